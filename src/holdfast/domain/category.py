@@ -1,0 +1,48 @@
+"""Failure categories: operator-defined names for kinds of failures.
+
+Decides what a category rule can look at (upstream Armada's ``errorCategories``, plus last log lines) and
+which category a failure gets; leaves facts to ``failure`` and policy to ``policy``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.domain.policy.model import ExitCodes
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryRule:
+    """One way into a category; every matcher that is set must hold, and at least one is."""
+
+    exit_codes: ExitCodes | None = None
+    conditions: frozenset[str] | None = None
+    termination_message: str | None = None
+    """RE2, searched in any failed container's message."""
+    log: str | None = None
+    """RE2, searched in each of the last log lines."""
+    pod_error: str | None = None
+    """RE2, searched in the platform's message; ignores ``container_name``."""
+    pod_event: str | None = None
+    """RE2, searched in the platform's events."""
+    pod_event_type: str = ""
+    pod_event_reason: str = ""
+    container_name: str | None = None
+    subcategory: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureCategory:
+    """A named kind of failure; the first category with a matching rule, in order of precedence, wins."""
+
+    name: str
+    rules: tuple[CategoryRule, ...]
+    precedence: int = 0
+    """Lower is looked at first; ties by name."""
+    hint: str = ""
+    """Advice for the user, unless the rule has its own."""
+    pod_action: str = "Retain"
+    """Armada's ``Retain`` or ``Delete``; kept for its users, unique run names make it needless here."""

@@ -1,0 +1,170 @@
+"""What happened: the facts of how a run ended, and the classified failure made of them.
+
+Decides which facts exist and how they are named (``design/semantics`` section 1); leaves turning facts
+into causes and conditions to ``classify`` and what to do about them to ``policy``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Condition(StrEnum):
+    """Platform conditions a rule may name; any other name in a policy is an error."""
+
+    OOM_KILLED = "OOMKilled"
+    """Exceeded its memory limit, with evidence (cgroup event, kubelet reason, engine flag); 137 alone is not."""
+    EVICTED = "Evicted"
+    """The node was under pressure and put the run out."""
+    PREEMPTED = "Preempted"
+    """The scheduler took the place for more important work, or the machine was reclaimed."""
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
+    """Ran longer than its deadline."""
+    UNSCHEDULABLE = "Unschedulable"
+    """No node could ever take it, or none did within the scheduling timeout."""
+    IMAGE_PULL_FAILED = "ImagePullFailed"
+    """Its image could not be fetched."""
+    NODE_LOST = "NodeLost"
+    """The node stopped answering."""
+    EXECUTOR_LOST = "ExecutorLost"
+    """The executor was silent for longer than its lease."""
+    LAUNCH_FAILED = "LaunchFailed"
+    """The program could not be started at all; never the user's failure."""
+    APP_ERROR = "AppError"
+    """The program itself ended with a non-zero code or by its own signal."""
+
+
+class Cause(StrEnum):
+    """The one cause a failure is charged to (Backend.AI BEP "Native Session Retry", plus semantics 1)."""
+
+    AGENT_TRANSIENT = "agent_transient"
+    SCHEDULER_TIMEOUT = "scheduler_timeout"
+    IMAGE_PULL_FAILURE = "image_pull_failure"
+    KERNEL_NONZERO_EXIT = "kernel_nonzero_exit"
+    OOM_KILLED = "oom_killed"
+    EXECUTION_TIMEOUT = "execution_timeout"
+    UNKNOWN = "unknown"
+    USER_CANCELLED = "user_cancelled"
+    VALIDATION_ERROR = "validation_error"
+    QUOTA_EXCEEDED = "quota_exceeded"
+
+
+NEVER_RETRIED = frozenset({Cause.USER_CANCELLED, Cause.VALIDATION_ERROR, Cause.QUOTA_EXCEEDED})
+"""Causes no policy can opt into retry."""
+
+
+class EndedBy(StrEnum):
+    """Who ended a run."""
+
+    ITSELF = "itself"
+    USER = "user"
+    DEADLINE = "deadline"
+    MEMORY = "memory"
+    """The memory limit: the kernel, or our own watcher with evidence."""
+    PREEMPTION = "preemption"
+    LOST = "lost"
+    """Nobody saw the end: its executor or node was lost."""
+    CASCADE = "cascade"
+    """We stopped it because another run of its attempt failed; charged to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerResult:
+    """How one container (or the one local process) of a run ended."""
+
+    exit_code: int | None
+    """The program's own code, or 128 + signal when a signal ended it; ``None`` if it never ended by itself."""
+    name: str = "main"
+    signal: int | None = None
+    """The signal that ended it, ``None`` if it exited: 137 with and without signal 9 are told apart."""
+    reason: str = ""
+    """The platform's word: ``OOMKilled``, ``Error``, ``Completed``, ``CommandNotFound``."""
+    message: str = ""
+    """Its termination message, bounded by the engine."""
+    init: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended with a non-zero code."""
+        return self.exit_code is not None and self.exit_code != 0
+
+
+@dataclass(frozen=True, slots=True)
+class PodEvent:
+    """An engine's event about a run, as Kubernetes reports them."""
+
+    type: str
+    """``Normal`` or ``Warning``."""
+    message: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """The facts of how a run ended, written before anyone judges them."""
+
+    containers: tuple[ContainerResult, ...] = ()
+    conditions: frozenset[str] = frozenset()
+    """Conditions the engine has evidence for (values of ``Condition``)."""
+    ended_by: EndedBy = EndedBy.ITSELF
+    started: bool = True
+    """Whether the program ever started."""
+    started_at: float | None = None
+    ended_at: float = 0.0
+    node: str | None = None
+    executor: str | None = None
+    message: str = ""
+    """The platform's message, e.g. why it could not be started."""
+    log_tail: tuple[str, ...] = ()
+    """The last lines of the log, for classification and explanation."""
+    events: tuple[PodEvent, ...] = ()
+    progress: str = ""
+    """The last progress report, as the program wrote it."""
+    peak_memory: int | None = None
+    """Bytes, when the engine measured it."""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether every container ended with code 0 and nothing else ended the run."""
+        return (
+            self.started
+            and not self.conditions
+            and self.ended_by is EndedBy.ITSELF
+            and bool(self.containers)
+            and all(container.exit_code == 0 for container in self.containers)
+        )
+
+    @property
+    def ran_s(self) -> float | None:
+        """How long the program ran, in seconds."""
+        if self.started_at is None:
+            return None
+        return max(0.0, self.ended_at - self.started_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A classified failure: the facts of the run that is judged, and what they mean."""
+
+    cause: Cause
+    conditions: frozenset[str]
+    """Every condition that holds: the engine's and the derived ones (``AppError``, ...)."""
+    containers: tuple[ContainerResult, ...] = ()
+    category: str = ""
+    subcategory: str = ""
+    hint: str = ""
+    """The category's advice for the user."""
+    rank: int = 0
+    node: str | None = None
+    executor: str | None = None
+    started: bool = True
+    ran_s: float | None = None
+    failed_at: float = 0.0
+    message: str = ""
+    ended_by: EndedBy = EndedBy.ITSELF
+
+    @property
+    def failed_containers(self) -> tuple[ContainerResult, ...]:
+        """Containers that ended with a non-zero code, in order."""
+        return tuple(container for container in self.containers if container.failed)

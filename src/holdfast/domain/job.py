@@ -1,0 +1,181 @@
+"""The durable records: jobs, attempts, runs and the history of their phases.
+
+Decides what is remembered and the states a job can be in; leaves the moves of attempts to ``lifecycle``
+and of jobs to ``verdict``. Times are seconds since the epoch, UTC.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
+from holdfast.domain.spec import Resources
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.domain.failure import Failure, RunOutcome
+    from holdfast.domain.policy.model import Decision
+
+
+class JobState(StrEnum):
+    """What a user sees of a job."""
+
+    QUEUED = "Queued"
+    """Waits for a place."""
+    RUNNING = "Running"
+    """An attempt has a place, from being scheduled until all its runs have stopped."""
+    BACKOFF = "BackOff"
+    """Waits for its retry to be due; holds no resources."""
+    HELD = "Held"
+    """Waits for a person to release it."""
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    CANCELLED = "Cancelled"
+
+
+JOB_TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
+JOB_WAITING = frozenset({JobState.QUEUED, JobState.BACKOFF, JobState.HELD})
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job's header: all the controller keeps in memory of it while it waits."""
+
+    id: str
+    name: str
+    queue: str
+    priority: int
+    submitted_at: float
+    spec: str
+    """The specification as canonical JSON (``dialects.native.codec``); equal specifications share one string."""
+    request: Resources = Resources()
+    """What each run of the next attempt asks for; grows by mutation and survives preemption."""
+    gang: int = 1
+    seq: int = 0
+    """Order of submission; kept over retries, so that a retry does not go to the tail."""
+    state: JobState = JobState.QUEUED
+    reason: str = ""
+    """Why it is in this state, for people: a pending reason, a decision's reason, a hold's."""
+    attempt: int = 0
+    """Number of the current or last attempt; 0 before the first is placed."""
+    queued_at: float = 0.0
+    """When it last became ready to be placed; scheduling timeouts run from here."""
+    retry_at: float | None = None
+    """When a retry is due."""
+    updated_at: float = 0.0
+    started_at: float | None = None
+    ended_at: float | None = None
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """Retries granted, by ``<policy>/<rule>``."""
+    retries: int = 0
+    """Counted retries granted in all; what ``globalMaxRetries`` looks at."""
+    avoid_node: str | None = None
+    cancel_requested: bool = False
+
+    @property
+    def terminal(self) -> bool:
+        """Whether it has ended for good."""
+        return self.state in JOB_TERMINAL
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try at a whole job; identity is (job_id, number)."""
+
+    job_id: str
+    number: int
+    """From 1."""
+    status: AttemptStatus = AttemptStatus.PENDING
+    status_since: float = 0.0
+    """When it entered ``status``."""
+    tries: int = 0
+    """Failures of the current phase's handler so far; reset by a change of phase, never by a skip."""
+    dispatch: int = 0
+    """How often its runs were placed; part of every run's uid."""
+    created_at: float = 0.0
+    started_at: float | None = None
+    """When the last of its programs started."""
+    ended_at: float | None = None
+    request: Resources = Resources()
+    ending: Ending | None = None
+    failure: Failure | None = None
+    """The failure that was judged."""
+    decision: Decision | None = None
+    retry_at: float | None = None
+    """When the retry it was granted is due."""
+    message: str = ""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Its identity."""
+        return (self.job_id, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One process or pod of an attempt; the thing that has an exit code."""
+
+    uid: str
+    """``<job id>-<attempt>-<rank>-<dispatch>``: fresh for every dispatch."""
+    job_id: str
+    attempt: int
+    rank: int
+    status: RunStatus = RunStatus.PENDING
+    status_since: float = 0.0
+    executor: str = ""
+    node: str = ""
+    request: Resources = Resources()
+    started_at: float | None = None
+    ended_at: float | None = None
+    outcome: RunOutcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One step of an attempt through a phase; equal neighbours are merged (BEP-1030, upstream's merge rule)."""
+
+    job_id: str
+    attempt: int
+    seq: int
+    """Order within the attempt, from 0."""
+    phase: str
+    """The handler's or promotion's name."""
+    from_status: AttemptStatus
+    to_status: AttemptStatus
+    outcome: Outcome
+    created_at: float
+    updated_at: float
+    error_code: str = ""
+    message: str = ""
+    attempts: int = 1
+    """How many equal steps this row stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Where jobs wait."""
+
+    name: str
+    weight: float = 1.0
+    """Share of capacity against other queues when they compete."""
+    max_running: Resources | None = None
+    """Never more than this in use at once; a dimension of 0 is no limit."""
+    max_running_jobs: int | None = None
+    retry_policies: tuple[str, ...] = ()
+    """Named policies that apply to every job in it, first."""
+    paused: bool = False
+    """Accepts jobs and starts none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A place with capacity inside an executor, as last reported."""
+
+    name: str
+    executor: str
+    capacity: Resources
+    labels: Mapping[str, str] = field(default_factory=dict)
+    seen_at: float = 0.0

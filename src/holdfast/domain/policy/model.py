@@ -1,0 +1,236 @@
+"""What a retry policy can say: rules, limits, back-off, anti-affinity, mutations.
+
+Decides the vocabulary every dialect compiles into (Armada issue #4683, shipped Armada's categories and
+mutations, JobSet and Kubernetes rules, Backend.AI causes); leaves reading text to ``dialects``, matching
+to ``matchers`` and the decision to ``decide``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Action(StrEnum):
+    """What a rule tells Holdfast to do."""
+
+    RETRY = "Retry"
+    """Run again; counted against the rule's limit and the global one."""
+    FAIL = "Fail"
+    """Give up at once."""
+    IGNORE = "Ignore"
+    """Run again and count it against nothing."""
+    HOLD = "Hold"
+    """Wait for a person."""
+
+
+class ExitCodeOperator(StrEnum):
+    """How ``values`` are read."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+
+
+class ContainerScope(StrEnum):
+    """Which failed containers an exit-code rule without ``containerName`` looks at."""
+
+    FIRST_FAILED = "first"
+    """Armada's document: the first failed container."""
+    ANY_FAILED = "any"
+    """Kubernetes ``onExitCodes`` and shipped Armada's classifier: any failed container."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExitCodes:
+    """Matches a container's exit code; code 0 never matches, also with ``NotIn``."""
+
+    operator: ExitCodeOperator
+    values: frozenset[int]
+    scope: ContainerScope = ContainerScope.FIRST_FAILED
+
+
+class JitterMode(StrEnum):
+    """How a delay is spread (Backend.AI BEP)."""
+
+    NONE = "none"
+    DETERMINISTIC = "deterministic"
+    """From SHA-1 of the job's id and the retry's number: the same everywhere, every time."""
+    RANDOM = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Delay before a retry: ``min(initial * multiplier^(n-1), max)``, then jitter, capped by max again.
+
+    ``n`` is the deciding rule's count including this failure (semantics 3). ``initial_s = 0`` is no delay.
+    """
+
+    initial_s: float = 0.0
+    max_s: float | None = 600.0
+    multiplier: float = 2.0
+    jitter: JitterMode = JitterMode.NONE
+    jitter_ratio: float = 0.25
+
+
+class AntiAffinity(StrEnum):
+    """Which node the next attempt avoids."""
+
+    NONE = "none"
+    NODE = "node"
+    """The node of the last failed run only; dropped when no other node could ever fit (semantics 4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryGrowth:
+    """How the memory request grows for the next attempt; exactly one of ``factor`` and ``static``."""
+
+    factor: float | None = None
+    """Greater than 1."""
+    static: int | None = None
+    """Bytes to add."""
+    max: int | None = None
+    """Bytes the request never grows beyond; a request already larger is left as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """What changes for the next attempt."""
+
+    memory: MemoryGrowth | None = None
+    avoid_same_node: bool = False
+    """Shipped Armada's ``mutate.affinity.avoidSameNode``; here the same as ``antiAffinity: node``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule; every matcher that is set must hold, and a rule with none set matches every failure."""
+
+    action: Action
+    name: str = ""
+    """Counters follow the name; a policy names its unnamed rules ``rule<N>``, N from 0."""
+    exit_codes: ExitCodes | None = None
+    conditions: frozenset[str] | None = None
+    """Any of these."""
+    termination_message: str | None = None
+    """RE2, searched unanchored in the messages of failed containers; an empty message never matches."""
+    categories: frozenset[str] | None = None
+    subcategories: frozenset[str] | None = None
+    causes: frozenset[str] | None = None
+    signals: frozenset[int] | None = None
+    container_name: str | None = None
+    include_init_containers: bool = False
+    ran_shorter_than_s: float | None = None
+    ran_longer_than_s: float | None = None
+    retry_limit: int | None = None
+    """Absent inherits from the policy; 0 means never."""
+    backoff: Backoff | None = None
+    anti_affinity: AntiAffinity | None = None
+    mutate: Mutation | None = None
+    hold_reason: str = ""
+    """Shown to the person a ``Hold`` waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """An ordered list of rules with defaults."""
+
+    name: str
+    rules: tuple[Rule, ...] = ()
+    retry_limit: int | None = None
+    """Each rule's limit unless it has its own, and the default action's; absent inherits the global cap."""
+    default_action: Action = Action.FAIL
+    backoff: Backoff | None = None
+    anti_affinity: AntiAffinity = AntiAffinity.NONE
+    revision: int = 1
+    """Which stored version this is; a decision records it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySettings:
+    """What the operator sets for everyone; read anew at each decision."""
+
+    global_max_retries: int | None = None
+    """Cap on retries granted to one job over all rules; 0 is the kill switch, ``None`` is no cap."""
+    default_backoff: Backoff = Backoff(initial_s=1.0, max_s=600.0, multiplier=2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryHistory:
+    """What a decision needs to know of a job's past; counts are of retries granted before this failure."""
+
+    job_id: str
+    attempt: int = 1
+    """Number of the attempt that failed, from 1."""
+    counters: tuple[tuple[str, int], ...] = ()
+    """``("<policy>/<rule>", count)``; the default action of a policy counts as ``<policy>/default``."""
+    total: int = 0
+    """All counted retries granted to the job."""
+    memory: int = 0
+    """The attempt's memory request in bytes, before any growth."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitUse:
+    """One limit that was looked at."""
+
+    name: str
+    """``globalMaxRetries``, ``<policy>/<rule>``."""
+    used: int
+    limit: int | None
+    """``None``: unlimited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """One rule that was looked at."""
+
+    policy: str
+    rule: str
+    matched: bool
+    because: str
+    """Why it did or did not match, in words with the values compared."""
+
+
+class DecisionCode(StrEnum):
+    """Which check decided; upstream Armada's names where it has one."""
+
+    NO_ERROR = "no_error"
+    NEVER_RETRIED = "fail_never_retried"
+    KILL_SWITCH = "fail_kill_switch"
+    GLOBAL_LIMIT = "fail_global_limit"
+    FAIL_RULE = "fail_rule"
+    FAIL_DEFAULT = "fail_default"
+    POLICY_LIMIT = "fail_policy_limit"
+    """The rule's effective limit is spent, whether it came from the rule or its policy."""
+    HOLD = "hold"
+    IGNORE = "ignore"
+    RETRY = "retry"
+    UNSCHEDULABLE = "retry_unschedulable"
+    """A retry was granted, but the grown job fits no node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided about one failure and why; complete except ``considered``, which is rebuilt on demand."""
+
+    action: Action
+    code: DecisionCode
+    reason: str
+    policy: str | None = None
+    rule: str | None = None
+    """The rule's name, or ``default`` when no rule matched."""
+    rule_index: int | None = None
+    policy_revision: int | None = None
+    counter: str | None = None
+    """The counter a granted retry adds one to; ``None`` when nothing is counted."""
+    delay_s: float = 0.0
+    avoid_node: str | None = None
+    memory: int | None = None
+    """The next attempt's memory request in bytes, when it changes."""
+    limits: tuple[LimitUse, ...] = ()
+    considered: tuple[Considered, ...] = ()
+
+    @property
+    def runs_again(self) -> bool:
+        """Whether another attempt follows by itself."""
+        return self.action in {Action.RETRY, Action.IGNORE}

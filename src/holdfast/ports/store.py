@@ -1,0 +1,295 @@
+"""The storage port, sized by who uses it: the controller, the ways in, readers, operators.
+
+Writers of lifecycle state: the controller alone, one ``commit`` per tick. Ways in only append (jobs and
+requests) and edit the catalogue. Records are ``domain`` values; no row or session leaves an adapter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from holdfast.domain.category import FailureCategory
+    from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Queue, Run
+    from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+
+
+class RequestKind(StrEnum):
+    """What a way in asks the controller to do."""
+
+    SUBMIT = "submit"
+    """The named jobs were appended; take them in."""
+    CANCEL = "cancel"
+    HOLD = "hold"
+    RELEASE = "release"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request to the controller, kept until the tick that acted on it commits."""
+
+    kind: RequestKind
+    job_ids: tuple[str, ...]
+    created_at: float
+    actor: str = ""
+    reason: str = ""
+    id: int = 0
+    """Given by the store; in order of arrival."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Jobs to append, all or none."""
+
+    jobs: Sequence[Job]
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Labels by job id, for filtering."""
+    idempotency_key: str | None = None
+    fingerprint: str = ""
+    """Of the request the key was sent with."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """Everything one tick changed; one transaction. The last value of each record wins."""
+
+    jobs: dict[str, Job] = field(default_factory=dict)
+    attempts: dict[tuple[str, int], Attempt] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
+    history: dict[tuple[str, int, int], HistoryRow] = field(default_factory=dict)
+    """By (job, attempt, seq); a merged row replaces its earlier self."""
+    nodes: dict[tuple[str, str], Node] = field(default_factory=dict)
+    """By (executor, name)."""
+    handled: list[int] = field(default_factory=list)
+    """Ids of requests acted on."""
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to commit."""
+        return bool(self.jobs or self.attempts or self.runs or self.history or self.nodes or self.handled)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All a controller needs to go on after a restart."""
+
+    jobs: Sequence[Job]
+    """Every job that is not terminal, in order of submission."""
+    attempts: Sequence[Attempt]
+    """Every attempt that is not terminal."""
+    runs: Sequence[Run]
+    """Every run of those attempts' current dispatch."""
+    history: Mapping[tuple[str, int], HistoryRow]
+    """The last row of each of those attempts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What operators wrote, at one instant."""
+
+    version: int
+    """Moves with every edit; equal versions mean equal catalogues."""
+    queues: Mapping[str, Queue]
+    policies: Mapping[str, RetryPolicy]
+    """Newest revisions, by name."""
+    categories: Sequence[FailureCategory]
+    """In order of evaluation: by precedence, then name."""
+    settings: RetrySettings
+    default_policy: str | None = None
+    """Applies when neither the queue nor the job names a policy."""
+
+
+class ControllerStore(Protocol):
+    """What the one writer of lifecycle state needs."""
+
+    def load(self) -> Snapshot:
+        """Read everything that is still going on."""
+        ...
+
+    def requests(self, *, limit: int) -> Sequence[Request]:
+        """Return the oldest requests not handled yet, without removing them."""
+        ...
+
+    def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
+        """Return those jobs, in order of submission; unknown ids are left out."""
+        ...
+
+    def catalogue_version(self) -> int:
+        """Return the catalogue's version, cheaply."""
+        ...
+
+    def catalogue(self) -> Catalogue:
+        """Read the catalogue."""
+        ...
+
+    def commit(self, changes: Changes) -> None:
+        """Make all changes durable in one transaction, or none.
+
+        Raises:
+            Unavailable: The disk is full or the database is locked; nothing was changed.
+        """
+        ...
+
+
+class SubmissionStore(Protocol):
+    """What the ways in may write."""
+
+    def submit(self, submission: Submission) -> tuple[str, ...]:
+        """Append jobs and the request to take them in, in one transaction; ``seq`` is given here.
+
+        Returns:
+            The ids of the jobs; those of the first call when the idempotency key is known.
+
+        Raises:
+            Conflict: The idempotency key is known with another fingerprint.
+        """
+        ...
+
+    def append(self, request: Request) -> None:
+        """Append a request."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs to list; every field that is set must hold."""
+
+    states: frozenset[JobState] | None = None
+    queue: str | None = None
+    name: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+class QueryStore(Protocol):
+    """What readers may ask; every answer is one consistent instant."""
+
+    def job(self, reference: str) -> Job:
+        """Find a job by id, or by name (the newest of that name), or by a unique id prefix of 6 or more characters.
+
+        Raises:
+            NotFound: None matches, or a prefix is ambiguous.
+        """
+        ...
+
+    def jobs(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Sequence[Job]:
+        """List jobs in order of submission, those with ``seq > after``."""
+        ...
+
+    def job_states(self, job_ids: Sequence[str]) -> Mapping[str, JobState]:
+        """Return the states of those jobs, cheaply; unknown ids are left out."""
+        ...
+
+    def count_by_state(self) -> Mapping[str, int]:
+        """Count jobs by state."""
+        ...
+
+    def attempts(self, job_id: str) -> Sequence[Attempt]:
+        """List a job's attempts, by number."""
+        ...
+
+    def runs(self, job_id: str) -> Sequence[Run]:
+        """List a job's runs, by attempt, dispatch and rank."""
+        ...
+
+    def history(self, job_id: str) -> Sequence[HistoryRow]:
+        """List the phases a job's attempts went through, in order."""
+        ...
+
+    def nodes(self) -> Sequence[Node]:
+        """List nodes as last reported."""
+        ...
+
+    def running(self) -> Iterable[Run]:
+        """List runs that are not terminal."""
+        ...
+
+
+class CatalogueStore(Protocol):
+    """What operators edit; every edit moves the catalogue's version."""
+
+    def catalogue(self) -> Catalogue:
+        """Read the catalogue."""
+        ...
+
+    def put_policy(self, policy: RetryPolicy, *, source: str, create: bool | None = None) -> RetryPolicy:
+        """Store a policy as a new revision; equal content keeps the revision.
+
+        Args:
+            policy: The policy; its ``revision`` is ignored.
+            source: Its canonical JSON, to give back as written.
+            create: ``True``: must be new; ``False``: must exist; ``None``: either.
+
+        Returns:
+            The policy with its revision.
+
+        Raises:
+            AlreadyExists: It exists, and ``create`` is true.
+            NotFound: It does not, and ``create`` is false.
+        """
+        ...
+
+    def policy_revision(self, name: str, revision: int) -> RetryPolicy:
+        """Read one stored revision, also of a deleted policy.
+
+        Raises:
+            NotFound: There is none.
+        """
+        ...
+
+    def delete_policy(self, name: str) -> None:
+        """Delete a policy; its revisions stay readable.
+
+        Raises:
+            NotFound: There is none.
+            Conflict: A queue names it; the message lists them.
+        """
+        ...
+
+    def put_queue(self, queue: Queue, *, create: bool | None = None) -> None:
+        """Store a queue.
+
+        Raises:
+            AlreadyExists, NotFound: As for policies.
+            InvalidRequest: It names a policy that does not exist.
+        """
+        ...
+
+    def delete_queue(self, name: str) -> None:
+        """Delete a queue.
+
+        Raises:
+            NotFound: There is none.
+            Conflict: Jobs that are not terminal wait in it, or it is the default queue.
+        """
+        ...
+
+    def put_category(self, category: FailureCategory, *, create: bool | None = None) -> None:
+        """Store a failure category."""
+        ...
+
+    def delete_category(self, name: str) -> None:
+        """Delete a failure category.
+
+        Raises:
+            NotFound: There is none.
+        """
+        ...
+
+    def put_settings(self, settings: RetrySettings, default_policy: str | None) -> None:
+        """Store the operator's settings.
+
+        Raises:
+            InvalidRequest: The default policy does not exist.
+        """
+        ...
+
+
+class Store(ControllerStore, SubmissionStore, QueryStore, CatalogueStore, Protocol):
+    """All of it; one adapter implements every part."""
+
+    def close(self) -> None:
+        """Let go of the database; double close is fine."""
+        ...
