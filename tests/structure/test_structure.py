@@ -1,0 +1,183 @@
+"""The shape of the code, measured: sizes, nesting, names, docstrings, doubles and exceptions to the linters.
+
+Complexity and parameters are ruff's, imports are import-linter's; both run in ``./dev check``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+import sys
+import tokenize
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MIGRATIONS = "migrations"
+SOURCES = sorted(path for path in (ROOT / "src").rglob("*.py") if MIGRATIONS not in path.parts)
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+TASKS = sorted(path for folder in ("tools", "bench", "examples") for path in (ROOT / folder).rglob("*.py"))
+
+FORBIDDEN_NAMES = re.compile(r"(^|_)(utils?|common|helpers?|managers?|misc)(_|$)")
+BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+PURE_LIBRARIES = {"holdfast", "re2"}
+PURE_STANDARD = {
+    *("__future__", "abc", "base64", "bisect", "collections", "contextlib", "copy", "dataclasses", "datetime"),
+    *("decimal", "enum", "fractions", "functools", "hashlib", "heapq", "itertools", "json", "math", "operator"),
+    *("re", "statistics", "string", "struct", "textwrap", "types", "typing"),
+}
+
+
+def named(paths: list[Path]) -> list[object]:
+    """Parametrize over files, by their path from the root."""
+    return [pytest.param(path, id=str(path.relative_to(ROOT))) for path in paths]
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def lines(path: Path) -> int:
+    return path.read_text().count("\n")
+
+
+@cache
+def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [node for node in ast.walk(tree(path)) if isinstance(node, FUNCTIONS)]
+
+
+def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def nesting(node: ast.AST) -> int:
+    """Count the blocks around the deepest statement; an ``elif`` is no deeper than its ``if``."""
+    deepest = 0
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (*FUNCTIONS, ast.ClassDef)):
+            continue
+        chained = isinstance(node, ast.If) and node.orelse == [child] and isinstance(child, ast.If)
+        deepest = max(deepest, nesting(child) + (isinstance(child, BLOCKS) and not chained))
+    return deepest
+
+
+def comments(path: Path) -> list[str]:
+    with path.open("rb") as stream:
+        return [token.string for token in tokenize.tokenize(stream.readline) if token.type == tokenize.COMMENT]
+
+
+@pytest.mark.parametrize("path", named(SOURCES + TASKS))
+def test_a_source_file_has_at_most_400_lines(path: Path) -> None:
+    assert lines(path) <= 400, "look for the second idea in it"
+
+
+@pytest.mark.parametrize("path", named(TESTS))
+def test_a_test_file_has_at_most_500_lines(path: Path) -> None:
+    assert lines(path) <= 500
+
+
+@pytest.mark.parametrize("path", named(SOURCES + TASKS + TESTS))
+def test_a_function_has_at_most_60_lines(path: Path) -> None:
+    too_long = {function.name: length(function) for function in functions(path) if length(function) > 60}
+    assert not too_long
+
+
+def test_files_and_functions_are_short_as_a_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    """Prints the measures, so that a drift is seen before it reaches a ceiling."""
+    files = [lines(path) for path in SOURCES]
+    sizes = [length(function) for path in SOURCES for function in functions(path)]
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\nstructure: {len(files)} files, {sum(files)} lines; per file median {statistics.median(files):.0f}, "
+            f"max {max(files)}; {len(sizes)} functions, median {statistics.median(sizes):.0f}, max {max(sizes)}\n"
+        )
+    assert statistics.median(files) <= 200
+    assert statistics.median(sizes) <= 12
+    assert statistics.quantiles(sizes, n=20)[-1] <= 40
+
+
+@pytest.mark.parametrize("path", named(SOURCES + TASKS))
+def test_blocks_nest_at_most_3_deep(path: Path) -> None:
+    too_deep = {function.name: nesting(function) for function in functions(path) if nesting(function) > 3}
+    assert not too_deep
+
+
+@pytest.mark.parametrize("path", named(SOURCES + TASKS + TESTS))
+def test_every_module_says_what_it_is_for(path: Path) -> None:
+    assert ast.get_docstring(tree(path)), "one sentence on what it decides or does"
+
+
+@pytest.mark.parametrize("path", named(SOURCES + TASKS))
+def test_no_file_is_named_for_everything_and_nothing(path: Path) -> None:
+    parts = [*path.relative_to(ROOT).parts[:-1], path.stem]
+    assert not [part for part in parts if FORBIDDEN_NAMES.search(part)]
+
+
+def test_folders_hold_at_most_16_files_and_nest_at_most_4_deep() -> None:
+    package = ROOT / "src" / "holdfast"
+    folders = {path.parent for path in SOURCES}
+    crowded = {str(folder.relative_to(package)): len(list(folder.glob("*.py"))) for folder in folders}
+    assert {folder: count for folder, count in crowded.items() if count > 17} == {}, "16 and __init__"
+    assert max(len(folder.relative_to(package).parts) for folder in folders) <= 4
+
+
+def test_hardly_any_test_uses_a_mock() -> None:
+    tests = mocked = 0
+    for path in TESTS:
+        found = [function for function in functions(path) if function.name.startswith("test_")]
+        tests += len(found)
+        mocked += sum(bool(re.search(r"\b(Mock|MagicMock|patch)\b", ast.dump(function))) for function in found)
+    assert mocked <= 0.05 * tests
+
+
+def test_tests_never_sleep() -> None:
+    sleeping = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in TESTS
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"time.sleep", "sleep"}
+    ]
+    assert sleeping == [], "wait on a real signal with a deadline, or use virtual time"
+
+
+def test_linters_are_silenced_rarely_and_with_a_reason() -> None:
+    silenced, unexplained = 0, []
+    for path in SOURCES:
+        for comment in comments(path):
+            if not re.search(r"#\s*(noqa|type: ignore)", comment):
+                continue
+            silenced += 1
+            if not re.search(r"(noqa: [A-Z]+\d+(, ?[A-Z]+\d+)*|type: ignore\[[\w, -]+\])\s+(-|#|--)\s*\S+", comment):
+                unexplained.append(f"{path.relative_to(ROOT)}: {comment}")
+    assert unexplained == []
+    assert silenced <= 2 * sum(lines(path) for path in SOURCES) / 1000
+
+
+@pytest.mark.parametrize(
+    "path", named([*(ROOT / "src/holdfast/domain").rglob("*.py"), ROOT / "src/holdfast/errors.py"])
+)
+def test_the_domain_imports_nothing_but_pure_libraries(path: Path) -> None:
+    imported = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add((node.module or "").split(".")[0])
+    assert imported - PURE_STANDARD - PURE_LIBRARIES == set()
+
+
+@pytest.mark.parametrize("path", named(SOURCES + TASKS))
+def test_nothing_is_left_to_be_done(path: Path) -> None:
+    marks = [comment for comment in comments(path) if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", comment)]
+    stubs = [
+        function.name
+        for function in functions(path)
+        if any(isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node) for node in function.body)
+    ]
+    assert marks + stubs == []
