@@ -1,0 +1,145 @@
+"""Fits one shape of job onto nodes: first fit, gangs all or nothing.
+
+Decides where the runs of an attempt would go and, if nowhere, why, in words; leaves who goes first to
+``scheduling``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from holdfast.domain.spec import Resources
+from holdfast.domain.units import format_cpu, format_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+PlaceKey = tuple[str, str]
+"""(executor, node)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Everything about a job that decides where it fits; equal shapes fit equally."""
+
+    request: Resources = Resources()
+    """Of each run."""
+    gang: int = 1
+    selector: tuple[tuple[str, str], ...] = ()
+    """Labels a node must have."""
+    avoid: str | None = None
+    """Name of the node to stay away from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node as placement sees it."""
+
+    key: PlaceKey
+    capacity: Resources
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def admits(self, shape: Shape) -> bool:
+        """Whether labels and anti-affinity allow the shape here, whatever the capacity."""
+        return self.key[1] != shape.avoid and all(self.labels.get(name) == value for name, value in shape.selector)
+
+
+def runs_that_fit(request: Resources, free: Resources, most: int) -> int:
+    """Count how many equal runs fit into what is free, at most ``most``."""
+    count = most
+    for need, have in ((request.cpu_m, free.cpu_m), (request.memory, free.memory), (request.gpu, free.gpu)):
+        if need > 0:
+            count = min(count, max(0, have) // need)
+    return count
+
+
+def fit(
+    shape: Shape, places: Sequence[Place], free: Mapping[PlaceKey, Resources], *, start: int = 0
+) -> list[PlaceKey] | None:
+    """Place every rank of a shape, first fit in the order of ``places`` from index ``start``.
+
+    Returns:
+        One place per rank, or ``None`` when not all of them fit.
+    """
+    chosen: list[PlaceKey] = []
+    for index in range(start, len(places)):
+        place = places[index]
+        room = free.get(place.key)
+        if room is None or not place.admits(shape):
+            continue
+        count = runs_that_fit(shape.request, room, shape.gang - len(chosen))
+        chosen.extend([place.key] * count)
+        if len(chosen) == shape.gang:
+            return chosen
+    return None
+
+
+def ever_fits(shape: Shape, places: Sequence[Place]) -> bool:
+    """Whether the shape would fit if nothing else ran."""
+    return fit(shape, places, {place.key: place.capacity for place in places}) is not None
+
+
+def without_hopeless_avoidance(shape: Shape, places: Sequence[Place]) -> Shape:
+    """Drop the anti-affinity when no other node could ever take the shape (semantics 4)."""
+    if shape.avoid is None or ever_fits(shape, places):
+        return shape
+    return replace(shape, avoid=None)
+
+
+def taken(free: dict[PlaceKey, Resources], shape: Shape, chosen: Iterable[PlaceKey]) -> None:
+    """Take the chosen places out of what is free."""
+    for key in chosen:
+        free[key] -= shape.request
+
+
+def why_not(shape: Shape, places: Sequence[Place], free: Mapping[PlaceKey, Resources]) -> str:
+    """Say in one line why a shape does not fit now, with the numbers a person needs."""
+    if not places:
+        return "no executor has reported a node yet"
+    admitted = [place for place in places if place.admits(shape)]
+    if not admitted:
+        return _nobody_admits(shape)
+    short = _shortest(shape.request, [place.capacity for place in admitted])
+    if short:
+        return f"needs {short[0]}, the largest node has {short[1]}: no node could ever take it"
+    if not ever_fits(shape, places):
+        return f"needs {_amount(shape)}, all nodes together could never hold it"
+    short = _shortest(shape.request, [free[place.key] for place in admitted if place.key in free])
+    if short:
+        return f"needs {short[0]}, the largest free node has {short[1]}"
+    return f"needs {_amount(shape)}, the free nodes hold {_free_ranks(shape, admitted, free)} of {shape.gang}"
+
+
+def _nobody_admits(shape: Shape) -> str:
+    labels = ", ".join(f"{name}={value}" for name, value in shape.selector)
+    return f"no node has the labels {labels}" if labels else f"no node but {shape.avoid}, which it avoids"
+
+
+def _amount(shape: Shape) -> str:
+    request = shape.request
+    parts = [f"{format_cpu(request.cpu_m)} cpu"] if request.cpu_m else []
+    parts += [f"{format_memory(request.memory)} memory"] if request.memory else []
+    parts += [f"{request.gpu} gpu"] if request.gpu else []
+    each = " and ".join(parts) or "a place"
+    return f"{shape.gang} x ({each})" if shape.gang > 1 else each
+
+
+def _free_ranks(shape: Shape, places: Sequence[Place], free: Mapping[PlaceKey, Resources]) -> int:
+    return sum(runs_that_fit(shape.request, free[place.key], shape.gang) for place in places if place.key in free)
+
+
+def _shortest(request: Resources, offers: Sequence[Resources]) -> tuple[str, str] | None:
+    """Name the first dimension of which no offer has enough, with the largest offer."""
+    most_cpu = max((offer.cpu_m for offer in offers), default=0)
+    if request.cpu_m > most_cpu:
+        return f"{format_cpu(request.cpu_m)} cpu", format_cpu(max(0, most_cpu))
+    most_memory = max((offer.memory for offer in offers), default=0)
+    if request.memory > most_memory:
+        return f"{format_memory(request.memory)} memory", format_memory(max(0, most_memory))
+    most_gpu = max((offer.gpu for offer in offers), default=0)
+    if request.gpu > most_gpu:
+        return f"{request.gpu} gpu", str(max(0, most_gpu))
+    if not any(request.fits(offer) for offer in offers):
+        return _amount(Shape(request)), "never all of that at once"
+    return None

@@ -1,0 +1,235 @@
+"""Plans one round: which waiting jobs start now, and where.
+
+Decides who goes first: the queue with the smallest weighted share, then priority, then order of
+submission, retries ahead of new jobs within their share (semantics 3); a job that waited too long gets
+nodes kept free for it. Leaves fitting to ``placement``.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from holdfast.domain.job import Queue
+from holdfast.domain.placement import Place, PlaceKey, ever_fits, fit, taken, why_not, without_hopeless_avoidance
+from holdfast.domain.spec import Resources
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.placement import Shape
+    from holdfast.domain.waiting import GroupKey, Waiting, WaitingLine
+
+
+_NOTHING = Resources(-1, -1, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundLimits:
+    """How much one round does and how it treats retries and the starving."""
+
+    most_placements: int = 20_000
+    retry_share: float = 0.5
+    """Most of the capacity that goes to retries while new jobs of that queue and priority wait."""
+    reserve_after_s: float = 30.0
+    """A job that fits an empty cluster and waited longer gets nodes kept free for it."""
+
+
+@dataclass(slots=True)
+class Usage:
+    """What a queue uses now."""
+
+    resources: Resources = Resources(0)
+    jobs: int = 0
+
+
+@dataclass(slots=True)
+class RetryBalance:
+    """Capacity given to retries and to new jobs while both waited; kept between rounds."""
+
+    retried_m: float = 0.0
+    fresh_m: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A job that starts now, and the place of each rank."""
+
+    job_id: str
+    places: tuple[PlaceKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """The first job of a group that could not start, and why."""
+
+    waiting: Waiting
+    key: GroupKey
+    reason: str
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a round decided."""
+
+    placements: list[Placement] = field(default_factory=list)
+    blocked: list[Blocked] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Round:
+    """One round's working state; ``plan`` is its only use."""
+
+    line: WaitingLine
+    places: Sequence[Place]
+    free: dict[PlaceKey, Resources]
+    queues: Mapping[str, Queue]
+    usage: dict[str, Usage]
+    balances: dict[tuple[str, int], RetryBalance]
+    now: float
+    limits: RoundLimits = RoundLimits()
+    _heaps: dict[str, list[tuple[int, bool, int, GroupKey]]] = field(default_factory=dict)
+    _reserved: bool = False
+    _total: Resources = Resources(0)
+    _first_room: dict[Resources, int] = field(default_factory=dict)
+    """By request: the first place that may still have room; what is free only shrinks within a round."""
+
+    def plan(self) -> Plan:
+        """Place jobs until nothing more fits; the line, the free capacity and the usage are updated."""
+        plan = Plan()
+        self._gather()
+        while self._heaps and len(plan.placements) < self.limits.most_placements:
+            queue = min(self._heaps, key=self._share)
+            key = self._next_group(queue)
+            if key is None:
+                del self._heaps[queue]
+                continue
+            self._try(key, plan)
+        return plan
+
+    def _gather(self) -> None:
+        for place in self.places:
+            self._total += place.capacity
+        for key, head in self.line.heads():
+            self._heaps.setdefault(key.queue, []).append(self._rank(key, head))
+        for queue, heap in self._heaps.items():
+            heapq.heapify(heap)
+            self._settle(queue, heap)
+
+    def _settle(self, queue: str, heap: list[tuple[int, bool, int, GroupKey]]) -> None:
+        """Forget the balance of a priority for which retries and new jobs no longer both wait."""
+        if self.balances:
+            retried, fresh = ({rank[0] for rank in heap if rank[3].retry is kind} for kind in (True, False))
+            for key in [key for key in self.balances if key[0] == queue and key[1] not in retried & fresh]:
+                del self.balances[key]
+
+    @staticmethod
+    def _rank(key: GroupKey, head: Waiting) -> tuple[int, bool, int, GroupKey]:
+        return (head.turn, not key.retry, head.seq, key)
+
+    def _share(self, queue: str) -> tuple[float, str]:
+        """Dominant share of the capacity, by weight; ties by name."""
+        total = self._total
+        used = self.usage.setdefault(queue, Usage()).resources
+        shares = (
+            used.cpu_m / total.cpu_m if total.cpu_m else 0.0,
+            used.memory / total.memory if total.memory else 0.0,
+            used.gpu / total.gpu if total.gpu else 0.0,
+        )
+        return max(shares) / self._queue(queue).weight, queue
+
+    def _queue(self, name: str) -> Queue:
+        return self.queues.get(name) or Queue(name)
+
+    def _next_group(self, queue: str) -> GroupKey | None:
+        """Pop the group whose head goes next, mindful of the retries' share."""
+        heap = self._heaps[queue]
+        if not heap:
+            return None
+        first = heapq.heappop(heap)
+        if not first[3].retry:
+            return first[3]
+        rival = min((other for other in heap if other[0] == first[0] and not other[3].retry), default=None)
+        if rival is None:
+            return first[3]
+        balance = self.balances.setdefault((queue, first[0]), RetryBalance())
+        share = self.limits.retry_share
+        if balance.retried_m * (1 - share) <= balance.fresh_m * share:
+            return first[3]
+        heap.remove(rival)
+        heap.append(first)
+        heapq.heapify(heap)
+        return rival[3]
+
+    def _try(self, key: GroupKey, plan: Plan) -> None:
+        head = self.line.head(key)
+        if head is None:
+            return
+        shape = without_hopeless_avoidance(key.shape, self.places)
+        reason = self._queue_refuses(key.queue, shape)
+        chosen = None if reason else fit(shape, self.places, self.free, start=self._start(shape.request))
+        if chosen is None:
+            plan.blocked.append(Blocked(head, key, reason or why_not(shape, self.places, self.free)))
+            if not reason:
+                self._maybe_reserve(shape, head)
+            return
+        self._take(key, shape, head, chosen)
+        plan.placements.append(Placement(head.job_id, tuple(chosen)))
+        following = self.line.head(key)
+        if following is not None:
+            heapq.heappush(self._heaps[key.queue], self._rank(key, following))
+
+    def _start(self, request: Resources) -> int:
+        index, places = self._first_room.get(request, 0), self.places
+        while index < len(places) and not request.fits(self.free.get(places[index].key, _NOTHING)):
+            index += 1
+        self._first_room[request] = index
+        return index
+
+    def _take(self, key: GroupKey, shape: Shape, head: Waiting, chosen: list[PlaceKey]) -> None:
+        taken(self.free, shape, chosen)
+        usage = self.usage.setdefault(key.queue, Usage())
+        usage.resources += whole(shape)
+        usage.jobs += 1
+        balance = self.balances.get((key.queue, head.turn))
+        if balance is not None:
+            amount = max(1.0, float(shape.request.cpu_m * shape.gang))
+            if key.retry:
+                balance.retried_m += amount
+            else:
+                balance.fresh_m += amount
+        self.line.remove(head.job_id)
+
+    def _queue_refuses(self, name: str, shape: Shape) -> str:
+        queue, usage = self._queue(name), self.usage.setdefault(name, Usage())
+        if queue.paused:
+            return f"queue {name} is paused"
+        if queue.max_running_jobs is not None and usage.jobs >= queue.max_running_jobs:
+            return f"queue {name} is at its limit of {queue.max_running_jobs} running jobs"
+        limit = queue.max_running
+        if limit is None:
+            return ""
+        after = usage.resources + whole(shape)
+        for dimension in ("cpu_m", "memory", "gpu"):
+            most = getattr(limit, dimension)
+            if most and getattr(after, dimension) > most:
+                return f"queue {name} is at its {dimension.removesuffix('_m')} limit"
+        return ""
+
+    def _maybe_reserve(self, shape: Shape, head: Waiting) -> None:
+        """Keep nodes free for the first job in order that waited too long; later ones cannot use them."""
+        starving = self.now - head.since >= self.limits.reserve_after_s
+        if self._reserved or not starving or not ever_fits(shape, self.places):
+            return
+        self._reserved = True
+        roomiest = sorted(self.places, key=lambda place: self.free.get(place.key, Resources(0)), reverse=True)
+        capacity = {place.key: place.capacity for place in self.places}
+        for key in set(fit(shape, roomiest, capacity) or ()):
+            self.free.pop(key, None)
+
+
+def whole(shape: Shape) -> Resources:
+    """Sum of the requests of all ranks."""
+    request, gang = shape.request, shape.gang
+    return Resources(request.cpu_m * gang, request.memory * gang, request.gpu * gang)

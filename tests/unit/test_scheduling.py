@@ -1,0 +1,196 @@
+"""Who starts next and where, as tables and small worlds."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.domain.job import Queue
+from holdfast.domain.placement import Place, Shape, ever_fits, fit, why_not, without_hopeless_avoidance
+from holdfast.domain.scheduling import Plan, RetryBalance, Round, RoundLimits, Usage
+from holdfast.domain.spec import Resources
+from holdfast.domain.waiting import GroupKey, Waiting, WaitingLine
+
+GIB = 1024**3
+
+
+def _places(*cpus: int) -> list[Place]:
+    return [Place(("local", f"n{i}"), Resources(cpu * 1000, 64 * GIB), {"zone": f"z{i}"}) for i, cpu in enumerate(cpus)]
+
+
+def _shape(cpu: float = 1, gang: int = 1, avoid: str | None = None, **selector: str) -> Shape:
+    return Shape(Resources(int(cpu * 1000)), gang, tuple(sorted(selector.items())), avoid)
+
+
+class World:
+    """A waiting line and some nodes; ``go`` runs one round."""
+
+    def __init__(self, *cpus: int, queues: tuple[Queue, ...] = ()) -> None:
+        self.line = WaitingLine()
+        self.places = _places(*cpus)
+        self.free = {place.key: place.capacity for place in self.places}
+        self.queues = {queue.name: queue for queue in queues}
+        self.usage: dict[str, Usage] = {}
+        self.balances: dict[tuple[str, int], RetryBalance] = {}
+        self.seq = 0
+
+    def wait(self, job: str, shape: Shape, *, queue: str = "default", priority: int = 0, retry: bool = False) -> None:
+        self.seq += 1
+        self.line.add(GroupKey(queue, shape, retry), Waiting(-priority, self.seq, job, 0.0))
+
+    def go(self, now: float = 0.0, limits: RoundLimits | None = None) -> Plan:
+        return Round(
+            self.line, self.places, self.free, self.queues, self.usage, self.balances, now, limits or RoundLimits()
+        ).plan()
+
+    def started(self, now: float = 0.0) -> list[str]:
+        return [placement.job_id for placement in self.go(now).placements]
+
+
+@pytest.mark.parametrize(
+    ("shape", "cpus", "expected"),
+    [
+        (_shape(1), (2, 2), ["n0"]),
+        (_shape(2), (1, 2), ["n1"]),
+        (_shape(3), (2, 2), None),
+        (_shape(1, gang=3), (2, 2), ["n0", "n0", "n1"]),
+        (_shape(1, gang=5), (2, 2), None),
+        (_shape(1, avoid="n0"), (2, 2), ["n1"]),
+        (_shape(1, zone="z1"), (2, 2), ["n1"]),
+        (_shape(1, zone="z9"), (2, 2), None),
+        (_shape(0, gang=2), (0, 2), ["n0", "n0"]),
+    ],
+)
+def test_a_shape_is_placed_first_fit_and_whole_or_not_at_all(
+    shape: Shape, cpus: tuple[int, ...], expected: list[str] | None
+) -> None:
+    places = _places(*cpus)
+    chosen = fit(shape, places, {place.key: place.capacity for place in places})
+    assert (None if chosen is None else [node for _, node in chosen]) == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "free_cpu", "reason"),
+    [
+        (_shape(8), (6, 6), "needs 8 cpu, the largest free node has 6"),
+        (_shape(32), (6, 6), "needs 32 cpu, the largest node has 16: no node could ever take it"),
+        (_shape(1, zone="z7"), (6, 6), "no node has the labels zone=z7"),
+        (_shape(4, gang=4), (6, 6), "needs 4 x (4 cpu), the free nodes hold 2 of 4"),
+        (_shape(8, gang=9), (6, 6), "needs 9 x (8 cpu), all nodes together could never hold it"),
+        (
+            Shape(Resources(1000, 128 * GIB)),
+            (6, 6),
+            "needs 128Gi memory, the largest node has 64Gi: no node could ever take it",
+        ),
+    ],
+)
+def test_a_pending_reason_has_the_numbers_a_person_needs(shape: Shape, free_cpu: tuple[int, int], reason: str) -> None:
+    places = _places(16, 16)
+    free = {place.key: Resources(cpu * 1000, 64 * GIB) for place, cpu in zip(places, free_cpu, strict=True)}
+    assert why_not(shape, places, free) == reason
+
+
+def test_no_node_at_all_is_said_plainly() -> None:
+    assert why_not(_shape(), [], {}) == "no executor has reported a node yet"
+
+
+def test_anti_affinity_is_dropped_only_when_no_other_node_could_ever_fit() -> None:
+    lonely, pair = _places(4), _places(4, 4)
+    assert without_hopeless_avoidance(_shape(1, avoid="n0"), lonely).avoid is None
+    assert without_hopeless_avoidance(_shape(1, avoid="n0"), pair).avoid == "n0"
+    assert not ever_fits(_shape(1, avoid="n0"), lonely)
+
+
+def test_higher_priority_starts_first_then_order_of_submission() -> None:
+    world = World(3)
+    world.wait("low", _shape())
+    world.wait("first", _shape(), priority=5)
+    world.wait("second", _shape(), priority=5)
+    assert world.started() == ["first", "second", "low"]
+
+
+def test_a_job_that_does_not_fit_lets_smaller_ones_pass() -> None:
+    world = World(2)
+    world.wait("big", _shape(4))
+    world.wait("small", _shape(1))
+    plan = world.go()
+    assert [placement.job_id for placement in plan.placements] == ["small"]
+    assert [blocked.waiting.job_id for blocked in plan.blocked] == ["big"]
+
+
+def test_a_starving_job_gets_its_node_kept_free() -> None:
+    world = World(4)
+    world.free[("local", "n0")] = Resources(2000, GIB)
+    world.wait("big", _shape(4))
+    world.wait("small", _shape(1))
+    assert world.started(now=31.0) == []
+    world.free[("local", "n0")] = Resources(4000, GIB)
+    assert world.started(now=32.0) == ["big"]
+
+
+def test_a_job_that_never_fits_keeps_nothing_free() -> None:
+    world = World(4)
+    world.wait("impossible", _shape(64))
+    world.wait("small", _shape(1))
+    assert world.started(now=1000.0) == ["small"]
+
+
+def test_equal_shapes_are_tried_once_per_round() -> None:
+    world = World(1)
+    for number in range(50):
+        world.wait(f"j{number}", _shape(2))
+    assert len(world.go().blocked) == 1
+
+
+def test_queues_share_capacity_by_weight() -> None:
+    world = World(6, queues=(Queue("heavy", weight=2.0), Queue("light")))
+    for number in range(6):
+        world.wait(f"h{number}", _shape(), queue="heavy")
+        world.wait(f"l{number}", _shape(), queue="light")
+    started = world.started()
+    assert sum(job.startswith("h") for job in started) == 4
+    assert sum(job.startswith("l") for job in started) == 2
+
+
+@pytest.mark.parametrize(
+    ("queue", "reason"),
+    [
+        (Queue("default", paused=True), "queue default is paused"),
+        (Queue("default", max_running_jobs=1), "queue default is at its limit of 1 running jobs"),
+        (Queue("default", max_running=Resources(1500, 0)), "queue default is at its cpu limit"),
+    ],
+)
+def test_a_queue_limit_blocks_and_says_so(queue: Queue, reason: str) -> None:
+    world = World(8, queues=(queue,))
+    world.wait("a", _shape())
+    world.wait("b", _shape())
+    assert world.go().blocked[-1].reason == reason
+
+
+def test_retries_go_ahead_of_new_jobs_but_take_at_most_their_share_while_new_ones_wait() -> None:
+    world = World(1)
+    for number in range(4):
+        world.wait(f"r{number}", _shape(), retry=True)
+    for number in range(4):
+        world.wait(f"n{number}", _shape())
+    order = []
+    for _ in range(8):
+        order += world.started()
+        world.free = {place.key: place.capacity for place in world.places}
+    assert order == ["r0", "n0", "r1", "n1", "r2", "n2", "r3", "n3"]
+
+
+def test_a_removed_job_is_not_started_and_a_moved_one_only_once() -> None:
+    world = World(4)
+    world.wait("gone", _shape())
+    world.wait("moved", _shape())
+    world.line.remove("gone")
+    world.wait("moved", _shape(2))
+    assert world.started() == ["moved"]
+    assert len(world.line) == 0
+
+
+def test_a_round_is_bounded() -> None:
+    world = World(100)
+    for number in range(50):
+        world.wait(f"j{number}", _shape())
+    assert len(world.go(limits=RoundLimits(most_placements=7)).placements) == 7
