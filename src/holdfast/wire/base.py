@@ -1,0 +1,39 @@
+"""What all wire models share: strictness, and how times, sizes and shares are written.
+
+Times are ISO 8601 in UTC with milliseconds and ``Z``; durations are seconds in fields ending in ``_s``.
+"""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, WithJsonSchema
+
+Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+"""Such as ``2026-08-21T12:00:00.250Z``."""
+
+
+class Response(BaseModel):
+    """Something Holdfast answers; unknown fields are let pass, so that an older client reads a newer server."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Body(BaseModel):
+    """Something Holdfast is sent; unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def timestamp(seconds: float) -> str:
+    """Write a time of the inside (seconds since the epoch) for the outside."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def optional_timestamp(seconds: float | None) -> str | None:
+    """Write a time that may not be known yet."""
+    return None if seconds is None else timestamp(seconds)
+
+
+def seconds_of(text: str) -> float:
+    """Read a time of the outside back into seconds since the epoch."""
+    return datetime.fromisoformat(text).timestamp()

@@ -1,0 +1,100 @@
+"""What operators write - policies, queues, failure categories, settings - and the nodes they see.
+
+Decides the envelope; what is inside ``spec`` is the native manifest's, read and written by ``dialects``.
+"""
+
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from holdfast.wire.base import Response, Timestamp
+from holdfast.wire.jobs import ResourcesView
+
+
+class PolicyView(Response):
+    """A retry policy, newest revision."""
+
+    name: str
+    revision: int
+    spec: dict[str, Any]
+    """As in a manifest of kind RetryPolicy."""
+
+
+class QueueView(Response):
+    """A queue."""
+
+    name: str
+    spec: dict[str, Any]
+    """As in a manifest of kind Queue."""
+
+
+class CategoryView(Response):
+    """A failure category."""
+
+    name: str
+    spec: dict[str, Any]
+    """As in a manifest of kind FailureCategory."""
+
+
+class SettingsView(Response):
+    """What the operator sets for everyone; field names are those of manifests."""
+
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
+
+    global_max_retries: int | None = Field(default=None, alias="globalMaxRetries")
+    """Cap on retries granted to one job; 0 is the kill switch, null is no cap."""
+    default_backoff: dict[str, Any] = Field(alias="defaultBackoff")
+    default_policy_name: str | None = Field(default=None, alias="defaultPolicyName")
+    """Applies when neither the queue nor the job names a policy."""
+
+
+class NodeView(Response):
+    """A place with capacity, as last reported."""
+
+    name: str
+    executor: str
+    capacity: ResourcesView
+    used: ResourcesView
+    """By runs that are not confirmed stopped."""
+    runs: int
+    labels: dict[str, str] = Field(default_factory=dict)
+    seen_at: Timestamp
+
+
+class PolicyPage(Response):
+    """All retry policies, by name."""
+
+    items: list[PolicyView]
+
+
+class QueuePage(Response):
+    """All queues, by name."""
+
+    items: list[QueueView]
+
+
+class CategoryPage(Response):
+    """All failure categories, in order of evaluation."""
+
+    items: list[CategoryView]
+
+
+class NodePage(Response):
+    """All nodes, by executor and name."""
+
+    items: list[NodeView]
+
+
+class VersionView(Response):
+    """What answers here."""
+
+    version: str
+    api: str = "v1"
+
+
+class Health(Response):
+    """Whether the server can work."""
+
+    status: str
+    """``ok`` or ``unavailable``."""
+    detail: str = ""

@@ -1,0 +1,79 @@
+"""Decisions and their explanations, as the outside sees them."""
+
+from pydantic import Field
+
+from holdfast.wire.base import Response, Timestamp
+
+
+class LimitView(Response):
+    """One limit that was looked at."""
+
+    name: str
+    used: int
+    limit: int | None = None
+    """Absent: unlimited."""
+
+
+class ConsideredView(Response):
+    """One rule that was looked at."""
+
+    policy: str
+    rule: str
+    matched: bool
+    because: str
+
+
+class DecisionView(Response):
+    """What was decided about one failure, and why."""
+
+    action: str
+    """Retry, Fail, Ignore or Hold."""
+    code: str
+    """Which check decided: ``retry``, ``fail_policy_limit``, ``fail_kill_switch``, ..."""
+    policy: str | None = None
+    rule: str | None = None
+    policy_revision: int | None = None
+    reason: str
+    delay_s: float = 0.0
+    retry_at: Timestamp | None = None
+    avoid_node: str | None = None
+    memory: str | None = None
+    """The next attempt's memory request, when it changes."""
+    limits: list[LimitView] = Field(default_factory=list)
+    considered: list[ConsideredView] = Field(default_factory=list)
+
+
+class DecisionEntry(DecisionView):
+    """A decision in a list of a job's decisions."""
+
+    attempt: int
+
+
+class DecisionPage(Response):
+    """A job's decisions, by attempt."""
+
+    items: list[DecisionEntry]
+
+
+class Why(Response):
+    """Why a job is where it is."""
+
+    job: str
+    """Its id."""
+    name: str
+    state: str
+    attempt: int | None = None
+    """The attempt explained; absent while there is none."""
+    headline: str
+    prose: list[str]
+    """Sentences for people, in order."""
+    cause: str | None = None
+    category: str | None = None
+    subcategory: str | None = None
+    hint: str | None = None
+    conditions: list[str] = Field(default_factory=list)
+    message: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    node: str | None = None
+    decision: DecisionView | None = None

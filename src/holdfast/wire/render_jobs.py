@@ -1,0 +1,228 @@
+"""Turns records of jobs into wire models; pure.
+
+Decides what is shown of records that hold more (or less) than people ask for; leaves reading the
+specification and explaining decisions to its callers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.failure import Cause, EndedBy
+from holdfast.domain.lifecycle import RUN_TERMINAL, AttemptStatus, Ending, RunStatus
+from holdfast.domain.units import format_cpu, format_memory
+from holdfast.wire.base import optional_timestamp, timestamp
+from holdfast.wire.jobs import (
+    AttemptView,
+    ContainerView,
+    HistoryEntry,
+    JobSummary,
+    JobView,
+    ResourcesView,
+    RunView,
+)
+from holdfast.wire.render_decisions import decision_view
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.failure import ContainerResult, Failure, RunOutcome
+    from holdfast.domain.job import Attempt, HistoryRow, Job, Run
+    from holdfast.domain.spec import Resources
+
+_ENDING_STATE = {
+    Ending.SUCCEEDED: "Succeeded",
+    Ending.FAILED: "Failed",
+    Ending.CANCELLED: "Cancelled",
+    Ending.NEVER_STARTED: "Cancelled",
+}
+
+
+def resources_view(amount: Resources) -> ResourcesView:
+    """Write an amount of capacity."""
+    return ResourcesView(cpu=format_cpu(amount.cpu_m), memory=format_memory(amount.memory), gpu=amount.gpu)
+
+
+def job_summary(job: Job) -> JobSummary:
+    """Show a job as lists do."""
+    return JobSummary(**_header(job))
+
+
+def job_view(
+    job: Job,
+    *,
+    spec: Mapping[str, Any],
+    labels: Mapping[str, str],
+    attempts: Sequence[Attempt],
+    runs: Sequence[Run],
+) -> JobView:
+    """Show a job with everything known of it; ``spec`` is the manifest's, already read."""
+    return JobView(
+        **_header(job),
+        labels=dict(labels),
+        counters=dict(job.counters),
+        spec=dict(spec),
+        attempts=attempt_views(attempts, runs),
+    )
+
+
+def _header(job: Job) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "name": job.name,
+        "queue": job.queue,
+        "state": str(job.state),
+        "reason": job.reason,
+        "priority": job.priority,
+        "gang": job.gang,
+        "attempt": job.attempt,
+        "retries": job.retries,
+        "resources": resources_view(job.request),
+        "submitted_at": timestamp(job.submitted_at),
+        "started_at": optional_timestamp(job.started_at),
+        "ended_at": optional_timestamp(job.ended_at),
+        "retry_at": optional_timestamp(job.retry_at),
+    }
+
+
+def attempt_views(attempts: Sequence[Attempt], runs: Sequence[Run]) -> list[AttemptView]:
+    """Show attempts, each with the runs of its last dispatch."""
+    by_attempt: dict[int, dict[int, Run]] = defaultdict(dict)
+    for run in runs:
+        by_attempt[run.attempt][run.rank] = run
+    return [attempt_view(attempt, _by_rank(by_attempt[attempt.number])) for attempt in attempts]
+
+
+def _by_rank(runs: Mapping[int, Run]) -> list[Run]:
+    return [runs[rank] for rank in sorted(runs)]
+
+
+def attempt_view(attempt: Attempt, runs: Sequence[Run]) -> AttemptView:
+    """Show one attempt with its runs."""
+    failure, place = attempt.failure, _telling_run(attempt, runs)
+    container = telling_container(failure) or _first_container(place.outcome if place else None)
+    return AttemptView(
+        number=attempt.number,
+        state=attempt_state(attempt),
+        phase=str(attempt.status),
+        cause=str(failure.cause) if failure else None,
+        category=(failure.category or None) if failure else None,
+        subcategory=(failure.subcategory or None) if failure else None,
+        hint=(failure.hint or None) if failure else None,
+        conditions=sorted(failure.conditions) if failure else [],
+        message=attempt.message or (failure.message if failure else ""),
+        exit_code=container.exit_code if container else None,
+        signal=container.signal if container else None,
+        node=(place.node or None) if place else None,
+        executor=(place.executor or None) if place else None,
+        created_at=timestamp(attempt.created_at),
+        started_at=optional_timestamp(attempt.started_at),
+        ended_at=optional_timestamp(attempt.ended_at),
+        retry_at=optional_timestamp(attempt.retry_at),
+        resources=resources_view(attempt.request),
+        runs=[run_view(run) for run in runs],
+        decision=decision_view(attempt.decision, retry_at=attempt.retry_at) if attempt.decision else None,
+    )
+
+
+def _telling_run(attempt: Attempt, runs: Sequence[Run]) -> Run | None:
+    rank = attempt.failure.rank if attempt.failure else 0
+    return next((run for run in runs if run.rank == rank), runs[0] if runs else None)
+
+
+def telling_container(failure: Failure | None) -> ContainerResult | None:
+    """Return the container whose exit code stands for a failure: the first failed, else the first."""
+    if failure is None:
+        return None
+    return next(iter(failure.failed_containers), next(iter(failure.containers), None))
+
+
+def _first_container(outcome: RunOutcome | None) -> ContainerResult | None:
+    if outcome is None:
+        return None
+    failed = (container for container in outcome.containers if container.failed)
+    return next(failed, next(iter(outcome.containers), None))
+
+
+def attempt_state(attempt: Attempt) -> str:
+    """Tell an attempt's state in one word; one that never started because it failed to is Failed."""
+    if attempt.ending is None:
+        return "Pending" if attempt.status is AttemptStatus.PENDING else "Running"
+    judged = attempt.failure is not None and attempt.failure.cause is not Cause.USER_CANCELLED
+    if attempt.ending is Ending.NEVER_STARTED and judged:
+        return "Failed"
+    return _ENDING_STATE[attempt.ending]
+
+
+def run_view(run: Run) -> RunView:
+    """Show one run."""
+    outcome = run.outcome
+    container = _first_container(outcome)
+    return RunView(
+        uid=run.uid,
+        rank=run.rank,
+        state=run_state(run),
+        phase=str(run.status),
+        node=run.node or None,
+        executor=run.executor or None,
+        exit_code=container.exit_code if container else None,
+        signal=container.signal if container else None,
+        started_at=optional_timestamp(run.started_at),
+        ended_at=optional_timestamp(run.ended_at),
+        **_outcome_fields(outcome),
+    )
+
+
+def _outcome_fields(outcome: RunOutcome | None) -> dict[str, Any]:
+    if outcome is None:
+        return {}
+    return {
+        "ended_by": str(outcome.ended_by),
+        "message": outcome.message,
+        "conditions": sorted(outcome.conditions),
+        "containers": [_container_view(container) for container in outcome.containers],
+        "log_tail": list(outcome.log_tail),
+        "progress": outcome.progress,
+        "peak_memory": outcome.peak_memory,
+    }
+
+
+def _container_view(container: ContainerResult) -> ContainerView:
+    return ContainerView(
+        name=container.name,
+        init=container.init,
+        exit_code=container.exit_code,
+        signal=container.signal,
+        reason=container.reason,
+        message=container.message,
+    )
+
+
+def run_state(run: Run) -> str:
+    """Tell a run's state in one word; one that we or a user stopped is Cancelled."""
+    if run.status not in RUN_TERMINAL:
+        return "Pending" if run.status is RunStatus.PENDING else "Running"
+    if run.status is RunStatus.CANCELLED:
+        return "Cancelled"
+    if run.outcome is not None and run.outcome.succeeded:
+        return "Succeeded"
+    stopped = run.outcome is None or run.outcome.ended_by in {EndedBy.USER, EndedBy.CASCADE}
+    return "Cancelled" if stopped and run.status is RunStatus.TERMINATED else "Failed"
+
+
+def history_entry(row: HistoryRow) -> HistoryEntry:
+    """Show one step of an attempt's history."""
+    return HistoryEntry(
+        attempt=row.attempt,
+        seq=row.seq,
+        phase=row.phase,
+        from_status=str(row.from_status),
+        to_status=str(row.to_status),
+        outcome=str(row.outcome),
+        created_at=timestamp(row.created_at),
+        updated_at=timestamp(row.updated_at),
+        error_code=row.error_code,
+        message=row.message,
+        times=row.attempts,
+    )

@@ -1,0 +1,45 @@
+"""Turns errors into problem details and back; pure.
+
+Decides the documentation address of each code; the HTTP status is its caller's (``api`` has the one table).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Problem
+from holdfast.wire.problems import ProblemDetails, ProblemEntry
+
+if TYPE_CHECKING:
+    from holdfast.errors import HoldfastError
+
+TYPE_PREFIX = "https://holdfast.dev/errors/"
+
+
+def problem_details(error: HoldfastError, *, status: int) -> ProblemDetails:
+    """Show an error with all its problems."""
+    return ProblemDetails(
+        type=TYPE_PREFIX + error.code,
+        title=(type(error).__doc__ or error.code).splitlines()[0],
+        status=status,
+        code=error.code,
+        detail=error.message,
+        hint=error.hint,
+        errors=[problem_entry(problem) for problem in error.problems],
+    )
+
+
+def problem_entry(problem: Problem) -> ProblemEntry:
+    """Show one thing wrong with an input."""
+    return ProblemEntry(
+        path=problem.path,
+        message=problem.message,
+        allowed=list(problem.allowed),
+        hint=problem.hint,
+        line=problem.line,
+    )
+
+
+def read_problem(entry: ProblemEntry) -> Problem:
+    """Read one thing wrong with an input back."""
+    return Problem(entry.path, entry.message, allowed=tuple(entry.allowed), hint=entry.hint, line=entry.line)
