@@ -6,6 +6,7 @@ into causes and conditions to ``classify`` and what to do about them to ``policy
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -168,3 +169,37 @@ class Failure:
     def failed_containers(self) -> tuple[ContainerResult, ...]:
         """Containers that ended with a non-zero code, in order."""
         return tuple(container for container in self.containers if container.failed)
+
+
+_LOUD = (
+    Condition.OOM_KILLED,
+    Condition.DEADLINE_EXCEEDED,
+    Condition.PREEMPTED,
+    Condition.EVICTED,
+    Condition.NODE_LOST,
+    Condition.EXECUTOR_LOST,
+    Condition.LAUNCH_FAILED,
+    Condition.IMAGE_PULL_FAILED,
+    Condition.UNSCHEDULABLE,
+)
+
+
+def in_words(failure: Failure) -> str:
+    """Say in a few words what happened: ``exit code 3``, ``killed by SIGSEGV``, ``OOMKilled``, ``LaunchFailed: ...``."""
+    for condition in _LOUD:
+        if condition in failure.conditions:
+            quiet = condition in {Condition.OOM_KILLED, Condition.DEADLINE_EXCEEDED} or not failure.message
+            return str(condition) if quiet else f"{condition}: {failure.message}"
+    container = next(iter(failure.failed_containers), None)
+    if container is None:
+        return failure.message or str(failure.cause)
+    if container.signal is not None:
+        return f"killed by {_signal_name(container.signal)}"
+    return f"exit code {container.exit_code}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
