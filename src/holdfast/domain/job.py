@@ -32,8 +32,11 @@ class JobState(StrEnum):
     HELD = "Held"
     """Waits for a person to release it."""
     SUCCEEDED = "Succeeded"
+    """Every run of its last attempt ended with code 0; final."""
     FAILED = "Failed"
+    """Its last attempt failed and is not retried; final."""
     CANCELLED = "Cancelled"
+    """A user ended it; final."""
 
 
 JOB_TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})

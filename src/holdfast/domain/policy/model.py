@@ -28,7 +28,9 @@ class ExitCodeOperator(StrEnum):
     """How ``values`` are read."""
 
     IN = "In"
+    """The exit code is one of them."""
     NOT_IN = "NotIn"
+    """The exit code is none of them; 0 does not match either."""
 
 
 class ContainerScope(StrEnum):
@@ -53,9 +55,11 @@ class JitterMode(StrEnum):
     """How a delay is spread (Backend.AI BEP)."""
 
     NONE = "none"
+    """Not at all."""
     DETERMINISTIC = "deterministic"
     """From SHA-1 of the job's id and the retry's number: the same everywhere, every time."""
     RANDOM = "random"
+    """By a draw of the dice: different every time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class AntiAffinity(StrEnum):
     """Which node the next attempt avoids."""
 
     NONE = "none"
+    """Any node will do."""
     NODE = "node"
     """The node of the last failed run only; dropped when no other node could ever fit (semantics 4)."""
 
@@ -195,16 +200,25 @@ class DecisionCode(StrEnum):
     """Which check decided; upstream Armada's names where it has one."""
 
     NO_ERROR = "no_error"
+    """There was no failure to judge."""
     NEVER_RETRIED = "fail_never_retried"
+    """The cause is one that no policy can retry."""
     KILL_SWITCH = "fail_kill_switch"
+    """``globalMaxRetries`` is 0: nothing is retried."""
     GLOBAL_LIMIT = "fail_global_limit"
+    """The job has been granted ``globalMaxRetries`` retries already."""
     FAIL_RULE = "fail_rule"
+    """A rule matched whose action is ``Fail``."""
     FAIL_DEFAULT = "fail_default"
+    """No rule matched, and the default action is ``Fail``."""
     POLICY_LIMIT = "fail_policy_limit"
     """The rule's effective limit is spent, whether it came from the rule or its policy."""
     HOLD = "hold"
+    """A rule matched whose action is ``Hold``."""
     IGNORE = "ignore"
+    """A rule matched whose action is ``Ignore``: it runs again, uncounted."""
     RETRY = "retry"
+    """A retry was granted and counted."""
     UNSCHEDULABLE = "retry_unschedulable"
     """A retry was granted, but the grown job fits no node."""
 

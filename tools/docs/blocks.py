@@ -1,0 +1,48 @@
+"""The generated parts of the documentation, by name; each is written from the code it documents."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.domain.failure import Cause, Condition, EndedBy
+from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import AttemptStatus, RunStatus
+from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode
+from holdfast.errors import all_errors
+from tools.docs import lifecycle
+from tools.docs.source import enum_table, markdown, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def errors() -> str:
+    """List every error: its code and what it means."""
+    rows = [[f"`{error.code}`", markdown((error.__doc__ or "").splitlines()[0])] for error in all_errors()[1:]]
+    return table(["Code", "Meaning"], rows)
+
+
+def values(enum: type[AttemptStatus] | type[RunStatus]) -> str:
+    """List an enumeration whose members explain themselves."""
+    return ", ".join(f"`{member.value}`" for member in enum)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "lifecycle-figure": lifecycle.figure,
+    "lifecycle-handlers": lifecycle.handlers,
+    "lifecycle-promotions": lifecycle.promotions,
+    "lifecycle-gang-promotions": lifecycle.gang_promotions,
+    "attempt-statuses": partial(values, AttemptStatus),
+    "run-statuses": partial(values, RunStatus),
+    "job-states": partial(enum_table, JobState, title="State"),
+    "actions": partial(enum_table, Action, title="Action"),
+    "conditions": partial(enum_table, Condition, title="Condition", meaning="When it holds"),
+    "causes": partial(enum_table, Cause, title="Cause"),
+    "ended-by": partial(enum_table, EndedBy, title="Ended by"),
+    "decision-codes": partial(enum_table, DecisionCode, title="Code"),
+    "jitter": partial(enum_table, JitterMode, title="Jitter"),
+    "anti-affinity": partial(enum_table, AntiAffinity, title="Mode"),
+    "exit-code-operators": partial(enum_table, ExitCodeOperator, title="Operator"),
+    "errors": errors,
+}
