@@ -1,0 +1,184 @@
+"""Reads text into documents: YAML (many), JSON, JSON lines; decides nothing about what they mean.
+
+Strict, because a silently dropped or doubled field can mean "never retry": duplicate keys, documents that
+are no mappings, unknown tags and runaway nesting are problems with line numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.yaml_text import read_yaml
+from holdfast.errors import InvalidManifest, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+LARGEST_TEXT = 16 * 1024 * 1024
+DEEPEST = 64
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of an input."""
+
+    value: Mapping[str, Any]
+    lines: Mapping[str, int] = field(default_factory=dict)
+    """1-based line by field path; ``""`` is the document itself."""
+    index: int = 0
+    """Its place in the input, from 0."""
+
+    def line_of(self, path: str) -> int | None:
+        """Return the line of a field, or of its nearest known parent."""
+        while path and path not in self.lines:
+            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        return self.lines.get(path)
+
+
+class _DuplicateKey(ValueError):
+    """A JSON object named a key twice."""
+
+
+def read_documents(text: str, *, name: str = "input", largest: int = LARGEST_TEXT) -> list[Document]:
+    """Read every document of a text; empty YAML documents are left out.
+
+    Args:
+        text: YAML with any number of documents, one JSON object, or JSON objects one after another.
+        name: What to call the input in messages.
+        largest: The most characters accepted.
+
+    Raises:
+        InvalidManifest: With every problem found.
+    """
+    if len(text) > largest:
+        _refuse(name, Problem("", f"is {len(text)} characters long; at most {largest} are read", hint="split the file"))
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        _refuse(name, Problem("", "is not valid Unicode text", hint="save it as UTF-8", line=line))
+    text = text.removeprefix("\ufeff")
+    if text.lstrip()[:1] == "{" and (documents := _read_json(text, name)) is not None:
+        return documents
+    return _read_yaml(text, name)
+
+
+def _refuse(name: str, *problems: Problem) -> None:
+    msg = f"{name} cannot be read"
+    raise InvalidManifest(msg, problems=problems)
+
+
+def _read_yaml(text: str, name: str) -> list[Document]:
+    roots, problems = read_yaml(text, deepest=DEEPEST)
+    documents: list[Document] = []
+    for root in roots:
+        if isinstance(root.value, dict):
+            documents.append(Document(root.value, root.lines, len(documents)))
+        elif root.value is not None:
+            problems.append(_not_a_mapping(root.value, root.lines.get("")))
+    if problems:
+        _refuse(name, *problems)
+    return documents
+
+
+def _not_a_mapping(value: object, line: int | None) -> Problem:
+    kind = "a list" if isinstance(value, list) else f"{value!r:.40}"
+    return Problem(
+        "",
+        f"a document must be a mapping of fields, not {kind}",
+        hint="separate several documents with a line of ---, or write one JSON object a line",
+        line=line,
+    )
+
+
+def _read_json(text: str, name: str) -> list[Document] | None:
+    """Read JSON objects one after another; ``None`` when the first is no JSON, so that YAML may try."""
+    documents: list[Document] = []
+    try:
+        for value, line in _json_values(text):
+            documents.append(Document(value, {"": line}, len(documents)))
+    except (ValueError, RecursionError) as error:
+        if not documents and not isinstance(error, RecursionError):
+            return None
+        _refuse(name, _json_problem(error, text))
+    return documents
+
+
+def _json_values(text: str) -> Iterator[tuple[dict[str, Any], int]]:
+    position, line, end = 0, 1, len(text)
+    while True:
+        start = _SPACE.match(text, position).end()  # type: ignore[union-attr] # the pattern matches everywhere
+        if start == end:
+            return
+        line += text.count("\n", position, start)
+        value, position = _DECODER.raw_decode(text, start)
+        if not isinstance(value, dict):
+            msg = "a document must be a mapping of fields"
+            raise json.JSONDecodeError(msg, text, start)
+        _check_depth(value, text, start, position)
+        yield value, line
+        line += text.count("\n", start, position)
+
+
+def _check_depth(value: object, text: str, start: int, end: int) -> None:
+    if text.count("{", start, end) + text.count("[", start, end) > DEEPEST and _depth(value) > DEEPEST:
+        msg = f"is nested more than {DEEPEST} levels deep"
+        raise json.JSONDecodeError(msg, text, start)
+    if "\\u" in text[start:end]:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            msg = "holds half of a surrogate pair, which is no text"
+            raise json.JSONDecodeError(msg, text, start) from None
+
+
+def _depth(value: object) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(_depth, value.values()), default=0)
+    if isinstance(value, list):
+        return 1 + max(map(_depth, value), default=0)
+    return 0
+
+
+def _json_problem(error: Exception, text: str) -> Problem:
+    if isinstance(error, json.JSONDecodeError):
+        return Problem("", f"not JSON: {error.msg}", line=error.lineno)
+    if isinstance(error, RecursionError):
+        return Problem("", f"is nested more than {DEEPEST} levels deep")
+    if isinstance(error, _DuplicateKey):
+        return Problem("", f"{error}", hint="keep one of them", line=_line_of_duplicate(text))
+    return Problem("", f"not JSON: {error}")
+
+
+def _line_of_duplicate(text: str) -> int | None:
+    """Find the line of the first doubled key; the JSON reader does not say, one object a line does."""
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            json.loads(line, object_pairs_hook=_unique)
+        except _DuplicateKey:
+            return number
+        except ValueError:
+            continue
+    return None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        msg = f"the key {twice!r} is there twice"
+        raise _DuplicateKey(msg)
+    return mapping
+
+
+def _no_constant(constant: str) -> object:
+    msg = f"{constant} is not JSON"
+    raise ValueError(msg)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)

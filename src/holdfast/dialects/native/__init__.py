@@ -1,0 +1,1 @@
+"""The native dialect: ``holdfast.dev/v1`` manifests, read strictly and written canonically."""

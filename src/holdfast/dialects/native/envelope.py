@@ -1,0 +1,44 @@
+"""Opens the ``apiVersion, kind, metadata, spec`` envelope every native manifest comes in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.dialects.reading import Fields
+
+API_VERSION = "holdfast.dev/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The parts of an envelope."""
+
+    metadata: Fields | None
+    spec: Fields | None
+    """``None`` when it is missing or no mapping; noted already."""
+    name: str | None
+
+
+def take_kind(root: Fields) -> None:
+    """Take the two fields the dispatcher has looked at."""
+    root.raw("apiVersion")
+    root.raw("kind")
+
+
+def open_envelope(root: Fields, *, name_required: bool = True, spec_required: bool = True) -> Opened:
+    """Open an envelope with nested ``metadata`` and ``spec``; the caller finishes the two parts."""
+    take_kind(root)
+    metadata = root.nested("metadata", required=name_required)
+    name = metadata.name("name", required=name_required) if metadata else None
+    spec = root.nested("spec", required=spec_required)
+    root.finish()
+    return Opened(metadata, spec, name)
+
+
+def close_envelope(opened: Opened) -> None:
+    """Report unknown fields of both parts."""
+    for part in (opened.metadata, opened.spec):
+        if part is not None:
+            part.finish()

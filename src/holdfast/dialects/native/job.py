@@ -1,0 +1,232 @@
+"""Reads job manifests into specifications; decides fields, bounds and the short form, nothing about running."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.native.envelope import take_kind
+from holdfast.dialects.native.policy import read_policy
+from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
+from holdfast.domain.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec, Resources
+from holdfast.errors import InvalidManifest, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.domain.policy.model import RetryPolicy
+
+LARGEST_GANG = 100_000
+MOST_PRIORITY = 1_000_000
+MOST_ARGUMENTS = 10_000
+LONGEST_ARGUMENT = 131_071
+"""Bytes; what Linux lets one argument or variable have."""
+LARGEST_COMMAND = 1_000_000
+LARGEST_ENV = 1_000_000
+MOST_VARIABLES = 1000
+MOST_LABELS = 64
+LONGEST_ANNOTATION = 65_536
+MOST_PORTS = 64
+MOST_GPUS = 1_000_000
+MOST_POLICIES = 32
+RESERVED_ENV = "HOLDFAST_"
+SHELL = ("/bin/sh", "-c")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+_PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
+
+
+def read_job_manifest(value: Mapping[str, Any], *, path: str, problems: list[Problem]) -> JobSpec | None:
+    """Read a job in either form: nested ``metadata`` and ``spec``, or short with all fields side by side.
+
+    Returns:
+        The specification, or ``None`` when anything was wrong.
+    """
+    before = len(problems)
+    root = Fields(value, path, problems)
+    take_kind(root)
+    if "spec" in value or "metadata" in value:
+        metadata, spec = root.nested("metadata"), root.nested("spec", required=True)
+        root.finish()
+    else:
+        metadata = spec = root
+    job = _read_parts(metadata or Fields({}, root.at("metadata"), problems), spec) if spec is not None else None
+    return job if len(problems) == before else None
+
+
+def read_job_mapping(value: Mapping[str, Any]) -> JobSpec:
+    """Read one job.
+
+    Raises:
+        InvalidManifest: With every problem found.
+    """
+    problems: list[Problem] = []
+    job = read_job_manifest(value, path="", problems=problems)
+    if job is None:
+        raise InvalidManifest(problems=problems)
+    return job
+
+
+def _read_parts(metadata: Fields, spec: Fields) -> JobSpec:
+    name = metadata.name("name")
+    command = _read_command(spec)
+    job = JobSpec(
+        name=name or name_from_command(command),
+        command=command,
+        labels=_read_labels(metadata, "labels"),
+        annotations=metadata.mapping("annotations", most=MOST_LABELS, longest=LONGEST_ANNOTATION),
+        queue=spec.name("queue") or DEFAULT_QUEUE,
+        priority=spec.integer("priority", low=-MOST_PRIORITY, high=MOST_PRIORITY) or 0,
+        env=_read_env(spec),
+        working_dir=_read_working_dir(spec),
+        resources=_read_resources(spec),
+        gang=_or(spec.integer("gang", low=1, high=LARGEST_GANG), 1),
+        ports=_read_ports(spec),
+        deadline_s=_read_limit(spec, "deadline"),
+        total_deadline_s=_read_limit(spec, "totalDeadline"),
+        scheduling_timeout_s=_read_limit(spec, "schedulingTimeout"),
+        grace_s=_or(spec.duration("grace"), DEFAULT_GRACE_S),
+        node_selector=_read_labels(spec, "nodeSelector"),
+        retry_policies=read_policy_names(spec),
+        inline_policies=_read_inline(spec),
+    )
+    if metadata is not spec:
+        metadata.finish()
+    spec.finish()
+    return job
+
+
+def _or(value: Any, default: Any) -> Any:  # noqa: ANN401 - of one type
+    return default if value is None else value
+
+
+def _read_limit(spec: Fields, name: str) -> float | None:
+    value = spec.duration(name)
+    if value == 0:
+        spec.problem(name, "must be more than 0", hint="leave it out for no limit")
+    return value
+
+
+def name_from_command(command: tuple[str, ...]) -> str:
+    """Make a job's name from its program: its base name as a DNS label."""
+    base = command[0].rstrip("/").rsplit("/", 1)[-1] if command else ""
+    return _NOT_IN_NAME.sub("-", base.lower()).strip("-")[:LONGEST_NAME].rstrip("-") or "job"
+
+
+def _read_command(spec: Fields) -> tuple[str, ...]:
+    words = spec.texts("command", most=MOST_ARGUMENTS, longest=LONGEST_ARGUMENT)
+    script = spec.text("shell", longest=LONGEST_ARGUMENT)
+    if spec.has("command") and spec.has("shell"):
+        spec.problem("shell", "cannot be set together with command; set one of them")
+    elif not spec.has("command") and not spec.has("shell"):
+        spec.problem("command", "is required", hint='write command: [PROGRAM, ARGUMENT...] or shell: "..."')
+    elif words is not None and not any(words[:1]):
+        spec.problem("command", "must name a program")
+    if sum(map(len, words or ())) > LARGEST_COMMAND:
+        spec.problem("command", f"is longer than {LARGEST_COMMAND} characters in all")
+    return tuple(words or ()) if script is None else (*SHELL, script)
+
+
+def _read_labels(fields: Fields, name: str) -> dict[str, str]:
+    labels = fields.mapping(name, most=MOST_LABELS)
+    for key, value in labels.items():
+        if not _LABEL_KEY.fullmatch(key) or len(key.rsplit("/", 1)[-1]) > LONGEST_NAME or len(key) > 4 * LONGEST_NAME:
+            hint = "letters, digits, '-', '_' and '.', at most 63, after an optional 'prefix/'"
+            fields.problem(f"{name}.{key}", f"{shown(key)} is no label name", hint=hint)
+        if not _LABEL_VALUE.fullmatch(value) or len(value) > LONGEST_NAME:
+            hint = "letters, digits, '-', '_' and '.', at most 63; longer texts fit into annotations"
+            fields.problem(f"{name}.{key}", f"{shown(value)} is no label value", hint=hint)
+    return labels
+
+
+def _read_env(spec: Fields) -> dict[str, str]:
+    env = spec.mapping("env", most=MOST_VARIABLES, longest=LONGEST_ARGUMENT)
+    for key in env:
+        if key.startswith(RESERVED_ENV):
+            spec.problem(f"env.{key}", f"names that start with {RESERVED_ENV} are set by Holdfast itself")
+        elif not _VARIABLE.fullmatch(key):
+            hint = "letters, digits and '_', not starting with a digit"
+            spec.problem(f"env.{key}", f"{shown(key)} is no variable name", hint=hint)
+    if sum(len(key) + len(value) for key, value in env.items()) > LARGEST_ENV:
+        spec.problem("env", f"is longer than {LARGEST_ENV} characters in all")
+    return env
+
+
+def _read_working_dir(spec: Fields) -> str | None:
+    value = spec.text("workingDir")
+    if value is not None and not value.startswith("/"):
+        spec.problem("workingDir", f"{shown(value)} is not an absolute path")
+    return value
+
+
+def _read_resources(spec: Fields) -> Resources:
+    part = spec.nested("resources")
+    if part is None:
+        return Resources()
+    cpu, memory = part.cpu("cpu"), part.memory("memory")
+    gpu = part.integer("gpu", low=0, high=MOST_GPUS)
+    part.finish()
+    default = Resources()
+    return Resources(_or(cpu, default.cpu_m), _or(memory, default.memory), _or(gpu, default.gpu))
+
+
+def _read_ports(spec: Fields) -> tuple[str, ...]:
+    names = spec.texts("ports", most=MOST_PORTS, longest=LONGEST_NAME) or []
+    seen: set[str] = set()
+    for i, name in enumerate(names):
+        variable = port_variable(name)
+        if not _PORT_NAME.fullmatch(name):
+            spec.problem(
+                f"ports[{i}]", f"{shown(name)} is no port name", hint="a letter, then letters, digits, '-', '_'"
+            )
+        elif variable in seen:
+            spec.problem(f"ports[{i}]", f"{shown(name)} becomes the same variable as a port before it: {variable}")
+        seen.add(variable)
+    return tuple(names)
+
+
+def port_variable(name: str) -> str:
+    """Name the environment variable that tells a run the number of a port."""
+    return f"{RESERVED_ENV}PORT_{name.upper().replace('-', '_')}"
+
+
+def read_policy_names(spec: Fields) -> tuple[str, ...]:
+    """Read ``retryPolicies``; a name that repeats counts at its first place."""
+    names = spec.texts("retryPolicies", most=MOST_POLICIES) or []
+    for i, name in enumerate(names):
+        spec.check_name(f"retryPolicies[{i}]", name)
+    return tuple(dict.fromkeys(names))
+
+
+def _read_inline(spec: Fields) -> tuple[RetryPolicy, ...]:
+    value = spec.raw("retry")
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        listed, paths = [value], [spec.at("retry")]
+    else:
+        listed, paths = value, [f"{spec.at('retry')}[{i}]" for i in range(len(value))]
+    if len(listed) > MOST_POLICIES:
+        spec.problem("retry", f"holds {len(listed)} policies; at most {MOST_POLICIES} are allowed")
+        return ()
+    policies = [_read_one_inline(spec, one, paths[i], _inline_name(i)) for i, one in enumerate(listed)]
+    found = [policy for policy in policies if policy is not None]
+    names = [policy.name for policy in found]
+    for name in {name for name in names if names.count(name) > 1}:
+        spec.problem("retry", f"two policies have the name {name!r}", hint="counters follow policy names")
+    return tuple(found)
+
+
+def _inline_name(place: int) -> str:
+    return "inline" if place == 0 else f"inline{place + 1}"
+
+
+def _read_one_inline(spec: Fields, value: object, path: str, default_name: str) -> RetryPolicy | None:
+    if not isinstance(value, dict):
+        spec.problems.append(Problem(path, f"must be the spec of a RetryPolicy, not {shown(value)}"))
+        return None
+    name = Fields(value, path, spec.problems).name("name") if value.get("name") is not None else default_name
+    rest = {key: item for key, item in value.items() if key != "name"}
+    return read_policy(rest, path=path, name=name or default_name, problems=spec.problems)

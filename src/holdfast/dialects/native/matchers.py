@@ -1,0 +1,143 @@
+"""Reads the parts that policies and failure categories share: exit codes, conditions, patterns, signals."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.reading import LONGEST_NAME, closest, kind_of, shown
+from holdfast.domain.failure import Condition
+from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.dialects.reading import Fields
+
+MOST_EXIT_CODES = 10_000
+MOST_NAMES = 1000
+HIGHEST_EXIT_CODE = 2**31 - 1
+HIGHEST_SIGNAL = 64
+
+
+def read_exit_codes(fields: Fields, *, scope: ContainerScope = ContainerScope.FIRST_FAILED) -> ExitCodes | None:
+    """Read ``onExitCodes: {operator, values}``."""
+    part = fields.nested("onExitCodes")
+    if part is None:
+        return None
+    operator = part.choice("operator", ExitCodeOperator, required=True)
+    values = part.items("values", most=MOST_EXIT_CODES)
+    if not values:
+        part.problem("values", "must name at least one exit code")
+    codes = read_codes(part, values or [])
+    part.finish()
+    return None if operator is None or not codes else ExitCodes(operator, codes, scope)
+
+
+def read_codes(part: Fields, values: list[object]) -> frozenset[int]:
+    """Read a list of exit codes; 0 is accepted and never matches."""
+    codes = set()
+    for i, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, int):
+            part.mistyped(f"values[{i}]", value, "a whole number")
+        elif not 0 <= value <= HIGHEST_EXIT_CODE:
+            part.problem(f"values[{i}]", f"{value} is no exit code", hint="exit codes run from 0 to 255")
+        else:
+            codes.add(value)
+    return frozenset(codes)
+
+
+def read_conditions(fields: Fields, *, aliases: Mapping[str, str] | None = None) -> frozenset[str] | None:
+    """Read ``onConditions``; unknown names are problems that list the known ones."""
+    names = fields.texts("onConditions", most=MOST_NAMES)
+    if names is None:
+        return None
+    known = [condition.value for condition in Condition]
+    found = set()
+    for i, name in enumerate(names):
+        meant = (aliases or {}).get(name, name)
+        if meant in known:
+            found.add(meant)
+        else:
+            hint = closest(name, known)
+            fields.problem(f"onConditions[{i}]", f"unknown condition {shown(name)}", allowed=known, hint=hint)
+    if not names:
+        fields.problem("onConditions", "must name at least one condition", allowed=known)
+    return frozenset(found) or None
+
+
+def read_pattern(fields: Fields, name: str) -> str | None:
+    """Read ``<name>: {pattern}``."""
+    part = fields.nested(name)
+    if part is None:
+        return None
+    pattern = part.pattern("pattern")
+    part.finish()
+    return pattern
+
+
+def read_names(fields: Fields, name: str, *, longest: int = LONGEST_NAME) -> frozenset[str] | None:
+    """Read one name or a list of names."""
+    value = fields.raw(name)
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return (
+            frozenset({value})
+            if fields.check_text(name, value, longest=longest) and _filled(fields, name, value)
+            else None
+        )
+    names = fields.texts(name, most=MOST_NAMES, longest=longest)
+    if names is None:
+        return None
+    if not names and not value:
+        fields.problem(name, "must name at least one")
+    return frozenset(n for i, n in enumerate(names) if _filled(fields, f"{name}[{i}]", n)) or None
+
+
+def _filled(fields: Fields, name: str, value: str) -> bool:
+    if not value:
+        fields.problem(name, "must not be empty")
+    return bool(value)
+
+
+def read_signals(fields: Fields) -> frozenset[int] | None:
+    """Read ``onSignals``: numbers, or names with or without ``SIG``."""
+    values = fields.items("onSignals", most=HIGHEST_SIGNAL)
+    if values is None:
+        return None
+    if not values:
+        fields.problem("onSignals", "must name at least one signal")
+    numbers = set()
+    for i, value in enumerate(values):
+        number = _signal_number(value)
+        if number is None:
+            message = f"{kind_of(value)} {shown(value)} is no signal"
+            fields.problem(f"onSignals[{i}]", message, allowed=("SIGTERM", "SIGKILL", "1 to 64"))
+        else:
+            numbers.add(number)
+    return frozenset(numbers) or None
+
+
+def _signal_number(value: object) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if 1 <= value <= HIGHEST_SIGNAL else None
+    if not isinstance(value, str):
+        return None
+    name = value.upper()
+    name = name if name.startswith("SIG") else f"SIG{name}"
+    found = signal.Signals.__members__.get(name)
+    return None if found is None else int(found)
+
+
+def signal_name(number: int) -> str | int:
+    """Write a signal by name where it has one."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return number
+
+
+def write_exit_codes(codes: ExitCodes) -> dict[str, object]:
+    """Write exit codes as they are read."""
+    return {"operator": codes.operator.value, "values": sorted(codes.values)}

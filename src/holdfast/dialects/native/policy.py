@@ -1,0 +1,295 @@
+"""Reads and writes retry policies; decides their fields and bounds, leaves what they mean to ``domain.policy``.
+
+The native policy is a superset of the ``spec`` of Armada's design document, which is accepted as it stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.native.matchers import (
+    read_conditions,
+    read_exit_codes,
+    read_names,
+    read_pattern,
+    read_signals,
+)
+from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
+from holdfast.domain.failure import NEVER_RETRIED, Cause
+from holdfast.domain.policy.model import (
+    Action,
+    AntiAffinity,
+    Backoff,
+    JitterMode,
+    MemoryGrowth,
+    Mutation,
+    RetryPolicy,
+    Rule,
+)
+from holdfast.domain.units import parse_memory
+from holdfast.errors import InvalidPolicy, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MOST_RULES = 1000
+HIGHEST_LIMIT = 1_000_000_000
+HIGHEST_MULTIPLIER = 1000.0
+HIGHEST_GROWTH = 1000.0
+_DEFAULT_BACKOFF = Backoff()
+
+
+class _DefaultAction(StrEnum):
+    """What may happen when no rule matches."""
+
+    FAIL = Action.FAIL
+    RETRY = Action.RETRY
+    IGNORE = Action.IGNORE
+    HOLD = Action.HOLD
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDialect:
+    """How a dialect differs from the native one in what its rules accept."""
+
+    condition_aliases: tuple[tuple[str, str], ...] = ()
+    """Other names for conditions."""
+
+
+NATIVE = RuleDialect()
+
+
+def read_policy(
+    value: Mapping[str, Any],
+    *,
+    path: str,
+    name: str | None,
+    problems: list[Problem],
+    warnings: list[Problem] | None = None,
+) -> RetryPolicy | None:
+    """Read a policy's ``spec``.
+
+    Args:
+        value: The mapping.
+        path: Its field path.
+        name: The policy's name; ``None`` takes the field ``name``, required then.
+        problems: Where to note what is wrong.
+        warnings: Where to note what is legal but dubious.
+
+    Returns:
+        The policy, or ``None`` when anything was wrong.
+    """
+    before = len(problems)
+    fields = Fields(value, path, problems)
+    name = fields.name("name", required=True) if name is None else name
+    policy = read_policy_fields(fields, name or "", NATIVE)
+    fields.finish()
+    if warnings is not None:
+        warnings.extend(policy_warnings(policy, path))
+    return policy if len(problems) == before else None
+
+
+def read_policy_fields(fields: Fields, name: str, dialect: RuleDialect) -> RetryPolicy:
+    """Read the fields of a policy's spec; the caller finishes the reader."""
+    rules = [_read_rule(part, dialect) for part in fields.each("rules", most=MOST_RULES)]
+    _check_rule_names(rules, fields)
+    return RetryPolicy(
+        name=name,
+        rules=tuple(replace(rule, name=rule.name or f"rule{i}") for i, rule in enumerate(rules)),
+        retry_limit=fields.integer("retryLimit", low=0, high=HIGHEST_LIMIT),
+        default_action=Action(fields.choice("defaultAction", _DefaultAction) or Action.FAIL),
+        backoff=read_backoff(fields, "backoff"),
+        anti_affinity=_read_anti_affinity(fields) or AntiAffinity.NONE,
+    )
+
+
+def _check_rule_names(rules: Sequence[Rule], fields: Fields) -> None:
+    seen = {f"rule{i}": i for i, rule in enumerate(rules) if not rule.name}
+    for i, rule in enumerate(rules):
+        if not rule.name:
+            continue
+        if rule.name == "default":
+            fields.problem(f"rules[{i}].name", "'default' is the name of the default action's own counter")
+        if (first := seen.setdefault(rule.name, i)) != i:
+            hint = "counters follow rule names, so each rule needs its own"
+            fields.problem(f"rules[{i}].name", f"{rule.name!r} is also the name of rules[{first}]", hint=hint)
+
+
+def _read_rule(fields: Fields, dialect: RuleDialect) -> Rule:
+    action = fields.choice("action", Action, required=True) or Action.FAIL
+    rule = Rule(
+        action=action,
+        name=fields.name("name") or "",
+        exit_codes=read_exit_codes(fields),
+        conditions=read_conditions(fields, aliases=dict(dialect.condition_aliases)),
+        termination_message=read_pattern(fields, "onTerminationMessage"),
+        categories=_read_categories(fields),
+        subcategories=read_names(fields, "onSubcategory"),
+        causes=_read_causes(fields),
+        signals=read_signals(fields),
+        container_name=fields.text("containerName", longest=LONGEST_NAME),
+        include_init_containers=fields.flag("includeInitContainers"),
+        ran_shorter_than_s=fields.duration("ranShorterThan"),
+        ran_longer_than_s=fields.duration("ranLongerThan"),
+        retry_limit=fields.integer("retryLimit", low=0, high=HIGHEST_LIMIT),
+        backoff=read_backoff(fields, "backoff"),
+        anti_affinity=_read_anti_affinity(fields),
+        mutate=_read_mutation(fields),
+        hold_reason=fields.text("reason") or "",
+    )
+    if rule.hold_reason and action is not Action.HOLD:
+        fields.problem("reason", "is shown to the person a Hold waits for; this rule's action is " + action)
+    _check_rule(rule, fields)
+    fields.finish()
+    return rule
+
+
+def _check_rule(rule: Rule, fields: Fields) -> None:
+    shorter, longer = rule.ran_shorter_than_s, rule.ran_longer_than_s
+    if shorter is not None and longer is not None and longer >= shorter:
+        fields.problem("ranLongerThan", "together with ranShorterThan nothing can match")
+    if shorter == 0:
+        fields.problem("ranShorterThan", "nothing runs shorter than 0s")
+
+
+def _read_categories(fields: Fields) -> frozenset[str] | None:
+    both = fields.has("onCategory") and fields.has("onFailureCategory")
+    one, other = read_names(fields, "onCategory"), read_names(fields, "onFailureCategory")
+    if both:
+        fields.problem("onFailureCategory", "is the same as onCategory; set one of them")
+    return one or other
+
+
+def _read_causes(fields: Fields) -> frozenset[str] | None:
+    names = read_names(fields, "onCauses")
+    allowed = [cause.value for cause in Cause if cause not in NEVER_RETRIED]
+    for name in sorted(names or ()):
+        if name in NEVER_RETRIED:
+            fields.problem("onCauses", f"{name!r} is never retried, whatever a policy says", allowed=allowed)
+        elif name not in allowed:
+            fields.problem("onCauses", f"unknown cause {shown(name)}", allowed=allowed)
+    return names
+
+
+def read_backoff(fields: Fields, name: str) -> Backoff | None:
+    """Read a back-off; fields left out have the defaults of ``domain.policy.model.Backoff``."""
+    part = fields.nested(name)
+    if part is None:
+        return None
+    initial = part.duration("initialDelay")
+    longest = part.duration("maxDelay")
+    multiplier = part.number("multiplier", low=1.0, high=HIGHEST_MULTIPLIER)
+    jitter = part.choice("jitter", JitterMode)
+    ratio = part.number("jitterRatio", low=0.0, high=1.0)
+    part.finish()
+    if initial is not None and longest is not None and initial > longest:
+        part.problem("maxDelay", "is shorter than initialDelay")
+    d = _DEFAULT_BACKOFF
+    return Backoff(
+        initial_s=d.initial_s if initial is None else initial,
+        max_s=max(d.max_s or 0.0, initial or 0.0) if longest is None else longest,
+        multiplier=d.multiplier if multiplier is None else multiplier,
+        jitter=d.jitter if jitter is None else jitter,
+        jitter_ratio=d.jitter_ratio if ratio is None else ratio,
+    )
+
+
+def _read_anti_affinity(fields: Fields) -> AntiAffinity | None:
+    part = fields.nested("antiAffinity")
+    if part is None:
+        return None
+    mode = part.choice("mode", AntiAffinity, required=True)
+    part.finish()
+    return mode
+
+
+def _read_mutation(fields: Fields) -> Mutation | None:
+    part = fields.nested("mutate")
+    if part is None:
+        return None
+    avoid, memory = False, None
+    if affinity := part.nested("affinity"):
+        avoid = affinity.flag("avoidSameNode")
+        affinity.finish()
+    if resources := part.nested("resources"):
+        memory = _read_growth(resources)
+        resources.finish()
+    part.finish()
+    return Mutation(memory, avoid) if memory or avoid else None
+
+
+def _read_growth(resources: Fields) -> MemoryGrowth | None:
+    part = resources.nested("memory")
+    if part is None:
+        return None
+    factor = part.number("factor", low=-HIGHEST_GROWTH, high=HIGHEST_GROWTH)
+    static = _read_static(part)
+    longest = part.memory("max")
+    part.finish()
+    has_both = part.has("factor") and part.has("static")
+    if has_both or not (part.has("factor") or part.has("static")):
+        part.problem("", f"set exactly one of static and factor{', not both' if has_both else ''}")
+        return None
+    if factor is not None and factor <= 1:
+        part.problem("factor", f"{factor:g} must be greater than 1.0")
+    return MemoryGrowth(factor, static, longest)
+
+
+def _read_static(part: Fields) -> int | None:
+    value = part.raw("static")
+    if value is None:
+        return None
+    negative = isinstance(value, str) and value.startswith("-")
+    try:
+        size = parse_memory(value[1:] if negative else value)
+    except ValueError as error:
+        part.problem("static", f"invalid static quantity: {error}")
+        return None
+    if negative or size <= 0:
+        part.problem("static", f"{shown(value)} must be positive")
+        return None
+    return size
+
+
+def policy_warnings(policy: RetryPolicy, path: str) -> list[Problem]:
+    """Say what is legal but dubious: rules nothing can reach, settings nothing uses."""
+    found = []
+    blocker: str | None = None
+    for i, rule in enumerate(policy.rules):
+        where = f"{path}.rules[{i}]" if path else f"rules[{i}]"
+        if blocker is not None:
+            message = f"rule {rule.name!r} is never reached: {blocker!r} before it matches every failure"
+            found.append(Problem(where, message, hint="move it up, or remove it"))
+        elif _matches_all(rule):
+            blocker = rule.name
+        if rule.action is not Action.RETRY and (rule.retry_limit is not None):
+            found.append(Problem(f"{where}.retryLimit", f"has no effect: the action is {rule.action}"))
+        if rule.action in {Action.FAIL, Action.HOLD} and (rule.backoff or rule.mutate):
+            found.append(Problem(where, f"backoff and mutate have no effect: the action is {rule.action}"))
+    return found
+
+
+def _matches_all(rule: Rule) -> bool:
+    return rule == Rule(
+        action=rule.action,
+        name=rule.name,
+        include_init_containers=rule.include_init_containers,
+        retry_limit=rule.retry_limit,
+        backoff=rule.backoff,
+        anti_affinity=rule.anti_affinity,
+        mutate=rule.mutate,
+        hold_reason=rule.hold_reason,
+    )
+
+
+def refuse_policy(problems: Sequence[Problem], name: str | None = None) -> None:
+    """Raise when there are problems.
+
+    Raises:
+        InvalidPolicy: With all of them.
+    """
+    if problems:
+        msg = f"the retry policy {name!r} is not valid" if name else None
+        raise InvalidPolicy(msg, problems=problems)

@@ -1,0 +1,87 @@
+"""Writes retry policies as the mappings they are read from; what has its default is left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.native.matchers import signal_name, write_exit_codes
+from holdfast.domain.policy.model import AntiAffinity, Backoff, RetryPolicy, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.domain.policy.model import MemoryGrowth, Mutation
+
+
+def write_policy(policy: RetryPolicy) -> dict[str, Any]:
+    """Write a policy's ``spec``, without its name and revision; it reads back equal."""
+    spec: dict[str, Any] = {"defaultAction": policy.default_action.value}
+    if policy.retry_limit is not None:
+        spec["retryLimit"] = policy.retry_limit
+    if policy.backoff is not None:
+        spec["backoff"] = write_backoff(policy.backoff)
+    if policy.anti_affinity is not AntiAffinity.NONE:
+        spec["antiAffinity"] = {"mode": policy.anti_affinity.value}
+    if policy.rules:
+        spec["rules"] = [_write_rule(rule) for rule in policy.rules]
+    return spec
+
+
+def write_backoff(backoff: Backoff) -> dict[str, Any]:
+    """Write a back-off in full; delays as numbers of seconds, so that nothing is rounded."""
+    return {
+        "initialDelay": _seconds(backoff.initial_s),
+        **({} if backoff.max_s is None else {"maxDelay": _seconds(backoff.max_s)}),
+        "multiplier": backoff.multiplier,
+        "jitter": backoff.jitter.value,
+        "jitterRatio": backoff.jitter_ratio,
+    }
+
+
+def _seconds(value: float) -> str | float:
+    """Write a duration people can read when that is exact, else the bare number."""
+    return f"{int(value)}s" if value.is_integer() else value
+
+
+_WRITERS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    ("onExitCodes", "exit_codes", write_exit_codes),
+    ("onConditions", "conditions", sorted),
+    ("onTerminationMessage", "termination_message", lambda pattern: {"pattern": pattern}),
+    ("onCategory", "categories", sorted),
+    ("onSubcategory", "subcategories", sorted),
+    ("onCauses", "causes", sorted),
+    ("onSignals", "signals", lambda numbers: [signal_name(number) for number in sorted(numbers)]),
+    ("containerName", "container_name", str),
+    ("includeInitContainers", "include_init_containers", bool),
+    ("ranShorterThan", "ran_shorter_than_s", _seconds),
+    ("ranLongerThan", "ran_longer_than_s", _seconds),
+    ("retryLimit", "retry_limit", int),
+    ("backoff", "backoff", write_backoff),
+    ("antiAffinity", "anti_affinity", lambda mode: {"mode": mode.value}),
+    ("reason", "hold_reason", str),
+)
+
+
+def _write_rule(rule: Rule) -> dict[str, Any]:
+    written: dict[str, Any] = {"name": rule.name, "action": rule.action.value}
+    for field, attribute, write in _WRITERS:
+        value = getattr(rule, attribute)
+        if value is not None and value is not False and value != "":
+            written[field] = write(value)
+    if rule.mutate is not None:
+        written["mutate"] = _write_mutation(rule.mutate)
+    return written
+
+
+def _write_mutation(mutation: Mutation) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    if mutation.memory is not None:
+        written["resources"] = {"memory": _write_growth(mutation.memory)}
+    if mutation.avoid_same_node:
+        written["affinity"] = {"avoidSameNode": True}
+    return written
+
+
+def _write_growth(growth: MemoryGrowth) -> dict[str, Any]:
+    values = {"factor": growth.factor, "static": growth.static, "max": growth.max}
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,44 @@
+"""Reads and writes what the operator sets for everyone's retries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.native.policy import HIGHEST_LIMIT, read_backoff
+from holdfast.dialects.native.policy_text import write_backoff
+from holdfast.dialects.reading import Fields
+from holdfast.domain.policy.model import RetrySettings
+from holdfast.errors import InvalidRequest, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None]:
+    """Read the settings and the name of the default policy; what is left out has its default.
+
+    Raises:
+        InvalidRequest: With every problem found.
+    """
+    problems: list[Problem] = []
+    fields = Fields(value, "", problems)
+    limit = fields.integer("globalMaxRetries", low=0, high=HIGHEST_LIMIT)
+    backoff = read_backoff(fields, "defaultBackoff")
+    policy = fields.name("defaultPolicyName")
+    fields.finish()
+    if problems:
+        msg = "the settings are not valid"
+        raise InvalidRequest(msg, problems=problems)
+    settings = RetrySettings(global_max_retries=limit)
+    if backoff is not None:
+        settings = RetrySettings(global_max_retries=limit, default_backoff=backoff)
+    return settings, policy
+
+
+def write_settings(settings: RetrySettings, default_policy: str | None) -> dict[str, Any]:
+    """Write the settings in full; they read back equal."""
+    return {
+        "globalMaxRetries": settings.global_max_retries,
+        "defaultBackoff": write_backoff(settings.default_backoff),
+        "defaultPolicyName": default_policy,
+    }
