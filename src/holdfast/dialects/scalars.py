@@ -20,7 +20,7 @@ _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?")
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset({"true", "True", "TRUE"})
 _FALSE = frozenset({"false", "False", "FALSE"})
-_OLD_BOOLEANS = frozenset({"yes", "no", "on", "off", "y", "n"})
+_OLD_BOOLEANS = frozenset({"yes", "no", "on", "off"})
 _SPECIAL_FLOATS = frozenset({".inf", "-.inf", "+.inf", ".nan"})
 _MOST_DIGITS = 40
 

@@ -63,19 +63,23 @@ def read_yaml(text: str, *, deepest: int) -> tuple[list[Root], list[Problem]]:
     except _Refused as refused:
         builder.problems.append(refused.problem)
     except yaml.MarkedYAMLError as error:
-        builder.problems.append(_marked(error))
+        builder.problems.append(_marked(error, text))
     except (yaml.YAMLError, RecursionError) as error:
         first = str(error).splitlines()[0]
         builder.problems.append(Problem("", f"not YAML: {first}"))
     return builder.roots, builder.problems
 
 
-def _marked(error: yaml.MarkedYAMLError) -> Problem:
+def _marked(error: yaml.MarkedYAMLError, text: str) -> Problem:
     mark = error.problem_mark or error.context_mark
-    text = ", ".join(part for part in (error.context, error.problem) if part)
-    tabs = "\\t" in text or "tab" in text
-    hint = "indent with spaces, not tabs" if tabs else None
-    return Problem("", f"not YAML: {text}", hint=hint, line=None if mark is None else mark.line + 1)
+    message = ", ".join(part for part in (error.context, error.problem) if part)
+    if mark is None:
+        return Problem("", f"not YAML: {message}")
+    line = int(mark.line)
+    written = "".join(text.splitlines()[line : line + 1])
+    indent = written[: len(written) - len(written.lstrip())]
+    hint = "indent with spaces, not tabs" if "\t" in indent else None
+    return Problem("", f"not YAML: {message}", hint=hint, line=line + 1)
 
 
 def _line(event: yaml.Event) -> int:

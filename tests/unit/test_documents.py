@@ -1,0 +1,159 @@
+"""Reading text into documents: formats, lines, and everything that is refused."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from holdfast.dialects.documents import read_documents
+from holdfast.dialects.scalars import Ambiguous
+from holdfast.errors import InvalidManifest, Problem
+
+
+def problems_of(text: str) -> tuple[Problem, ...]:
+    with pytest.raises(InvalidManifest) as caught:
+        read_documents(text)
+    return caught.value.problems
+
+
+def test_yaml_documents_keep_their_order_and_the_line_of_every_field() -> None:
+    first, second = read_documents("a: 1\nb:\n  - c: x\n---\n# nothing\n---\nd: 2\n")
+    assert (first.value, second.value) == ({"a": 1, "b": [{"c": "x"}]}, {"d": 2})
+    assert first.line_of("b[0].c") == 3
+    assert second.line_of("d") == 7
+    assert (first.index, second.index) == (0, 1)
+
+
+def test_the_line_of_an_unknown_path_is_that_of_its_nearest_parent() -> None:
+    (document,) = read_documents("a:\n  b: {c: 1}\n")
+    assert document.line_of("a.b.missing[3].deep") == 2
+    assert document.line_of("nowhere") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": 1}\n{"a": 2}\n', '{"a": 1}{"a": 2}', '\n\n{\n"a": 1}\n\n{"a":\n2}\n', '\ufeff{"a": 1}\n{"a": 2}'],
+)
+def test_json_objects_follow_one_another_however_they_are_laid_out(text: str) -> None:
+    assert [document.value for document in read_documents(text)] == [{"a": 1}, {"a": 2}]
+
+
+def test_json_documents_know_their_line() -> None:
+    assert [document.line_of("a") for document in read_documents('{"a": 1}\n\n{"a":\n2}\n{"a": 3}')] == [1, 3, 5]
+
+
+def test_a_flow_mapping_that_is_no_json_is_read_as_yaml() -> None:
+    assert read_documents("{a: [x, y]}")[0].value == {"a": ["x", "y"]}
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "---\n---\n", "null"])
+def test_nothing_is_no_document(text: str) -> None:
+    assert read_documents(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("a: 1\nb: 2\na: 3\n", 3, "the key 'a' is there twice, first on line 1"),
+        ("x:\n  y: 1\n  y: 2\n", 3, "twice, first on line 2"),
+        ('{"a": 1, "a": 2}', 1, "twice"),
+        ('{"a": 1}\n{"b": {"c": 1, "c": 2}}', 2, "twice"),
+        ("- a\n- b\n", 1, "must be a mapping of fields, not a list"),
+        ("a: 1\n---\njust words\n", 3, "must be a mapping of fields, not 'just words'"),
+        ('{"a": 1}\n[1]', 2, "must be a mapping"),
+        ("a:\n\t- b\n", 2, "not YAML"),
+        ("a: [1, 2\nb: 3\n", 2, "not YAML"),
+        ('{"a": 1}\n{"a": }', 2, "not JSON"),
+        ('{"a": 1}\n{"a": NaN}', None, "NaN is not JSON"),
+        ("a: !!python/object:os.system x\n", 1, "tag 'tag:yaml.org,2002:python/object:os.system' is not accepted"),
+        ("a: !secret x\n", 1, "tag '!secret' is not accepted"),
+        ("base: &b {x: 1}\njob: {<<: *b}\n", 2, "merge keys"),
+        ("a: *nowhere\n", 1, "not YAML|no anchor"),
+        ("a: &a [*a]\n", 1, "not YAML|no anchor"),
+        ("1: x\n", 1, "the key '1' is not text"),
+        ("no: x\n", 1, "the key 'no' is not text"),
+        ("{[a]: x}\n", 1, "a mapping's key must be text"),
+        ('{"a": 1}\n{"a": "\\ud800"}', 2, "half of a surrogate pair"),
+        ("a: \ud800", 1, "not valid Unicode"),
+        ("a: \x01", None, "not YAML"),
+    ],
+)
+def test_what_cannot_be_read_says_where_and_why(text: str, line: int | None, message: str) -> None:
+    found = problems_of(text)
+    assert any(part in str(found) for part in message.split("|")), found
+    assert found[0].line == line
+
+
+def test_tabs_are_told_apart_with_a_hint() -> None:
+    assert problems_of("a:\n\tb: 1\n")[0].hint == "indent with spaces, not tabs"
+
+
+def test_several_duplicates_are_reported_together() -> None:
+    assert len(problems_of("a: 1\na: 2\nb: 1\nb: 2\n")) == 2
+
+
+@pytest.mark.parametrize("text", ["[" * 5000, '{"a":' * 5000, '{"b": 1}' + '{"a":' * 5000, "a: " + "{b: " * 5000])
+def test_runaway_nesting_is_refused(text: str) -> None:
+    assert "levels deep" in str(problems_of(text)) or "not YAML" in str(problems_of(text))
+
+
+def test_nesting_up_to_the_limit_is_fine() -> None:
+    text = json.dumps({"a": json.loads("[" * 60 + "]" * 60)})
+    assert read_documents(text)[0].value["a"] is not None
+    assert "levels deep" in str(problems_of('{"b": 1}\n' + json.dumps({"a": json.loads("[" * 70 + "]" * 70)})))
+
+
+def test_an_alias_bomb_is_refused_before_it_costs_anything() -> None:
+    levels = [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 9)}]" for i in range(1, 12)]
+    before = time.perf_counter()
+    (problem,) = problems_of("l0: &l0 [x, x, x]\n" + "\n".join(levels))
+    assert "aliases expand" in problem.message
+    assert time.perf_counter() - before < 2
+
+
+def test_plain_aliases_work() -> None:
+    (document,) = read_documents("a: &x {k: 1}\nb: *x\nc: &s text\nd: *s\n")
+    assert document.value == {"a": {"k": 1}, "b": {"k": 1}, "c": "text", "d": "text"}
+
+
+def test_a_text_larger_than_the_limit_is_refused() -> None:
+    with pytest.raises(InvalidManifest, match="at most 10 are read"):
+        read_documents("a: 1234567890", largest=10)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("true", True), ("False", False), ("null", None), ("~", None), ("", None), ("12", 12), ("-3", -3),
+        ("0", 0), ("1.5", 1.5), ("1e3", 1000.0), ("0x1F", 31), ("1h30m", "1h30m"), ("2Gi", "2Gi"), ("a b", "a b"),
+        ("'NO'", "NO"), ('"010"', "010"), ("1.2.3", "1.2.3"), ("-", None), ("none", "none"), ("yesterday", "yesterday"),
+    ],
+)  # fmt: skip
+def test_plain_scalars_have_one_meaning(written: str, value: object) -> None:
+    read = read_documents(f"k: {written}" if written != "-" else "k:")[0].value["k"]
+    assert read == value
+    assert type(read) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        ("NO", "boolean"), ("yes", "boolean"), ("off", "boolean"), ("010", "octal"), ("0o17", "octal"),
+        ("1_000", "separators"), ("1:30", "base 60"), ("2024-01-01", "date"), ("2024-01-01T10:00:00Z", "date"),
+        (".inf", "not finite"), (".nan", "not finite"), ("1e999", "infinite"),
+    ],
+)  # fmt: skip
+def test_scalars_that_yaml_versions_read_differently_are_marked(written: str, kind: str) -> None:
+    value = read_documents(f"k: {written}")[0].value["k"]
+    assert isinstance(value, Ambiguous)
+    assert kind in value.kind
+    assert value == written
+
+
+def test_ten_thousand_json_lines_are_read_quickly() -> None:
+    line = json.dumps({"name": "j", "command": ["/bin/true", "x"], "resources": {"cpu": 0.1}, "env": {"A": "b"}})
+    before = time.perf_counter()
+    assert len(read_documents("\n".join([line] * 10_000))) == 10_000
+    assert time.perf_counter() - before < 3  # measured 0.05 s; the bound only catches a change of order
