@@ -135,6 +135,11 @@ class Run:
     ended_at: float | None = None
     outcome: RunOutcome | None = None
 
+    @property
+    def dispatch(self) -> int:
+        """Which placement of its attempt it belongs to, the last part of its uid."""
+        return int(self.uid.rpartition("-")[2])
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:

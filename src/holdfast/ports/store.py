@@ -130,6 +130,7 @@ class ControllerStore(Protocol):
 
         Raises:
             Unavailable: The disk is full or the database is locked; nothing was changed.
+            Internal: A change is about a job that does not exist; nothing was changed.
         """
         ...
 
@@ -145,6 +146,7 @@ class SubmissionStore(Protocol):
 
         Raises:
             Conflict: The idempotency key is known with another fingerprint.
+            AlreadyExists: A job of that id is there already.
         """
         ...
 
@@ -208,18 +210,20 @@ class QueryStore(Protocol):
 
 
 class CatalogueStore(Protocol):
-    """What operators edit; every edit moves the catalogue's version."""
+    """What operators edit; every edit that changes something moves the catalogue's version.
+
+    The queue ``default`` is always there, and its settings can be put without creating it.
+    """
 
     def catalogue(self) -> Catalogue:
         """Read the catalogue."""
         ...
 
-    def put_policy(self, policy: RetryPolicy, *, source: str, create: bool | None = None) -> RetryPolicy:
+    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None) -> RetryPolicy:
         """Store a policy as a new revision; equal content keeps the revision.
 
         Args:
             policy: The policy; its ``revision`` is ignored.
-            source: Its canonical JSON, to give back as written.
             create: ``True``: must be new; ``False``: must exist; ``None``: either.
 
         Returns:
@@ -244,7 +248,7 @@ class CatalogueStore(Protocol):
 
         Raises:
             NotFound: There is none.
-            Conflict: A queue names it; the message lists them.
+            Conflict: A queue or the settings name it; the message lists them.
         """
         ...
 
@@ -267,7 +271,11 @@ class CatalogueStore(Protocol):
         ...
 
     def put_category(self, category: FailureCategory, *, create: bool | None = None) -> None:
-        """Store a failure category."""
+        """Store a failure category.
+
+        Raises:
+            AlreadyExists, NotFound: As for policies.
+        """
         ...
 
     def delete_category(self, name: str) -> None:

@@ -1,0 +1,145 @@
+"""How fast the store on SQLite is: submitting, committing a full tick, reading everything back.
+
+Run it by itself (``python bench/storage.py [JOBS]``) or take the figures from ``measure``.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.domain.failure import Cause, ContainerResult, Failure, RunOutcome
+from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
+from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
+from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
+from holdfast.domain.spec import Resources
+from holdfast.ports.store import Changes, Submission
+from holdfast.storage.sql import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.storage.sql import SqlStore
+
+NOW = 1_770_000_000.0
+BULK = 10_000
+TICK = 500
+PHASES = 4
+TICKS = 12
+REQUEST = Resources(1000, 2 << 30, 0)
+
+
+def job(number: int, spec: str) -> Job:
+    """Make a job as a submission brings it."""
+    return Job(f"j{number:025d}", f"job-{number}", "default", 0, NOW, spec, REQUEST, queued_at=NOW, updated_at=NOW)
+
+
+def specification(number: int) -> str:
+    """Make a specification of usual length that no other job has."""
+    command = ["python", "train.py", f"--seed={number}", "--data=/data/imagenet", "--epochs=90"]
+    environment = {"LR": "0.1", "OMP_NUM_THREADS": "4", "NCCL_DEBUG": "WARN"}
+    return json.dumps({"name": f"job-{number}", "queue": "default", "command": command, "env": environment})
+
+
+def submit_rate(store: SqlStore, jobs: Sequence[Job]) -> float:
+    """Submit in bulk, as the API does; returns jobs per second."""
+    started = time.perf_counter()
+    for start in range(0, len(jobs), BULK):
+        store.submit(Submission(jobs[start : start + BULK]))
+    return len(jobs) / (time.perf_counter() - started)
+
+
+def failed_tick(jobs: Sequence[Job], number: int) -> Changes:
+    """Make the changes of a tick in which every job's attempt fails and is granted a retry."""
+    changes = Changes()
+    for each in jobs:
+        attempt, run = _failed(each, number)
+        changes.jobs[each.id] = replace(
+            each, state=JobState.BACKOFF, attempt=number, retry_at=NOW, counters={"infra/any": number}, retries=number
+        )
+        changes.attempts[attempt.key] = attempt
+        changes.runs[run.uid] = run
+        for seq in range(PHASES):
+            changes.history[each.id, number, seq] = HistoryRow(
+                each.id,
+                number,
+                seq,
+                "PromoteToRunning",
+                AttemptStatus.CREATING,
+                AttemptStatus.RUNNING,
+                Outcome.SUCCESS,
+                NOW,
+                NOW,
+            )
+    return changes
+
+
+def _failed(job: Job, number: int) -> tuple[Attempt, Run]:
+    containers = (ContainerResult(1, reason="Error", message="Traceback: connection reset by peer"),)
+    outcome = RunOutcome(
+        containers, started_at=NOW, ended_at=NOW + 1, node="node-1", executor="local", log_tail=("reset", "bye")
+    )
+    failure = Failure(Cause.KERNEL_NONZERO_EXIT, frozenset({"AppError"}), containers, node="node-1", failed_at=NOW)
+    decision = Decision(
+        Action.RETRY, DecisionCode.RETRY, "rule any matched", "infra", "any", 0, 1, "infra/any", 1.0,
+        limits=(LimitUse("infra/any", 1, 3),),
+    )  # fmt: skip
+    attempt = Attempt(
+        job.id, number, AttemptStatus.ERROR, NOW, dispatch=1, ending=Ending.FAILED, failure=failure, decision=decision
+    )
+    run = Run(f"{job.id}-{number}-0-1", job.id, number, 0, RunStatus.ERROR, NOW, "local", "node-1", outcome=outcome)
+    return attempt, run
+
+
+def commit_ms(store: SqlStore, jobs: Sequence[Job]) -> float:
+    """Commit full ticks of new attempts; returns the median in milliseconds."""
+    took: list[float] = []
+    for number in range(1, TICKS + 1):
+        changes = failed_tick(jobs, number)
+        started = time.perf_counter()
+        store.commit(changes)
+        took.append(time.perf_counter() - started)
+    return statistics.median(took) * 1000
+
+
+def load_rate(path: Path, count: int) -> float:
+    """Open and read all jobs that are going on; returns jobs per second."""
+    store = open_store(path)
+    started = time.perf_counter()
+    loaded = len(store.load().jobs)
+    took = time.perf_counter() - started
+    store.close()
+    if loaded != count:
+        message = f"loaded {loaded} of {count} jobs"
+        raise RuntimeError(message)
+    return loaded / took
+
+
+def measure(count: int = 50_000) -> dict[str, float]:
+    """Measure everything on a database of its own."""
+    shared = specification(0)
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
+        path = Path(folder) / "holdfast.db"
+        store = open_store(path)
+        distinct = submit_rate(store, [job(number, specification(number)) for number in range(BULK * 2)])
+        equal = submit_rate(store, [job(number, shared) for number in range(BULK * 2, count)])
+        commit = commit_ms(store, store.jobs_by_id([f"j{number:025d}" for number in range(TICK)]))
+        store.close()
+        loaded = load_rate(path, count)
+    return {
+        "submit_distinct_jobs_per_s": round(distinct),
+        "submit_equal_jobs_per_s": round(equal),
+        f"commit_{TICK}_failures_ms": round(commit, 1),
+        "load_jobs_per_s": round(loaded),
+    }
+
+
+if __name__ == "__main__":
+    for name, figure in measure(int(sys.argv[1]) if len(sys.argv) > 1 else 50_000).items():
+        print(f"{name:30} {figure:>12,}")

@@ -1,0 +1,126 @@
+"""What operators edit, in memory.
+
+Decides when the catalogue's version moves; leaves what is refused to ``refusals`` and jobs to ``jobs``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.domain.job import Queue
+from holdfast.domain.policy.model import RetrySettings
+from holdfast.domain.spec import DEFAULT_QUEUE
+from holdfast.ports.store import Catalogue
+from holdfast.storage import refusals
+
+if TYPE_CHECKING:
+    from threading import RLock
+
+    from holdfast.domain.category import FailureCategory
+    from holdfast.domain.policy.model import RetryPolicy
+    from holdfast.storage.memory.jobs import JobTable
+
+
+class MemoryCatalogueStore:
+    """The operators' part of the store, and what everyone reads of it."""
+
+    def __init__(self, lock: RLock, jobs: JobTable) -> None:
+        """Begin with the default queue and default settings."""
+        self._lock = lock
+        self._jobs_waiting = jobs
+        self._version = 0
+        self._queues = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE)}
+        self._policies: dict[str, RetryPolicy] = {}
+        self._revisions: dict[str, list[RetryPolicy]] = {}
+        self._categories: dict[str, FailureCategory] = {}
+        self._settings = RetrySettings()
+        self._default_policy: str | None = None
+
+    def catalogue_version(self) -> int:
+        """Return the catalogue's version, cheaply."""
+        return self._version
+
+    def catalogue(self) -> Catalogue:
+        """Read the catalogue."""
+        with self._lock:
+            return Catalogue(
+                self._version,
+                dict(self._queues),
+                dict(self._policies),
+                sorted(self._categories.values(), key=lambda category: (category.precedence, category.name)),
+                self._settings,
+                self._default_policy,
+            )
+
+    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None) -> RetryPolicy:
+        """Store a policy as a new revision; equal content keeps the revision."""
+        with self._lock:
+            refusals.require_presence(refusals.POLICY, policy.name, known=self._policies, create=create)
+            current = self._policies.get(policy.name)
+            if current is not None and replace(policy, revision=current.revision) == current:
+                return current
+            revisions = self._revisions.setdefault(policy.name, [])
+            stored = replace(policy, revision=len(revisions) + 1)
+            revisions.append(stored)
+            self._policies[policy.name] = stored
+            self._version += 1
+            return stored
+
+    def policy_revision(self, name: str, revision: int) -> RetryPolicy:
+        """Read one stored revision, also of a deleted policy."""
+        with self._lock:
+            revisions = self._revisions.get(name, [])
+        if not 1 <= revision <= len(revisions):
+            raise refusals.no_such(refusals.REVISION, f"{name}@{revision}")
+        return revisions[revision - 1]
+
+    def delete_policy(self, name: str) -> None:
+        """Delete a policy; its revisions stay readable."""
+        with self._lock:
+            refusals.require_presence(refusals.POLICY, name, known=self._policies, create=False)
+            refusals.require_unused_policy(name, queues=self._queues.values(), default_policy=self._default_policy)
+            del self._policies[name]
+            self._version += 1
+
+    def put_queue(self, queue: Queue, *, create: bool | None = None) -> None:
+        """Store a queue."""
+        with self._lock:
+            refusals.require_presence(refusals.QUEUE, queue.name, known=self._queues, create=create)
+            refusals.require_policies(queue, self._policies)
+            if self._queues.get(queue.name) != queue:
+                self._queues[queue.name] = queue
+                self._version += 1
+
+    def delete_queue(self, name: str) -> None:
+        """Delete a queue."""
+        with self._lock:
+            refusals.require_presence(refusals.QUEUE, name, known=self._queues, create=False)
+            refusals.require_not_default_queue(name)
+            if any(job.queue == name and not job.terminal for job in self._jobs_waiting.by_id.values()):
+                raise refusals.waiting_jobs(name)
+            del self._queues[name]
+            self._version += 1
+
+    def put_category(self, category: FailureCategory, *, create: bool | None = None) -> None:
+        """Store a failure category."""
+        with self._lock:
+            refusals.require_presence(refusals.CATEGORY, category.name, known=self._categories, create=create)
+            if self._categories.get(category.name) != category:
+                self._categories[category.name] = category
+                self._version += 1
+
+    def delete_category(self, name: str) -> None:
+        """Delete a failure category."""
+        with self._lock:
+            refusals.require_presence(refusals.CATEGORY, name, known=self._categories, create=False)
+            del self._categories[name]
+            self._version += 1
+
+    def put_settings(self, settings: RetrySettings, default_policy: str | None) -> None:
+        """Store the operator's settings."""
+        with self._lock:
+            refusals.require_default_policy(default_policy, self._policies)
+            if (settings, default_policy) != (self._settings, self._default_policy):
+                self._settings, self._default_policy = settings, default_policy
+                self._version += 1

@@ -1,0 +1,98 @@
+"""Jobs and what belongs to them, in memory: the tables and the questions about them.
+
+Decides how jobs are found and in which order everything is listed; leaves locking and commits to ``store``.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL
+from holdfast.ports.store import Snapshot
+from holdfast.storage.refusals import SHORTEST_PREFIX, ambiguous_job, no_such_job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from holdfast.domain.job import Attempt, HistoryRow, Job, Node, Run
+    from holdfast.ports.store import JobFilter
+
+_SHOWN = 5
+
+
+class JobTable:
+    """Every record the controller commits."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self.by_id: dict[str, Job] = {}
+        """In order of submission."""
+        self.labels: dict[str, Mapping[str, str]] = {}
+        self.attempts: dict[tuple[str, int], Attempt] = {}
+        self.runs: dict[str, Run] = {}
+        self.history: dict[tuple[str, int, int], HistoryRow] = {}
+        self.nodes: dict[tuple[str, str], Node] = {}
+
+    def snapshot(self) -> Snapshot:
+        """Return all that is still going on."""
+        attempts = {key: each for key, each in sorted(self.attempts.items()) if each.status not in ATTEMPT_TERMINAL}
+        current = {(each.job_id, each.number, each.dispatch) for each in attempts.values()}
+        last: dict[tuple[str, int], HistoryRow] = {}
+        for (job_id, number, _), row in sorted(self.history.items()):
+            if (job_id, number) in attempts:
+                last[job_id, number] = row
+        return Snapshot(
+            [job for job in self.by_id.values() if not job.terminal],
+            list(attempts.values()),
+            [run for run in self.sorted_runs() if (run.job_id, run.attempt, run.dispatch) in current],
+            last,
+        )
+
+    def sorted_runs(self) -> list[Run]:
+        """List all runs by job, attempt, dispatch and rank."""
+        return sorted(self.runs.values(), key=attrgetter("job_id", "attempt", "dispatch", "rank"))
+
+    def active_runs(self) -> list[Run]:
+        """List all runs that have not ended, in the same order."""
+        return [run for run in self.sorted_runs() if run.status not in RUN_TERMINAL]
+
+    def find(self, reference: str) -> Job:
+        """Find a job by id, newest name, or unique id prefix.
+
+        Raises:
+            NotFound: None matches, or a prefix is ambiguous.
+        """
+        if reference in self.by_id:
+            return self.by_id[reference]
+        named = [job for job in self.by_id.values() if job.name == reference]
+        if named:
+            return named[-1]
+        ids = self._with_prefix(reference)
+        if not ids:
+            raise no_such_job(reference)
+        if len(ids) > 1:
+            raise ambiguous_job(reference, ids)
+        return self.by_id[ids[0]]
+
+    def _with_prefix(self, prefix: str) -> list[str]:
+        if len(prefix) < SHORTEST_PREFIX or not prefix.isascii():
+            return []
+        return sorted(job_id for job_id in self.by_id if job_id.startswith(prefix))[:_SHOWN]
+
+    def select(self, where: JobFilter, *, after: int, limit: int | None) -> list[Job]:
+        """List jobs in order of submission, those with ``seq > after``."""
+        return list(islice(self._matching(where, after), limit))
+
+    def _matching(self, where: JobFilter, after: int) -> Iterator[Job]:
+        wanted = frozenset(where.labels)
+        for job in self.by_id.values():
+            if (
+                job.seq > after
+                and (where.states is None or job.state in where.states)
+                and where.queue in {None, job.queue}
+                and where.name in {None, job.name}
+                and wanted <= self.labels.get(job.id, {}).items()
+            ):
+                yield job

@@ -1,0 +1,168 @@
+"""The whole store in memory: one lock, so that every method sees and makes one instant.
+
+Decides what a submission and a commit do; leaves tables and questions to ``jobs`` and the operators' part to
+``catalogue``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from operator import attrgetter
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Internal
+from holdfast.ports.store import Request, RequestKind
+from holdfast.storage.memory.catalogue import MemoryCatalogueStore
+from holdfast.storage.memory.jobs import JobTable
+from holdfast.storage.refusals import known_jobs, reused_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+    from holdfast.ports.store import Changes, JobFilter, Snapshot, Submission
+
+
+class MemoryStore(MemoryCatalogueStore):
+    """Every part of the ``Store`` port; safe to use from many threads."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._lock = RLock()
+        self._table = JobTable()
+        super().__init__(self._lock, self._table)
+        self._requests: dict[int, Request] = {}
+        self._requested = 0
+        self._submitted = 0
+        self._keys: dict[str, tuple[str, tuple[str, ...]]] = {}
+
+    def load(self) -> Snapshot:
+        """Read everything that is still going on."""
+        with self._lock:
+            return self._table.snapshot()
+
+    def requests(self, *, limit: int) -> Sequence[Request]:
+        """Return the oldest requests not handled yet, without removing them."""
+        with self._lock:
+            return list(self._requests.values())[:limit]
+
+    def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
+        """Return those jobs, in order of submission; unknown ids are left out."""
+        with self._lock:
+            known = self._table.by_id
+            return sorted((known[job_id] for job_id in {*job_ids} if job_id in known), key=attrgetter("seq"))
+
+    def commit(self, changes: Changes) -> None:
+        """Make all changes durable in one step, or none."""
+        with self._lock:
+            self._require_known_jobs(changes)
+            table = self._table
+            table.by_id.update(changes.jobs)
+            table.attempts.update(changes.attempts)
+            table.runs.update(changes.runs)
+            table.history.update(changes.history)
+            table.nodes.update(changes.nodes)
+            for number in changes.handled:
+                self._requests.pop(number, None)
+
+    def _require_known_jobs(self, changes: Changes) -> None:
+        subjects = {*changes.jobs, *(job_id for job_id, _ in changes.attempts), *(key[0] for key in changes.history)}
+        subjects |= {run.job_id for run in changes.runs.values()}
+        if not self._table.by_id.keys() >= subjects:
+            message = "a change is about a job that does not exist"
+            raise Internal(message)
+
+    def submit(self, submission: Submission) -> tuple[str, ...]:
+        """Append jobs and the request to take them in, in one step; ``seq`` is given here."""
+        ids = tuple(job.id for job in submission.jobs)
+        if not ids:
+            return ()
+        with self._lock:
+            known = self._known_answer(submission)
+            if known is not None:
+                return known
+            self._require_new(submission, ids)
+            for job in submission.jobs:
+                self._submitted += 1
+                self._table.by_id[job.id] = replace(job, seq=self._submitted)
+            self._table.labels.update(submission.labels)
+            if submission.idempotency_key is not None:
+                self._keys[submission.idempotency_key] = (submission.fingerprint, ids)
+            self.append(Request(RequestKind.SUBMIT, ids, max(job.submitted_at for job in submission.jobs)))
+        return ids
+
+    def _known_answer(self, submission: Submission) -> tuple[str, ...] | None:
+        key = submission.idempotency_key
+        if key is None or key not in self._keys:
+            return None
+        fingerprint, ids = self._keys[key]
+        if fingerprint != submission.fingerprint:
+            raise reused_key(key)
+        return ids
+
+    def _require_new(self, submission: Submission, ids: tuple[str, ...]) -> None:
+        twice = {job_id for job_id, times in Counter(ids).items() if times > 1} | self._table.by_id.keys() & {*ids}
+        if twice:
+            raise known_jobs(twice)
+        if not {*ids} >= submission.labels.keys():
+            message = "labels are about a job that is not submitted with them"
+            raise Internal(message)
+
+    def append(self, request: Request) -> None:
+        """Append a request."""
+        with self._lock:
+            self._requested += 1
+            self._requests[self._requested] = replace(request, id=self._requested)
+
+    def job(self, reference: str) -> Job:
+        """Find a job by id, newest name, or unique id prefix."""
+        with self._lock:
+            return self._table.find(reference)
+
+    def jobs(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Sequence[Job]:
+        """List jobs in order of submission, those with ``seq > after``."""
+        with self._lock:
+            return self._table.select(where, after=after, limit=limit)
+
+    def job_states(self, job_ids: Sequence[str]) -> Mapping[str, JobState]:
+        """Return the states of those jobs; unknown ids are left out."""
+        with self._lock:
+            known = self._table.by_id
+            return {job_id: known[job_id].state for job_id in job_ids if job_id in known}
+
+    def count_by_state(self) -> Mapping[str, int]:
+        """Count jobs by state."""
+        with self._lock:
+            return dict(Counter(job.state.value for job in self._table.by_id.values()))
+
+    def attempts(self, job_id: str) -> Sequence[Attempt]:
+        """List a job's attempts, by number."""
+        with self._lock:
+            return sorted(
+                (each for each in self._table.attempts.values() if each.job_id == job_id), key=attrgetter("number")
+            )
+
+    def runs(self, job_id: str) -> Sequence[Run]:
+        """List a job's runs, by attempt, dispatch and rank."""
+        with self._lock:
+            return [run for run in self._table.sorted_runs() if run.job_id == job_id]
+
+    def history(self, job_id: str) -> Sequence[HistoryRow]:
+        """List the phases a job's attempts went through, in order."""
+        with self._lock:
+            return [row for _, row in sorted(self._table.history.items()) if row.job_id == job_id]
+
+    def nodes(self) -> Sequence[Node]:
+        """List nodes as last reported."""
+        with self._lock:
+            return [node for _, node in sorted(self._table.nodes.items())]
+
+    def running(self) -> Iterable[Run]:
+        """List runs that are not terminal."""
+        with self._lock:
+            return self._table.active_runs()
+
+    def close(self) -> None:
+        """Let go of nothing: what is in memory stays for whoever holds the store."""

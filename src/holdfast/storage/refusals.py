@@ -1,0 +1,123 @@
+"""What every store refuses, and in which words.
+
+Decides when an edit or a question cannot be answered; leaves finding the facts to the stores, so that all
+of them say the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.spec import DEFAULT_QUEUE
+from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from holdfast.domain.job import Queue
+
+SHORTEST_PREFIX = 6
+"""Of a job's id, to be taken as one."""
+POLICY = "retry policy"
+REVISION = "revision of a retry policy"
+QUEUE = "queue"
+CATEGORY = "failure category"
+
+
+def no_such_job(reference: str) -> NotFound:
+    """Say that no job answers to a reference."""
+    return NotFound(f"no job has the id or name {reference!r}", hint="list jobs with: holdfast get jobs")
+
+
+def ambiguous_job(prefix: str, ids: Sequence[str]) -> NotFound:
+    """Say that more than one job answers to a prefix."""
+    return NotFound(f"more than one job id begins with {prefix!r}: {', '.join(ids)}", hint="give more of the id")
+
+
+def known_jobs(ids: Iterable[str]) -> AlreadyExists:
+    """Say which of the submitted jobs are there already."""
+    problems = [Problem("id", f"job {job_id!r} exists already") for job_id in sorted(ids)]
+    return AlreadyExists("a job of that id exists already", problems=problems)
+
+
+def reused_key(key: str) -> Conflict:
+    """Say that an idempotency key came with another request before."""
+    return Conflict(f"idempotency key {key!r} was used for another request", hint="use a new key for a new request")
+
+
+def no_such(kind: str, name: str, known: Iterable[str] = ()) -> NotFound:
+    """Say that nothing of that kind has the name, and which names there are."""
+    problems = [Problem("name", f"{kind} {name!r} does not exist", tuple(sorted(known)))]
+    return NotFound(f"there is no {kind} {name!r}", problems=problems)
+
+
+def require_presence(kind: str, name: str, *, known: Collection[str], create: bool | None) -> None:
+    """Check what ``create`` asks of the names there are.
+
+    Raises:
+        AlreadyExists: It is there, and must be new.
+        NotFound: It is not, and must be there.
+    """
+    if create is True and name in known:
+        message = f"{kind} {name!r} exists already"
+        raise AlreadyExists(message, problems=[Problem("name", message)], hint="update it instead")
+    if create is False and name not in known:
+        raise no_such(kind, name, known)
+
+
+def require_policies(queue: Queue, known: Collection[str]) -> None:
+    """Check that every policy a queue names exists.
+
+    Raises:
+        InvalidRequest: One does not.
+    """
+    problems = [
+        Problem(f"retryPolicies[{index}]", f"retry policy {name!r} does not exist", tuple(sorted(known)))
+        for index, name in enumerate(queue.retry_policies)
+        if name not in known
+    ]
+    if problems:
+        message = f"queue {queue.name!r} names a retry policy that does not exist"
+        raise InvalidRequest(message, problems=problems, hint="create the policy first")
+
+
+def require_default_policy(name: str | None, known: Collection[str]) -> None:
+    """Check that the settings' default policy exists.
+
+    Raises:
+        InvalidRequest: It does not.
+    """
+    if name is not None and name not in known:
+        problem = Problem("defaultPolicyName", f"retry policy {name!r} does not exist", tuple(sorted(known)))
+        message = "the default retry policy does not exist"
+        raise InvalidRequest(message, problems=[problem], hint="create the policy first")
+
+
+def require_unused_policy(name: str, *, queues: Iterable[Queue], default_policy: str | None) -> None:
+    """Check that nothing names a policy that is to be deleted.
+
+    Raises:
+        Conflict: A queue does, or the settings do.
+    """
+    users = [f"queue {queue.name!r}" for queue in queues if name in queue.retry_policies]
+    if name == default_policy:
+        users.append("the settings, as default policy")
+    if users:
+        message = f"retry policy {name!r} is used by {', '.join(users)}"
+        raise Conflict(message, hint="take it out there first")
+
+
+def require_not_default_queue(name: str) -> None:
+    """Check that a queue to be deleted is not the one every job falls into.
+
+    Raises:
+        Conflict: It is.
+    """
+    if name == DEFAULT_QUEUE:
+        message = f"queue {name!r} is where jobs without a queue go; it cannot be deleted"
+        raise Conflict(message)
+
+
+def waiting_jobs(name: str) -> Conflict:
+    """Say that a queue still has jobs."""
+    return Conflict(f"queue {name!r} still has jobs that have not ended", hint="cancel them, or wait for them")

@@ -1,0 +1,96 @@
+"""Statements run over many rows at once, at the driver's own speed.
+
+Decides how a Core statement is compiled once and fed positional tuples, because SQLAlchemy's own executemany
+spends more time on parameters than SQLite on the rows; leaves building the tuples to ``codec``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, insert, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from holdfast.errors import Internal
+from holdfast.storage.sql import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from sqlalchemy import Connection, Dialect, Table
+    from sqlalchemy.sql.expression import UpdateBase
+
+Upsert = postgresql.Insert | sqlite.Insert
+
+
+class Batch:
+    """One statement for one dialect, run over rows given as tuples."""
+
+    def __init__(self, statement: UpdateBase, dialect: Dialect, columns: Sequence[str]) -> None:
+        """Compile; ``columns`` is the order the tuples come in.
+
+        Raises:
+            Internal: The statement takes its parameters in another order.
+        """
+        compiled = statement.compile(dialect=dialect, column_keys=list(columns) if statement.is_insert else None)
+        order = tuple(compiled.positiontup or ())
+        if order != tuple(columns):
+            message = f"statement takes {order}, rows come as {tuple(columns)}"
+            raise Internal(message)
+        self._text = str(compiled)
+
+    def run(self, connection: Connection, rows: list[tuple[Any, ...]]) -> int:
+        """Run over all rows; returns how many rows were touched."""
+        if not rows:
+            return 0
+        return connection.exec_driver_sql(self._text, rows).rowcount
+
+
+def _insert_into(table: Table, dialect: Dialect) -> Upsert:
+    return postgresql.insert(table) if dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def _upsert(table: Table, dialect: Dialect) -> Batch:
+    """Insert, or replace every column that is not part of the key."""
+    statement = _insert_into(table, dialect)
+    key = [column.name for column in table.primary_key]
+    columns = [column.name for column in table.columns]
+    return Batch(
+        statement.on_conflict_do_update(
+            index_elements=key,
+            set_={name: statement.excluded[name] for name in columns if name not in key},
+        ),
+        dialect,
+        columns,
+    )
+
+
+class Batches:
+    """Every hot statement, compiled for one dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        """Compile all of them."""
+        job, request = tables.jobs, tables.requests
+        self.new_specs = Batch(
+            _insert_into(tables.specs, dialect).on_conflict_do_nothing(), dialect, ("digest", "body")
+        )
+        self.new_jobs = Batch(insert(job), dialect, tables.JOB_FIXED + tables.JOB_CHANGING)
+        self.new_labels = Batch(insert(tables.job_labels), dialect, ("job_id", "key", "value"))
+        self.keys = Batch(
+            _insert_into(tables.idempotency, dialect).on_conflict_do_nothing(),
+            dialect,
+            [column.name for column in tables.idempotency.columns],
+        )
+        self.jobs = Batch(
+            update(job)
+            .where(job.c.id == bindparam("key"))
+            .values({name: bindparam(f"new_{name}") for name in tables.JOB_CHANGING}),
+            dialect,
+            (*(f"new_{name}" for name in tables.JOB_CHANGING), "key"),
+        )
+        self.attempts = _upsert(tables.attempts, dialect)
+        self.runs = _upsert(tables.runs, dialect)
+        self.history = _upsert(tables.history, dialect)
+        self.nodes = _upsert(tables.nodes, dialect)
+        self.handled = Batch(request.delete().where(request.c.id == bindparam("key")), dialect, ("key",))

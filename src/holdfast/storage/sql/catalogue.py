@@ -1,0 +1,214 @@
+"""What operators edit: policies with every revision, queues, categories and settings.
+
+Decides how an edit, its checks and the catalogue's version make one transaction; leaves the words of
+refusals to ``refusals`` and the JSON of each kind to ``dialects.native.codec``.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, exists, func, insert, select, update
+
+from holdfast.dialects.native import codec as native
+from holdfast.domain.job import Queue
+from holdfast.domain.policy.model import RetrySettings
+from holdfast.domain.spec import DEFAULT_QUEUE
+from holdfast.ports.store import Catalogue
+from holdfast.storage import refusals
+from holdfast.storage.sql import selects, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection, Table
+
+    from holdfast.domain.category import FailureCategory
+    from holdfast.domain.policy.model import RetryPolicy
+    from holdfast.storage.sql.engine import Database
+
+_POLICIES = select(tables.policies.c.name, tables.policies.c.revision, tables.policy_revisions.c.body).join(
+    tables.policy_revisions
+)
+
+
+class SqlCatalogueStore:
+    """The operators' part of the store, and what everyone reads of it."""
+
+    def __init__(self, database: Database) -> None:
+        """Work on an open database whose schema is current."""
+        self._database = database
+
+    def catalogue_version(self) -> int:
+        """Return the catalogue's version, cheaply."""
+        with self._database.reading() as connection:
+            version: int = connection.execute(select(tables.settings.c.catalogue_version)).scalar_one()
+        return version
+
+    def catalogue(self) -> Catalogue:
+        """Read the catalogue."""
+        with self._database.reading() as connection:
+            return _read(connection)
+
+    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None) -> RetryPolicy:
+        """Store a policy as a new revision; equal content keeps the revision.
+
+        Raises:
+            AlreadyExists: It exists, and ``create`` is true.
+            NotFound: It does not, and ``create`` is false.
+        """
+        pointers, revisions = tables.policies, tables.policy_revisions
+        name = policy.name
+        with self._editing() as (connection, before):
+            refusals.require_presence(refusals.POLICY, name, known=before.policies.keys(), create=create)
+            current = before.policies.get(name)
+            if current is not None and native.dump_policy(policy) == native.dump_policy(current):
+                return current
+            last = connection.execute(select(func.max(revisions.c.revision)).where(revisions.c.name == name)).scalar()
+            stored = replace(policy, revision=(last or 0) + 1)
+            row = {"name": name, "revision": stored.revision}
+            connection.execute(insert(revisions).values(**row, body=native.dump_policy(stored)))
+            if current is None:
+                connection.execute(insert(pointers).values(row))
+            else:
+                connection.execute(update(pointers).where(pointers.c.name == name).values(row))
+            _move_version(connection)
+            return stored
+
+    def policy_revision(self, name: str, revision: int) -> RetryPolicy:
+        """Read one stored revision, also of a deleted policy.
+
+        Raises:
+            NotFound: There is none.
+        """
+        table = tables.policy_revisions
+        query = select(table.c.body).where(table.c.name == name, table.c.revision == revision)
+        with self._database.reading() as connection:
+            body = connection.execute(query).scalar()
+        if body is None:
+            raise refusals.no_such(refusals.REVISION, f"{name}@{revision}")
+        return replace(native.load_policy(body), revision=revision)
+
+    def delete_policy(self, name: str) -> None:
+        """Delete a policy; its revisions stay readable.
+
+        Raises:
+            NotFound: There is none.
+            Conflict: A queue or the settings name it.
+        """
+        with self._editing() as (connection, before):
+            refusals.require_presence(refusals.POLICY, name, known=before.policies.keys(), create=False)
+            refusals.require_unused_policy(name, queues=before.queues.values(), default_policy=before.default_policy)
+            _delete(connection, tables.policies, name)
+
+    def put_queue(self, queue: Queue, *, create: bool | None = None) -> None:
+        """Store a queue.
+
+        Raises:
+            AlreadyExists, NotFound: As for policies.
+            InvalidRequest: It names a policy that does not exist.
+        """
+        with self._editing() as (connection, before):
+            refusals.require_presence(refusals.QUEUE, queue.name, known=before.queues.keys(), create=create)
+            refusals.require_policies(queue, before.policies.keys())
+            if before.queues.get(queue.name) != queue:
+                _put(connection, tables.queues, queue.name, native.dump_queue(queue))
+
+    def delete_queue(self, name: str) -> None:
+        """Delete a queue.
+
+        Raises:
+            NotFound: There is none.
+            Conflict: Jobs that are not terminal wait in it, or it is the default queue.
+        """
+        jobs = tables.jobs
+        waiting = select(exists().where(jobs.c.state.in_(selects.ACTIVE_STATES), jobs.c.queue == name))
+        with self._editing() as (connection, before):
+            refusals.require_presence(refusals.QUEUE, name, known=before.queues.keys(), create=False)
+            refusals.require_not_default_queue(name)
+            if connection.execute(waiting).scalar():
+                raise refusals.waiting_jobs(name)
+            _delete(connection, tables.queues, name)
+
+    def put_category(self, category: FailureCategory, *, create: bool | None = None) -> None:
+        """Store a failure category.
+
+        Raises:
+            AlreadyExists, NotFound: As for policies.
+        """
+        with self._editing() as (connection, before):
+            known = {each.name: each for each in before.categories}
+            refusals.require_presence(refusals.CATEGORY, category.name, known=known.keys(), create=create)
+            if known.get(category.name) != category:
+                _put(connection, tables.categories, category.name, native.dump_category(category))
+
+    def delete_category(self, name: str) -> None:
+        """Delete a failure category.
+
+        Raises:
+            NotFound: There is none.
+        """
+        with self._editing() as (connection, before):
+            known = {each.name for each in before.categories}
+            refusals.require_presence(refusals.CATEGORY, name, known=known, create=False)
+            _delete(connection, tables.categories, name)
+
+    def put_settings(self, settings: RetrySettings, default_policy: str | None) -> None:
+        """Store the operator's settings.
+
+        Raises:
+            InvalidRequest: The default policy does not exist.
+        """
+        with self._editing() as (connection, before):
+            refusals.require_default_policy(default_policy, before.policies.keys())
+            if (settings, default_policy) != (before.settings, before.default_policy):
+                body = native.dump_settings(settings, default_policy)
+                connection.execute(update(tables.settings).values(body=body))
+                _move_version(connection)
+
+    @contextmanager
+    def _editing(self) -> Iterator[tuple[Connection, Catalogue]]:
+        """Open a transaction with the catalogue as no other edit can change it meanwhile."""
+        with self._database.writing() as connection:
+            connection.execute(select(tables.settings.c.id).with_for_update())
+            yield connection, _read(connection)
+
+
+def _read(connection: Connection) -> Catalogue:
+    version, body = connection.execute(select(tables.settings.c.catalogue_version, tables.settings.c.body)).one()
+    settings, default_policy = (RetrySettings(), None) if body is None else native.load_settings(body)
+    policies = {
+        name: replace(native.load_policy(text), revision=revision)
+        for name, revision, text in connection.execute(_POLICIES.order_by(tables.policies.c.name))
+    }
+    queues = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE)}
+    for text in connection.execute(select(tables.queues.c.body).order_by(tables.queues.c.name)).scalars():
+        queue = native.load_queue(text)
+        queues[queue.name] = queue
+    categories = [native.load_category(text) for text in connection.execute(select(tables.categories.c.body)).scalars()]
+    return Catalogue(
+        version,
+        queues,
+        policies,
+        sorted(categories, key=lambda category: (category.precedence, category.name)),
+        settings,
+        default_policy,
+    )
+
+
+def _put(connection: Connection, table: Table, name: str, body: str) -> None:
+    if connection.execute(update(table).where(table.c.name == name).values(body=body)).rowcount == 0:
+        connection.execute(insert(table).values(name=name, body=body))
+    _move_version(connection)
+
+
+def _delete(connection: Connection, table: Table, name: str) -> None:
+    connection.execute(delete(table).where(table.c.name == name))
+    _move_version(connection)
+
+
+def _move_version(connection: Connection) -> None:
+    version = tables.settings.c.catalogue_version
+    connection.execute(update(tables.settings).values({version: version + 1}))

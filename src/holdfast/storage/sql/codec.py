@@ -1,0 +1,272 @@
+"""Records to rows and back.
+
+Decides which value goes into which column, and which equal values share one object in memory; leaves
+nested facts to ``facts`` and the columns themselves to ``tables``. Tuples follow the tables' column order,
+which ``batch`` checks when a statement is built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
+from holdfast.domain.spec import Resources
+from holdfast.ports.store import Request, RequestKind
+from holdfast.storage.sql.facts import (
+    dump_decision,
+    dump_failure,
+    dump_json,
+    dump_outcome,
+    load_decision,
+    load_failure,
+    load_json,
+    load_outcome,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    Row = Sequence[Any]
+
+_STATES: Mapping[str, JobState] = {state.value: state for state in JobState}
+_ATTEMPT_STATUSES: Mapping[str, AttemptStatus] = {status.value: status for status in AttemptStatus}
+_RUN_STATUSES: Mapping[str, RunStatus] = {status.value: status for status in RunStatus}
+_OUTCOMES: Mapping[str, Outcome] = {outcome.value: outcome for outcome in Outcome}
+_NONE_COUNTED: Mapping[str, int] = {}
+"""Shared by every job without a retry: a million empty dicts are 64 MB."""
+_DIGEST_BYTES = 24
+
+
+def storable(text: str) -> str:
+    """Return text any database takes: no NUL, no broken surrogates; what cannot be kept becomes ``?``."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "?").encode("utf-8", "replace").decode("utf-8")
+
+
+def digest(spec: str) -> bytes:
+    """Return the key a specification is stored under."""
+    return hashlib.blake2b(spec.encode(), digest_size=_DIGEST_BYTES).digest()
+
+
+def job_changes(job: Job) -> tuple[Any, ...]:
+    """Return a job's changing columns, in table order."""
+    request = job.request
+    return (
+        request.cpu_m,
+        request.memory,
+        request.gpu,
+        job.state.value,
+        storable(job.reason),
+        job.attempt,
+        job.queued_at,
+        job.retry_at,
+        job.updated_at,
+        job.started_at,
+        job.ended_at,
+        dump_json(dict(job.counters)) if job.counters else "{}",
+        job.retries,
+        job.avoid_node,
+        job.cancel_requested,
+    )
+
+
+def new_job_row(job: Job, spec: bytes) -> tuple[Any, ...]:
+    """Return a new job's row without ``seq``."""
+    return (job.id, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang, *job_changes(job))
+
+
+def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
+    """Return an attempt's row."""
+    request = attempt.request
+    return (
+        attempt.job_id,
+        attempt.number,
+        attempt.status.value,
+        attempt.status_since,
+        attempt.tries,
+        attempt.dispatch,
+        attempt.created_at,
+        attempt.started_at,
+        attempt.ended_at,
+        request.cpu_m,
+        request.memory,
+        request.gpu,
+        None if attempt.ending is None else attempt.ending.value,
+        dump_failure(attempt.failure),
+        dump_decision(attempt.decision),
+        attempt.retry_at,
+        storable(attempt.message),
+    )
+
+
+def run_row(run: Run) -> tuple[Any, ...]:
+    """Return a run's row."""
+    request = run.request
+    return (
+        run.uid,
+        run.job_id,
+        run.attempt,
+        run.dispatch,
+        run.rank,
+        run.status.value,
+        run.status_since,
+        run.executor,
+        run.node,
+        request.cpu_m,
+        request.memory,
+        request.gpu,
+        run.started_at,
+        run.ended_at,
+        dump_outcome(run.outcome),
+    )
+
+
+def history_row(row: HistoryRow) -> tuple[Any, ...]:
+    """Return a history row's row."""
+    return (
+        row.job_id,
+        row.attempt,
+        row.seq,
+        row.phase,
+        row.from_status.value,
+        row.to_status.value,
+        row.outcome.value,
+        row.created_at,
+        row.updated_at,
+        row.error_code,
+        storable(row.message),
+        row.attempts,
+    )
+
+
+def node_row(node: Node) -> tuple[Any, ...]:
+    """Return a node's row."""
+    capacity = node.capacity
+    return (
+        node.executor,
+        node.name,
+        capacity.cpu_m,
+        capacity.memory,
+        capacity.gpu,
+        dump_json(dict(node.labels)),
+        node.seen_at,
+    )
+
+
+def request_row(request: Request) -> dict[str, Any]:
+    """Return a request's columns without its id."""
+    return {
+        "kind": request.kind.value,
+        "job_ids": dump_json(request.job_ids),
+        "created_at": request.created_at,
+        "actor": storable(request.actor),
+        "reason": storable(request.reason),
+    }
+
+
+def read_request(row: Row) -> Request:
+    """Build a request from its row."""
+    number, kind, job_ids, created_at, actor, reason = row
+    return Request(RequestKind(kind), tuple(load_json(job_ids)), created_at, actor, reason, number)
+
+
+class Reader:
+    """Builds the records of one query; equal specifications, requests and words share one object."""
+
+    def __init__(self) -> None:
+        """Start with nothing seen."""
+        self._words: dict[str, str] = {}
+        self._amounts: dict[tuple[int, int, int], Resources] = {}
+
+    def _resources(self, cpu_m: int, memory: int, gpu: int) -> Resources:
+        amount = (cpu_m, memory, gpu)
+        found = self._amounts.get(amount)
+        if found is None:
+            found = self._amounts[amount] = Resources(cpu_m, memory, gpu)
+        return found
+
+    def job(self, row: Row) -> Job:
+        """Build a job from its row followed by its specification's text."""
+        (seq, job_id, name, queue, priority, submitted_at, _, gang, cpu_m, memory, gpu, state, reason, *late) = row
+        attempt, queued_at, retry_at, updated_at, started_at, ended_at, counters, *last, spec = late
+        retries, avoid_node, cancel_requested = last
+        share = self._words.setdefault
+        return Job(
+            job_id,
+            share(name, name),
+            share(queue, queue),
+            priority,
+            submitted_at,
+            share(spec, spec),
+            self._resources(cpu_m, memory, gpu),
+            gang,
+            seq,
+            _STATES[state],
+            share(reason, reason),
+            attempt,
+            submitted_at if queued_at == submitted_at else queued_at,
+            retry_at,
+            submitted_at if updated_at == submitted_at else updated_at,
+            started_at,
+            ended_at,
+            _NONE_COUNTED if counters == "{}" else load_json(counters),
+            retries,
+            avoid_node,
+            cancel_requested,
+        )
+
+    def attempt(self, row: Row) -> Attempt:
+        """Build an attempt from its row."""
+        job_id, number, status, since, tries, dispatch, created, started, ended, *amounts, ending = row[:13]
+        failure, decision, retry_at, message = row[13:]
+        return Attempt(
+            job_id,
+            number,
+            _ATTEMPT_STATUSES[status],
+            since,
+            tries,
+            dispatch,
+            created,
+            started,
+            ended,
+            self._resources(*amounts),
+            None if ending is None else Ending(ending),
+            load_failure(failure),
+            load_decision(decision),
+            retry_at,
+            message,
+        )
+
+    def run(self, row: Row) -> Run:
+        """Build a run from its row."""
+        uid, job_id, attempt, _, rank, status, since, executor, node, *amounts, started, ended, outcome = row
+        share = self._words.setdefault
+        return Run(
+            uid,
+            job_id,
+            attempt,
+            rank,
+            _RUN_STATUSES[status],
+            since,
+            share(executor, executor),
+            share(node, node),
+            self._resources(*amounts),
+            started,
+            ended,
+            load_outcome(outcome),
+        )
+
+    def history(self, row: Row) -> HistoryRow:
+        """Build a history row from its row."""
+        job_id, attempt, seq, phase, before, after, outcome, *rest = row
+        return HistoryRow(
+            job_id, attempt, seq, phase, _ATTEMPT_STATUSES[before], _ATTEMPT_STATUSES[after], _OUTCOMES[outcome], *rest
+        )
+
+    def node(self, row: Row) -> Node:
+        """Build a node from its row."""
+        executor, name, cpu_m, memory, gpu, labels, seen_at = row
+        return Node(name, executor, self._resources(cpu_m, memory, gpu), load_json(labels), seen_at)

@@ -1,0 +1,120 @@
+"""What the one writer of lifecycle state reads and commits.
+
+Decides how a tick becomes one transaction and how a million jobs are read back; leaves rows to ``codec``
+and statements to ``batch``.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, select
+
+from holdfast.errors import Internal
+from holdfast.ports.store import Snapshot
+from holdfast.storage.sql import codec, selects, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from holdfast.domain.job import HistoryRow, Job
+    from holdfast.ports.store import Changes, Request
+    from holdfast.storage.sql.batch import Batches
+    from holdfast.storage.sql.engine import Database
+
+_ROWS_AT_A_TIME = 5000
+
+_ACTIVE_JOBS = selects.JOBS.where(tables.jobs.c.state.in_(selects.ACTIVE_STATES))
+_ACTIVE_ATTEMPTS = selects.ATTEMPTS.where(tables.ATTEMPT_ACTIVE)
+_CURRENT_RUNS = selects.RUNS.join(
+    tables.attempts,
+    (tables.attempts.c.job_id == tables.runs.c.job_id)
+    & (tables.attempts.c.number == tables.runs.c.attempt)
+    & (tables.attempts.c.dispatch == tables.runs.c.dispatch),
+).where(tables.ATTEMPT_ACTIVE)
+_earlier = tables.history.alias("earlier")
+_LAST_HISTORY = selects.HISTORY.join(
+    tables.attempts,
+    (tables.attempts.c.job_id == tables.history.c.job_id) & (tables.attempts.c.number == tables.history.c.attempt),
+).where(
+    tables.ATTEMPT_ACTIVE,
+    tables.history.c.seq
+    == select(func.max(_earlier.c.seq))
+    .where(_earlier.c.job_id == tables.history.c.job_id, _earlier.c.attempt == tables.history.c.attempt)
+    .scalar_subquery(),
+)
+
+
+class SqlControllerStore:
+    """The controller's part of the store."""
+
+    def __init__(self, database: Database, batches: Batches) -> None:
+        """Work on an open database whose schema is current."""
+        self._database = database
+        self._batches = batches
+
+    def load(self) -> Snapshot:
+        """Read everything that is still going on."""
+        read = codec.Reader()
+        with self._database.reading() as connection:
+            jobs = self._active_jobs(connection, read)
+            attempts = [read.attempt(row) for row in connection.execute(_ACTIVE_ATTEMPTS)]
+            runs = [read.run(row) for row in connection.execute(_CURRENT_RUNS)]
+            history = self._last_history(connection, read)
+        return Snapshot(jobs, attempts, runs, history)
+
+    @staticmethod
+    def _active_jobs(connection: Connection, read: codec.Reader) -> list[Job]:
+        rows = connection.execute(_ACTIVE_JOBS, execution_options={"yield_per": _ROWS_AT_A_TIME})
+        jobs = [read.job(row) for row in rows]
+        jobs.sort(key=attrgetter("seq"))  # each state comes in order; sorting in the database copies every row
+        return jobs
+
+    @staticmethod
+    def _last_history(connection: Connection, read: codec.Reader) -> Mapping[tuple[str, int], HistoryRow]:
+        rows = (read.history(row) for row in connection.execute(_LAST_HISTORY))
+        return {(row.job_id, row.attempt): row for row in rows}
+
+    def requests(self, *, limit: int) -> Sequence[Request]:
+        """Return the oldest requests not handled yet, without removing them."""
+        query = select(tables.requests).order_by(tables.requests.c.id).limit(limit)
+        with self._database.reading() as connection:
+            return [codec.read_request(row) for row in connection.execute(query)]
+
+    def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
+        """Return those jobs, in order of submission; unknown ids are left out."""
+        read = codec.Reader()
+        found: dict[str, Job] = {}
+        with self._database.reading() as connection:
+            for ids in selects.chunks(job_ids):
+                rows = connection.execute(selects.JOBS.where(tables.jobs.c.id.in_(ids)))
+                found.update((job.id, job) for job in map(read.job, rows))
+        return sorted(found.values(), key=attrgetter("seq"))
+
+    def commit(self, changes: Changes) -> None:
+        """Make all changes durable in one transaction, or none.
+
+        Raises:
+            Unavailable: The disk is full or the database is locked; nothing was changed.
+            Internal: A change is about a job that does not exist; nothing was changed.
+        """
+        if not changes:
+            return
+        batches = self._batches
+        jobs = [(*codec.job_changes(job), job.id) for job in changes.jobs.values()]
+        work = (
+            (batches.attempts, [codec.attempt_row(attempt) for attempt in changes.attempts.values()]),
+            (batches.runs, [codec.run_row(run) for run in changes.runs.values()]),
+            (batches.history, [codec.history_row(row) for row in changes.history.values()]),
+            (batches.nodes, [codec.node_row(node) for node in changes.nodes.values()]),
+            (batches.handled, [(number,) for number in changes.handled]),
+        )
+        with self._database.writing() as connection:
+            if batches.jobs.run(connection, jobs) != len(jobs):
+                message = "a change is about a job that does not exist"
+                raise Internal(message)
+            for batch, rows in work:
+                batch.run(connection, rows)

@@ -1,0 +1,99 @@
+"""Brings a database to the schema this version needs.
+
+Decides when a database is new enough, too old or too new; leaves the steps to ``versions``. Alembic itself
+is imported only when there is something to do, because every start of the command line comes by here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import inspect, text
+
+from holdfast.errors import Conflict
+from holdfast.storage.sql.engine import Database
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+    from sqlalchemy import Connection
+
+HEAD = "0001"
+"""The newest step in ``versions``."""
+_HERE = Path(__file__).parent
+_LOCK = 0x_401D_FA57
+"""Any number, as long as every version of Holdfast takes the same PostgreSQL advisory lock."""
+
+
+def configuration(connection: Connection | None = None) -> Config:
+    """Return Alembic's configuration for the packaged steps, working on ``connection``."""
+    from alembic.config import Config  # noqa: PLC0415 - see the module's docstring
+
+    config = Config()
+    config.set_main_option("script_location", str(_HERE))
+    config.attributes["connection"] = connection
+    return config
+
+
+def upgrade(url_or_path: str | Path) -> None:
+    """Bring the database to ``HEAD``; upgrading twice or from two processes at once is fine.
+
+    Raises:
+        Conflict: A newer Holdfast made the database.
+        Unavailable, Internal: As ``faults`` says.
+    """
+    database = Database(url_or_path)
+    try:
+        bring_up(database)
+    finally:
+        database.close()
+
+
+def check(url_or_path: str | Path) -> None:
+    """Make sure the database is at ``HEAD``.
+
+    Raises:
+        Conflict: It is older or newer.
+        Unavailable, Internal: As ``faults`` says.
+    """
+    database = Database(url_or_path)
+    try:
+        check_current(database)
+    finally:
+        database.close()
+
+
+def bring_up(database: Database) -> None:
+    """Bring an open database to ``HEAD``, in one transaction."""
+    with database.reading() as connection:
+        if _is_current(_revision(connection)):
+            return
+    with database.writing() as connection:
+        if not database.is_sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        if not _is_current(_revision(connection)):
+            from alembic import command  # noqa: PLC0415 - see the module's docstring
+
+            command.upgrade(configuration(connection), "head")
+
+
+def check_current(database: Database) -> None:
+    """Make sure an open database is at ``HEAD``."""
+    with database.reading() as connection:
+        revision = _revision(connection)
+    if not _is_current(revision):
+        message = f"the database's schema is at {revision or 'nothing'}, this Holdfast needs {HEAD}"
+        raise Conflict(message, hint="holdfast db upgrade")
+
+
+def _is_current(revision: str | None) -> bool:
+    if revision is not None and revision > HEAD:
+        message = f"a newer Holdfast made this database: its schema is at {revision}, this one knows {HEAD}"
+        raise Conflict(message, hint="upgrade Holdfast, or restore the backup made before that upgrade")
+    return revision == HEAD
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()

@@ -1,0 +1,19 @@
+"""Runs migration steps on the connection it is given; only Alembic loads this file.
+
+Decides how steps run (in the caller's transaction); leaves opening and locking to the package.
+"""
+
+from __future__ import annotations
+
+from alembic import context
+
+from holdfast.storage.sql.tables import metadata
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    transactional_ddl=True,  # SQLite can, once the driver leaves transactions to us
+    render_as_batch=True,  # SQLite alters a table by copying it
+)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,1 @@
+"""Migration steps, oldest first; a published step never changes."""

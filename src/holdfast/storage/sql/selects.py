@@ -1,0 +1,33 @@
+"""The queries more than one part of the store asks.
+
+Decides how a job and its specification are joined and in which order runs come; leaves who asks to the parts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from holdfast.domain.job import JOB_TERMINAL, JobState
+from holdfast.storage.sql import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+JOBS = select(*tables.jobs.columns, tables.specs.c.body).join(tables.specs)
+"""Rows as ``codec.Reader.job`` reads them."""
+ATTEMPTS = select(tables.attempts).order_by(tables.attempts.c.job_id, tables.attempts.c.number)
+RUNS = select(tables.runs).order_by(
+    tables.runs.c.job_id, tables.runs.c.attempt, tables.runs.c.dispatch, tables.runs.c.rank
+)
+HISTORY = select(tables.history).order_by(tables.history.c.job_id, tables.history.c.attempt, tables.history.c.seq)
+ACTIVE_STATES = tuple(sorted(state.value for state in JobState if state not in JOB_TERMINAL))
+
+_IDS_PER_QUERY = 1000
+
+
+def chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Cut ids into pieces one statement can take."""
+    for start in range(0, len(ids), _IDS_PER_QUERY):
+        yield ids[start : start + _IDS_PER_QUERY]

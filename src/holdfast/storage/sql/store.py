@@ -1,0 +1,58 @@
+"""The whole store on one SQL database, put together from its parts.
+
+Decides how a database is opened and made current; leaves every method to the part that owns it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.storage.sql import migrations
+from holdfast.storage.sql.batch import Batches
+from holdfast.storage.sql.catalogue import SqlCatalogueStore
+from holdfast.storage.sql.controller import SqlControllerStore
+from holdfast.storage.sql.engine import Database
+from holdfast.storage.sql.query import SqlQueryStore
+from holdfast.storage.sql.submission import SqlSubmissionStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class SqlStore(SqlControllerStore, SqlSubmissionStore, SqlQueryStore, SqlCatalogueStore):
+    """Every part of the ``Store`` port; safe to use from many threads."""
+
+    def __init__(self, database: Database) -> None:
+        """Work on an open database whose schema is current."""
+        batches = Batches(database.dialect)
+        SqlControllerStore.__init__(self, database, batches)
+        SqlSubmissionStore.__init__(self, database, batches)
+        SqlQueryStore.__init__(self, database)
+        SqlCatalogueStore.__init__(self, database)
+
+    def close(self) -> None:
+        """Let go of the database; double close is fine."""
+        self._database.close()
+
+
+def open_store(url_or_path: str | Path) -> SqlStore:
+    """Open a database: a file's path, ``sqlite:///...`` or ``postgresql://...``.
+
+    A SQLite file is made and upgraded as needed; a database server is only checked, because several
+    processes share it and its operator says when it is upgraded.
+
+    Raises:
+        InvalidSetting: The URL cannot be used.
+        Conflict: The schema is not the one this version needs.
+        Unavailable, Internal: As ``faults`` says.
+    """
+    database = Database(url_or_path)
+    try:
+        if database.is_sqlite:
+            migrations.bring_up(database)
+        else:
+            migrations.check_current(database)
+    except BaseException:
+        database.close()
+        raise
+    return SqlStore(database)

@@ -1,0 +1,113 @@
+"""What the ways in may write: jobs and requests.
+
+Decides how ten thousand jobs are appended in one transaction and how a repeated call is recognised; leaves
+validating them to ``service``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert, select
+
+from holdfast.ports.store import Request, RequestKind
+from holdfast.storage.refusals import known_jobs, reused_key
+from holdfast.storage.sql import codec, selects, tables
+from holdfast.storage.sql.facts import dump_json, load_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+
+    from holdfast.domain.job import Job
+    from holdfast.ports.store import Submission
+    from holdfast.storage.sql.batch import Batches
+    from holdfast.storage.sql.engine import Database
+
+Rows = list[tuple[Any, ...]]
+
+
+class SqlSubmissionStore:
+    """The ways in's part of the store."""
+
+    def __init__(self, database: Database, batches: Batches) -> None:
+        """Work on an open database whose schema is current."""
+        self._database = database
+        self._batches = batches
+
+    def submit(self, submission: Submission) -> tuple[str, ...]:
+        """Append jobs and the request to take them in, in one transaction; ``seq`` is given here.
+
+        Raises:
+            Conflict: The idempotency key is known with another fingerprint.
+            AlreadyExists: A job of that id is there already.
+        """
+        ids = tuple(job.id for job in submission.jobs)
+        if not ids:
+            return ()
+        specs, jobs = _job_rows(submission.jobs)
+        labels: Rows = [
+            (job_id, key, value) for job_id, pairs in submission.labels.items() for key, value in pairs.items()
+        ]
+        now = max(job.submitted_at for job in submission.jobs)
+        with self._database.writing() as connection:
+            known = self._claim_key(connection, submission, ids, now)
+            if known is not None:
+                return known
+            _refuse_known(connection, ids)
+            self._batches.new_specs.run(connection, specs)
+            self._batches.new_jobs.run(connection, jobs)
+            self._batches.new_labels.run(connection, labels)
+            _append(connection, Request(RequestKind.SUBMIT, ids, now))
+        return ids
+
+    def _claim_key(
+        self, connection: Connection, submission: Submission, ids: tuple[str, ...], now: float
+    ) -> tuple[str, ...] | None:
+        """Take the idempotency key, or return what its first call returned.
+
+        Inserting first lets the database settle a race between two equal calls.
+        """
+        key = submission.idempotency_key
+        if key is None:
+            return None
+        row = (key, submission.fingerprint, dump_json(ids), now)
+        if self._batches.keys.run(connection, [row]) == 1:
+            return None
+        table = tables.idempotency
+        known = connection.execute(select(table).where(table.c.key == key)).one()
+        if known.fingerprint != submission.fingerprint:
+            raise reused_key(key)
+        return tuple(load_json(known.job_ids))
+
+    def append(self, request: Request) -> None:
+        """Append a request."""
+        with self._database.writing() as connection:
+            _append(connection, request)
+
+
+def _append(connection: Connection, request: Request) -> None:
+    connection.execute(insert(tables.requests).values(codec.request_row(request)))
+
+
+def _job_rows(jobs: Sequence[Job]) -> tuple[Rows, Rows]:
+    """Return the rows of distinct specifications and of jobs."""
+    digests: dict[str, bytes] = {}
+    rows: Rows = []
+    for job in jobs:
+        digest = digests.get(job.spec)
+        if digest is None:
+            digest = digests[job.spec] = codec.digest(job.spec)
+        rows.append(codec.new_job_row(job, digest))
+    return [(digest, spec) for spec, digest in digests.items()], rows
+
+
+def _refuse_known(connection: Connection, ids: tuple[str, ...]) -> None:
+    """Make sure that every id is new."""
+    known = {job_id for job_id, times in Counter(ids).items() if times > 1}
+    for some in selects.chunks(ids):
+        known.update(connection.execute(select(tables.jobs.c.id).where(tables.jobs.c.id.in_(some))).scalars())
+    if known:
+        raise known_jobs(known)

@@ -1,0 +1,255 @@
+"""The relational schema, for every database we speak.
+
+Decides columns, keys, indexes and what the database itself refuses; leaves how records become rows to
+``codec`` and how a database gets here to ``migrations``. Statuses carry no CHECK: they grow, and widening
+a CHECK rebuilds the table in SQLite; the codec refuses words it does not know.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    text,
+)
+
+from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+Counter = BigInteger().with_variant(Integer, "sqlite")
+"""SQLite counts up by itself only in a column declared INTEGER."""
+Key = Text().with_variant(Text(collation="C"), "postgresql")
+"""Compared byte by byte everywhere, so that a range of keys is a prefix."""
+
+
+def _not_among(column: str, words: frozenset[str]) -> str:
+    listed = ", ".join(f"'{word}'" for word in sorted(words))
+    return f"{column} NOT IN ({listed})"
+
+
+ATTEMPT_ACTIVE = text(_not_among("attempts.status", frozenset(ATTEMPT_TERMINAL)))
+RUN_ACTIVE = text(_not_among("runs.status", frozenset(RUN_TERMINAL)))
+"""Literal, not bound: a partial index serves a query only when the two conditions read the same."""
+_INDEXED_ATTEMPT = text(_not_among("status", frozenset(ATTEMPT_TERMINAL)))
+_INDEXED_RUN = text(_not_among("status", frozenset(RUN_TERMINAL)))
+
+
+def _resources() -> tuple[Column[int], ...]:
+    return (
+        Column("cpu_m", BigInteger, nullable=False),
+        Column("memory", BigInteger, nullable=False),
+        Column("gpu", Integer, nullable=False),
+    )
+
+
+def _job_reference() -> ForeignKeyConstraint:
+    return ForeignKeyConstraint(["job_id"], ["jobs.id"], ondelete="CASCADE")
+
+
+specs = Table(
+    "specs",
+    metadata,
+    Column("digest", LargeBinary, primary_key=True),
+    Column("body", Text, nullable=False),
+)
+"""Specifications by digest: equal ones are stored once, and a job's changing row stays short."""
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("seq", Counter, primary_key=True, autoincrement=True),
+    Column("id", Key, nullable=False, unique=True),
+    Column("name", Text, nullable=False, index=True),
+    Column("queue", Text, nullable=False),
+    Column("priority", BigInteger, nullable=False),
+    Column("submitted_at", Double, nullable=False),
+    Column("spec", LargeBinary, ForeignKey("specs.digest"), nullable=False, index=True),
+    Column("gang", Integer, nullable=False),
+    *_resources(),
+    Column("state", Text, nullable=False, index=True),
+    Column("reason", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("queued_at", Double, nullable=False),
+    Column("retry_at", Double),
+    Column("updated_at", Double, nullable=False),
+    Column("started_at", Double),
+    Column("ended_at", Double),
+    Column("counters", Text, nullable=False),
+    Column("retries", Integer, nullable=False),
+    Column("avoid_node", Text),
+    Column("cancel_requested", Boolean, nullable=False),
+    CheckConstraint("gang >= 1", name="gang"),
+    CheckConstraint("attempt >= 0 AND retries >= 0", name="counts"),
+    sqlite_autoincrement=True,  # a pruned job's place in the order is never given again
+)
+JOB_FIXED = ("id", "name", "queue", "priority", "submitted_at", "spec", "gang")
+"""Written once, when a job is submitted."""
+JOB_CHANGING = tuple(column.name for column in jobs.columns if column.name not in JOB_FIXED and not column.primary_key)
+
+job_labels = Table(
+    "job_labels",
+    metadata,
+    Column("job_id", Key, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+    _job_reference(),
+    Index(None, "key", "value"),
+    sqlite_with_rowid=False,
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("job_id", Key, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("status", Text, nullable=False),
+    Column("status_since", Double, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("dispatch", Integer, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("started_at", Double),
+    Column("ended_at", Double),
+    *_resources(),
+    Column("ending", Text),
+    Column("failure", Text),
+    Column("decision", Text),
+    Column("retry_at", Double),
+    Column("message", Text, nullable=False),
+    _job_reference(),
+    CheckConstraint("number >= 1", name="number"),
+    CheckConstraint("tries >= 0 AND dispatch >= 0", name="counts"),
+)
+Index("ix_attempts_active", attempts.c.job_id, sqlite_where=_INDEXED_ATTEMPT, postgresql_where=_INDEXED_ATTEMPT)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("uid", Key, primary_key=True),
+    Column("job_id", Key, nullable=False, index=True),
+    Column("attempt", Integer, nullable=False),
+    Column("dispatch", Integer, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("status_since", Double, nullable=False),
+    Column("executor", Text, nullable=False),
+    Column("node", Text, nullable=False),
+    *_resources(),
+    Column("started_at", Double),
+    Column("ended_at", Double),
+    Column("outcome", Text),
+    _job_reference(),
+    CheckConstraint("attempt >= 1 AND dispatch >= 0 AND rank >= 0", name="place"),
+)
+Index("ix_runs_active", runs.c.job_id, sqlite_where=_INDEXED_RUN, postgresql_where=_INDEXED_RUN)
+
+history = Table(
+    "history",
+    metadata,
+    Column("job_id", Key, primary_key=True),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("phase", Text, nullable=False),
+    Column("from_status", Text, nullable=False),
+    Column("to_status", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("updated_at", Double, nullable=False),
+    Column("error_code", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    _job_reference(),
+    CheckConstraint("attempts >= 1", name="merged"),
+    sqlite_with_rowid=False,
+)
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("executor", Key, primary_key=True),
+    Column("name", Key, primary_key=True),
+    *_resources(),
+    Column("labels", Text, nullable=False),
+    Column("seen_at", Double, nullable=False),
+)
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("id", Counter, primary_key=True, autoincrement=True),
+    Column("kind", Text, nullable=False),
+    Column("job_ids", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    sqlite_autoincrement=True,  # an id handled once never means another request
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("fingerprint", Text, nullable=False),
+    Column("job_ids", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+
+settings = Table(
+    "settings",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("catalogue_version", BigInteger, nullable=False),
+    Column("body", Text),
+    CheckConstraint("id = 1", name="one_row"),
+)
+"""One row, there from the first migration on; locking it puts edits of the catalogue in a line."""
+
+policies = Table(
+    "policies",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("revision", Integer, nullable=False),
+    ForeignKeyConstraint(["name", "revision"], ["policy_revisions.name", "policy_revisions.revision"]),
+)
+
+policy_revisions = Table(
+    "policy_revisions",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("revision", Integer, primary_key=True, autoincrement=False),
+    Column("body", Text, nullable=False),
+    CheckConstraint("revision >= 1", name="revision"),
+)
+
+queues = Table(
+    "queues",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+)
+
+categories = Table(
+    "categories",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+)
