@@ -1,0 +1,249 @@
+"""The engine of local processes: an executor's view of one keeper; decides nothing the keeper can decide itself.
+
+Everything sent is kept until the keeper acknowledges it and sent again over a new connection: a keeper that
+died, or was replaced, misses nothing, and every message is idempotent.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from holdfast.domain.spec import Resources
+from holdfast.engines.process import translate
+from holdfast.engines.process.client import Connection, connect
+from holdfast.engines.process.layout import prepare
+from holdfast.engines.process.observe import observation
+from holdfast.errors import EngineError
+from holdfast.ports.engine import NodeInfo, Observation, RunPhase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from holdfast.ports.engine import RunOrder, StopReason
+
+DEFAULT_LOG_LIMIT = 256 << 20
+"""Bytes of disk the log of one run may take; the newest half is always kept."""
+DEFAULT_KEEPER_IDLE_S = 3.0
+MEMORY_LABEL = "holdfast.dev/memory"
+"""Node label that says how memory limits are enforced: ``cgroup-v2``, ``cgroup-v1`` or ``rss`` (watched)."""
+_RECONNECT_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+def default_nodes(count: int = 1) -> tuple[NodeInfo, ...]:
+    """Describe this machine as one node, or as several that each have all of it (to try things out)."""
+    host = socket.gethostname().split(".")[0].lower() or "local"
+    cores = psutil.cpu_count(logical=True) or 1
+    capacity = Resources(cpu_m=cores * 1000, memory=psutil.virtual_memory().total)
+    names = [host] if count == 1 else [f"{host}-{number}" for number in range(count)]
+    return tuple(NodeInfo(name, capacity) for name in names)
+
+
+class ProcessEngine:
+    """Runs local processes in a directory, through a keeper that outlives this object and its process."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        nodes: Sequence[NodeInfo] | None = None,
+        log_limit: int = DEFAULT_LOG_LIMIT,
+        memory_limits: str = "auto",
+        keeper_idle_s: float = DEFAULT_KEEPER_IDLE_S,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        """Open the directory and connect to its keeper, starting one if there is none.
+
+        Args:
+            directory: Holds the runs' files, the keeper's socket and its journal; made private.
+            nodes: The places to report; by default this machine.
+            log_limit: Bytes of disk one run's log may take; 0 is no limit.
+            memory_limits: ``auto`` uses cgroups where they are writable, ``rss`` watches in any case.
+            keeper_idle_s: How long a keeper without runs and clients stays.
+            environ: Where programs inherit from; by default this process's environment.
+
+        Raises:
+            EngineError: The directory or the keeper cannot be had.
+        """
+        self._directory = directory.absolute()
+        inherited = os.environ if environ is None else environ  # noqa: TID251 - handed to programs, never read
+        self._environment = translate.base_environment(inherited)
+        self._settings = {"environment": self._environment, "log_limit": log_limit}
+        self._limits, self._idle_s = memory_limits, keeper_idle_s
+        self._lock = threading.Lock()
+        self._observed: dict[str, Observation] = {}
+        self._snapshot: Mapping[str, Observation] | None = None
+        self._unacknowledged: dict[int, dict[str, Any]] = {}
+        self._sequence = 0
+        self._wakes: list[Callable[[], None]] = []
+        self._closed = threading.Event()
+        self._connection: Connection
+        self._open_directory()
+        hello = self._connect()
+        self._nodes = _labelled(default_nodes() if nodes is None else nodes, hello["memory"])
+        self._reader = threading.Thread(target=self._read, name="holdfast-process-engine", daemon=True)
+        self._reader.start()
+
+    # the port
+
+    def nodes(self) -> Sequence[NodeInfo]:
+        """List the places and their whole capacity."""
+        return self._nodes
+
+    def start(self, orders: Sequence[RunOrder]) -> None:
+        """Begin to start runs; known uids are ignored."""
+        with self._lock:
+            fresh = {order.uid: order for order in orders if order.uid not in self._observed}
+        for order in fresh.values():
+            prepare(self._directory, order)
+        messages = [translate.launch_message(self._directory, order) for order in fresh.values()]
+        if messages:
+            with self._lock:
+                for uid in fresh:
+                    self._observed.setdefault(uid, Observation(uid, RunPhase.STARTING))
+                self._snapshot = None
+                self._send({"orders": messages})
+
+    def stop(self, stops: Sequence[tuple[str, float, StopReason]]) -> None:
+        """Stop runs: SIGTERM, then SIGKILL after the grace; unknown and finished ones are ignored."""
+        with self._lock:
+            known = [(uid, grace_s, reason.value) for uid, grace_s, reason in stops if self._is_unfinished(uid)]
+            if known:
+                self._send({"stops": known})
+
+    def observe(self) -> Mapping[str, Observation]:
+        """Return every run not yet forgotten."""
+        with self._lock:
+            if self._snapshot is None:
+                self._snapshot = MappingProxyType(dict(self._observed))
+            return self._snapshot
+
+    def forget(self, uids: Sequence[str]) -> None:
+        """Drop finished runs; unknown or unfinished ones are ignored."""
+        with self._lock:
+            gone = [uid for uid in uids if uid in self._observed and not self._is_unfinished(uid)]
+            for uid in gone:
+                del self._observed[uid]
+            if gone:
+                self._snapshot = None
+                self._send({"forget": gone})
+
+    def on_change(self, wake: Callable[[], None]) -> None:
+        """Register a hint to call from the reader's thread."""
+        with self._lock:
+            self._wakes.append(wake)
+
+    def close(self) -> None:
+        """Let go without touching the runs."""
+        self._closed.set()
+        self._connection.shut()
+        if threading.current_thread() is not self._reader:
+            self._reader.join()
+
+    # the keeper
+
+    def _is_unfinished(self, uid: str) -> bool:
+        seen = self._observed.get(uid)
+        return seen is not None and seen.phase is not RunPhase.FINISHED
+
+    def _send(self, body: dict[str, Any]) -> None:
+        """Send with the lock held, so that messages are in order; a broken connection is the reader's to mend."""
+        self._sequence += 1
+        message = self._unacknowledged[self._sequence] = {"seq": self._sequence, **body}
+        try:
+            self._connection.send(message)
+        except OSError:
+            _log.warning("the keeper of %s went away; what was sent will be sent again", self._directory)
+
+    def _open_directory(self) -> None:
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._directory.chmod(0o700)
+            (self._directory / "jobs").mkdir(exist_ok=True)
+        except OSError as error:
+            msg = f"cannot use {self._directory} for runs: {error.strerror}"
+            raise EngineError(msg) from error
+
+    def _connect(self) -> dict[str, Any]:
+        """Connect, take over what the keeper has, and send what it has not acknowledged; returns its greeting."""
+        connection, first = connect(
+            self._directory,
+            environment=self._environment,
+            limits=self._limits,
+            idle_s=self._idle_s,
+        )
+        with self._lock:
+            self._connection = connection
+            self._replace(first["runs"])
+            try:
+                connection.send({"seq": 0, "settings": self._settings})
+                for message in self._unacknowledged.values():
+                    connection.send(message)
+            except OSError:
+                _log.warning("the keeper of %s went away again", self._directory)
+        greeting: dict[str, Any] = first["hello"]
+        return greeting
+
+    def _replace(self, reports: Sequence[Mapping[str, Any]]) -> None:
+        """Take a full report for the truth, beside what is still on its way there."""
+        on_the_way = self._unacknowledged.values()
+        forgotten = {uid for message in on_the_way for uid in message.get("forget", ())}
+        ordered = [order["uid"] for message in on_the_way for order in message.get("orders", ())]
+        before = self._observed
+        self._observed = {}
+        for report in reports:
+            if report["uid"] not in forgotten:
+                self._see(report, before)
+        for uid in ordered:
+            if uid not in forgotten:
+                self._observed.setdefault(uid, before.get(uid) or Observation(uid, RunPhase.STARTING))
+        self._snapshot = None
+
+    def _see(self, report: Mapping[str, Any], before: Mapping[str, Observation]) -> None:
+        seen, known = observation(report), before.get(report["uid"])
+        self._observed[seen.uid] = known if known == seen else seen
+
+    def _read(self) -> None:
+        while not self._closed.is_set():
+            for message in self._connection.receive():
+                self._apply(message)
+                self._wake()
+            self._connection.close()
+            while not self._closed.is_set() and not self._reconnected():
+                self._closed.wait(_RECONNECT_S)
+        self._connection.close()
+
+    def _reconnected(self) -> bool:
+        try:
+            self._connect()
+        except EngineError:
+            _log.exception("no connection to the keeper; trying again")
+            return False
+        self._wake()
+        return True
+
+    def _apply(self, message: Mapping[str, Any]) -> None:
+        with self._lock:
+            for number in [number for number in self._unacknowledged if number <= message["ack"]]:
+                del self._unacknowledged[number]
+            for report in message["runs"]:
+                self._see(report, self._observed)
+            for uid in message.get("gone", ()):
+                self._observed.pop(uid, None)
+            self._snapshot = None
+
+    def _wake(self) -> None:
+        for wake in tuple(self._wakes):
+            wake()
+
+
+def _labelled(nodes: Sequence[NodeInfo], memory: str) -> tuple[NodeInfo, ...]:
+    return tuple(NodeInfo(node.name, node.capacity, {**node.labels, MEMORY_LABEL: memory}) for node in nodes)

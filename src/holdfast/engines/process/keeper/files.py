@@ -1,0 +1,83 @@
+"""Reads what a run wrote, bounded; keeps its log within its limit by giving the oldest part back to the disk."""
+
+from __future__ import annotations
+
+import os
+
+MESSAGE_BYTES = 4096
+TAIL_BYTES = 4096
+TAIL_LINES = 20
+_PUNCH_HOLE_KEEP_SIZE = 3
+_BLOCK = 4096
+
+
+def read_head(path: str, size: int = MESSAGE_BYTES) -> str:
+    """Return the first bytes of a file as text, empty if there is none."""
+    return _text(path, size, from_end=False)
+
+
+def tail_lines(path: str) -> list[str]:
+    """Return the last lines of a file, bounded in number and bytes."""
+    text = _text(path, TAIL_BYTES, from_end=True).lstrip("\0")
+    return text.splitlines()[-TAIL_LINES:]
+
+
+def last_line(path: str) -> str:
+    """Return the last line of a file that is not empty, bounded."""
+    lines = _text(path, TAIL_BYTES, from_end=True).split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _text(path: str, size: int, *, from_end: bool) -> str:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe put there must not stop us
+    except OSError:
+        return ""
+    try:
+        start = max(0, os.fstat(fd).st_size - size) if from_end else 0
+        return os.pread(fd, size, start).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
+
+
+def mark(path: str) -> tuple[int, int]:
+    """Return something that changes when a file does."""
+    try:
+        facts = os.stat(path)  # noqa: PTH116 - a hot path
+    except OSError:
+        return 0, 0
+    return facts.st_mtime_ns, facts.st_size
+
+
+def cap(path: str, limit: int) -> None:
+    """Free the oldest part of a log that takes more than ``limit`` bytes of disk, keeping the newest half of that.
+
+    Its size and offsets stay as they are, so that readers and the program itself notice nothing: the part
+    freed becomes a hole. Where the file system has no holes, the log starts again from nothing.
+    """
+    try:
+        facts = os.stat(path)  # noqa: PTH116 - a hot path
+        if facts.st_blocks * 512 <= limit + _BLOCK:
+            return
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        length = (facts.st_size - limit // 2) // _BLOCK * _BLOCK
+        if length > 0 and not _punch(fd, length):
+            os.ftruncate(fd, 0)
+    finally:
+        os.close(fd)
+
+
+def _punch(fd: int, length: int) -> bool:
+    try:
+        import ctypes  # noqa: PLC0415 - loaded already where it exists, see processes.adopt_orphans
+
+        libc = ctypes.CDLL(None)
+        arguments = (ctypes.c_int(fd), ctypes.c_int(_PUNCH_HOLE_KEEP_SIZE), ctypes.c_int64(0), ctypes.c_int64(length))
+        return bool(libc.fallocate(*arguments) == 0)
+    except (ImportError, OSError, AttributeError):
+        return False

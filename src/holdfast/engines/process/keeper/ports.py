@@ -1,0 +1,81 @@
+"""Hands out port numbers to runs; decides that no two living runs share one."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .records import Message, Run
+
+_FIRST, _LAST = 20000, 32000
+"""Below the range the kernel takes for outgoing connections, which could take a number before its run binds it."""
+
+
+class Ports:
+    """The numbers in use, by run and by gang."""
+
+    def __init__(self) -> None:
+        """Start somewhere that differs between keepers."""
+        self._next = _FIRST + os.getpid() * 37 % (_LAST - _FIRST)
+        self._used: dict[int, str] = {}
+        self._of: dict[str, list[int]] = {}
+        self._masters: dict[str, tuple[int, set[str]]] = {}
+
+    def environment(self, run: Run) -> dict[str, str]:
+        """Take the ports a run asked for and its gang's master port, as environment variables.
+
+        Raises:
+            OSError: There is no free port.
+        """
+        order: Message = run.order
+        names = order.get("ports") or ()
+        variables = {f"HOLDFAST_PORT_{name}": str(self._take(run.uid)) for name in names}
+        if order.get("gang"):
+            variables["HOLDFAST_MASTER_PORT"] = str(self._master(order["gang"], run.uid))
+        return variables
+
+    def release(self, uid: str, gang: str) -> None:
+        """Give a run's ports back; a gang's master port goes with its last run."""
+        for number in self._of.pop(uid, ()):
+            self._used.pop(number, None)
+        if gang in self._masters:
+            number, holders = self._masters[gang]
+            holders.discard(uid)
+            if not holders:
+                del self._masters[gang]
+                self._used.pop(number, None)
+
+    def _master(self, gang: str, uid: str) -> int:
+        if gang not in self._masters:
+            number = self._free()
+            self._used[number] = gang
+            self._masters[gang] = (number, set())
+        number, holders = self._masters[gang]
+        holders.add(uid)
+        return number
+
+    def _take(self, uid: str) -> int:
+        number = self._free()
+        self._used[number] = uid
+        self._of.setdefault(uid, []).append(number)
+        return number
+
+    def _free(self) -> int:
+        for _ in range(_LAST - _FIRST):
+            number = self._next
+            self._next = number + 1 if number + 1 < _LAST else _FIRST
+            if number not in self._used and _bindable(number):
+                return number
+        msg = "no free port"
+        raise OSError(msg)
+
+
+def _bindable(number: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind(("", number))
+        except OSError:
+            return False
+    return True

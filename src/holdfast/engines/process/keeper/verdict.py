@@ -1,0 +1,82 @@
+"""Turns what the keeper saw of an end into the facts it reports; reads files, changes nothing."""
+
+from __future__ import annotations
+
+from . import files
+from .records import LOG, PROGRESS, TERMINATION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .records import Exit, Message, Run
+
+_DEADLINE = "deadline"
+_DIED_UNSEEN = "the process that watched this run died; nobody saw the run end"
+
+
+def ended(run: Run, end: Exit, *, ended_at: float, oom: bool, keeper_rss: int) -> Message:
+    """Report a program that ran and ended.
+
+    Args:
+        run: The run.
+        end: How its leader ended.
+        ended_at: When.
+        oom: Whether there is evidence that it exceeded its memory limit.
+        keeper_rss: What the kernel's own peak starts from: a child inherits its parent's.
+    """
+    failed = end.signal is not None or end.code != 0
+    by_memory = oom and failed and not run.stop_reason
+    facts: Message = {
+        "started": True,
+        "ended_at": ended_at,
+        "ended_by": "memory" if by_memory else run.stop_reason or "itself",
+        "exit_code": end.code if end.signal is None else 128 + end.signal,
+        "signal": end.signal,
+        "reason": "OOMKilled" if by_memory else "Error" if failed else "Completed",
+        "message": files.read_head(run.path(TERMINATION)),
+        "note": run.note if failed else "",
+        "peak_memory": run.peak_memory or (end.max_rss if end.max_rss > keeper_rss else None),
+    }
+    if by_memory:
+        facts["conditions"] = ["OOMKilled"]
+    elif run.stop_reason == _DEADLINE:
+        facts["conditions"] = ["DeadlineExceeded"]
+    if failed or run.stop_reason:
+        facts["log_tail"] = files.tail_lines(run.path(LOG))
+    return facts
+
+
+def not_launched(run: Run, reason: str, message: str, *, ended_at: float) -> Message:
+    """Report a program that could not be started: never the user's failure."""
+    return {
+        "started": False,
+        "ended_at": ended_at,
+        "ended_by": run.stop_reason or "itself",
+        "exit_code": None,
+        "reason": reason,
+        "message": message,
+        "note": message,
+        "conditions": ["LaunchFailed"],
+    }
+
+
+def never_started(run: Run, *, ended_at: float) -> Message:
+    """Report a run that was stopped before its turn came."""
+    return {"started": False, "ended_at": ended_at, "ended_by": run.stop_reason, "note": "stopped before it started"}
+
+
+def lost(run: Run, *, started: bool, ended_at: float) -> Message:
+    """Report a run whose end nobody saw."""
+    return {
+        "started": started,
+        "ended_at": ended_at,
+        "ended_by": "lost",
+        "note": _DIED_UNSEEN,
+        "conditions": ["ExecutorLost"],
+        "message": files.read_head(run.path(TERMINATION)),
+        "log_tail": files.tail_lines(run.path(LOG)),
+    }
+
+
+def progress(run: Run) -> str:
+    """Read the last line a run wrote about its progress."""
+    return files.last_line(run.path(PROGRESS))

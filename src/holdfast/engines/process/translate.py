@@ -1,0 +1,65 @@
+"""Turns an order into the message that makes the keeper launch it, and decides a program's environment; pure.
+
+A program's environment is, later ones winning: the base (a short list of the server's own variables), the
+job's ``env``, and the ``HOLDFAST_*`` variables that tell it who it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from holdfast.engines.process.keeper.records import PROGRESS, TERMINATION
+from holdfast.engines.process.layout import CHECKPOINTS, job_directory, run_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from holdfast.ports.engine import RunOrder
+
+INHERITED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"})
+"""What programs get of the server's environment, beside ``LC_*``; never its address or token."""
+_DEFAULTS = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+_NOT_IN_A_NAME = re.compile(r"[^A-Z0-9]")
+
+
+def base_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Choose what programs inherit."""
+    chosen = {name: value for name, value in environ.items() if name in INHERITED or name.startswith("LC_")}
+    return {**_DEFAULTS, **chosen}
+
+
+def port_variable(name: str) -> str:
+    """Return the part of a port's variable after ``HOLDFAST_PORT_``: upper case, ``_`` for what a name cannot hold."""
+    return _NOT_IN_A_NAME.sub("_", name.upper())
+
+
+def launch_message(directory: Path, order: RunOrder) -> dict[str, Any]:
+    """Build the keeper's launch message; ports are the keeper's to choose."""
+    run = run_directory(directory, order.job_id, order.attempt, order.rank)
+    identity = {
+        "HOLDFAST_JOB_ID": order.job_id,
+        "HOLDFAST_JOB_NAME": order.job_name,
+        "HOLDFAST_ATTEMPT": str(order.attempt),
+        "HOLDFAST_RANK": str(order.rank),
+        "HOLDFAST_SIZE": str(order.size),
+        "HOLDFAST_ATTEMPT_UID": order.uid,
+        "HOLDFAST_TERMINATION_LOG": f"{run}/{TERMINATION}",
+        "HOLDFAST_PROGRESS_FILE": f"{run}/{PROGRESS}",
+        "HOLDFAST_CHECKPOINT_DIR": f"{job_directory(directory, order.job_id)}/{CHECKPOINTS}",
+        "HOLDFAST_MASTER_ADDR": "127.0.0.1",
+    }
+    return {
+        "uid": order.uid,
+        "node": order.node,
+        "directory": run,
+        "argv": list(order.command),
+        "env": {**order.env, **identity},
+        "cwd": order.working_dir,
+        "memory": order.resources.memory,
+        "deadline_s": order.deadline_s,
+        "grace_s": order.grace_s,
+        "ports": [port_variable(name) for name in order.ports],
+        "gang": f"{order.job_id}/{order.attempt}" if order.size > 1 else "",
+    }
