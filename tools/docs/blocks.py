@@ -23,7 +23,7 @@ def errors() -> str:
     return table(["Code", "Meaning"], rows)
 
 
-def values(enum: type[AttemptStatus] | type[RunStatus]) -> str:
+def values(enum: type[AttemptStatus | RunStatus]) -> str:
     """List an enumeration whose members explain themselves."""
     return ", ".join(f"`{member.value}`" for member in enum)
 
