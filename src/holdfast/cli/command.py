@@ -1,0 +1,88 @@
+"""What a command is: options, a run function, and how Typer learns of both.
+
+Decides the form every file of ``commands`` has; leaves which commands there are to ``main``. A command's
+Typer form is built only when it is called, so that ``holdfast --help`` pays for none of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
+
+import typer
+from typer.core import TyperCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.cli.context import Cli
+
+OptionsT = TypeVar("OptionsT")
+
+
+@dataclass(frozen=True, slots=True)
+class Command(Generic[OptionsT]):
+    """One command: the class of its options and the function that carries it out."""
+
+    name: str
+    options: type[OptionsT]
+    """A keyword-only dataclass; each field is an ``Annotated[..., typer.Option()]`` or ``typer.Argument()``."""
+    run: Callable[[OptionsT, Cli], int]
+    """Takes the options and the context, returns the exit code; its docstring is the command's help."""
+    section: str
+    """Under which heading the overview lists it."""
+    trailing_command: bool = False
+    """Whether the first positional argument ends the options, because a foreign command line follows."""
+    examples: tuple[str, ...] = ()
+
+    @property
+    def help(self) -> str:
+        """The help text."""
+        return inspect.cleandoc(self.run.__doc__ or "")
+
+    @property
+    def summary(self) -> str:
+        """The first line of the help text."""
+        return self.help.splitlines()[0]
+
+
+def typer_command(command: Command[OptionsT], deliver: Callable[[Command[OptionsT], OptionsT], None]) -> TyperCommand:
+    """Build a command's Typer form; parsed options go to ``deliver``."""
+
+    def callback(**values: object) -> None:
+        given = {name: value for name, value in values.items() if value is not None}
+        deliver(command, command.options(**given))
+
+    hints = get_type_hints(command.options, include_extras=True)
+    callback.__signature__ = _signature(command.options, hints)  # type: ignore[attr-defined]  # inspect reads it
+    callback.__annotations__ = hints
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    settings = {"allow_interspersed_args": False} if command.trailing_command else {}
+    epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in command.examples) if command.examples else None
+    app.command(command.name, help=command.help, epilog=epilog, context_settings=settings)(callback)
+    built = typer.main.get_command(app)
+    if not isinstance(built, TyperCommand):
+        msg = f"Typer built {type(built).__name__} for one command"
+        raise TypeError(msg)
+    return built
+
+
+def _signature(options: Any, hints: dict[str, Any]) -> inspect.Signature:  # noqa: ANN401 - any dataclass
+    """Make the signature Typer reads; a factory's default is left to the dataclass."""
+    parameters = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_default(field.default, field.default_factory),
+            annotation=hints[field.name],
+        )
+        for field in fields(options)
+    ]
+    return inspect.Signature(parameters)
+
+
+def _default(value: object, factory: object) -> object:
+    if value is not MISSING:
+        return value
+    return inspect.Parameter.empty if factory is MISSING else None

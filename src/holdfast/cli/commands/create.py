@@ -1,0 +1,59 @@
+"""``holdfast create``: new policies, queues and categories; they must not exist yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.edits import EditOptions, check_target, manifest_of, spec_of
+from holdfast.cli.flags import Flags
+from holdfast.cli.manifests import read_manifests
+from holdfast.cli.nouns import Noun, read_noun
+from holdfast.cli.things import WRITTEN
+from holdfast.cli.writing import Written, print_dry_run, write_each
+
+if TYPE_CHECKING:
+    from holdfast.cli.context import Cli
+
+
+def create(options: EditOptions, cli: Cli) -> int:
+    """Create retry policies, queues or categories.
+
+    From files, or a queue or a simple retry policy from flags. What exists already is refused; see apply and update.
+    """
+    flags = Flags()
+    check_target(options, flags, "create")
+    flags.finish()
+    written = _from_files(options, cli) if options.file else _from_flags(options)
+    if options.dry_run:
+        return print_dry_run(written, cli)
+    with cli.connect() as client:
+        write_each(client, written, "create", cli)
+    return exit_codes.OK
+
+
+def _from_files(options: EditOptions, cli: Cli) -> list[Written]:
+    manifests = read_manifests(options.file, cli, allowed=WRITTEN)
+    return [Written.of(manifest) for manifest in manifests]
+
+
+def _from_flags(options: EditOptions) -> list[Written]:
+    noun = read_noun(options.kind or "", (Noun.QUEUE, Noun.RETRY_POLICY))
+    flags = Flags()
+    spec = spec_of(options, noun, flags)
+    flags.finish()
+    return [Written(noun, name, manifest_of(noun, name, spec)) for name in options.names]
+
+
+CREATE = Command(
+    "create",
+    EditOptions,
+    create,
+    "Operate",
+    examples=(
+        "holdfast create -f policy.yaml",
+        "holdfast create queue ml --retry-policy infra,ml-training --weight 2",
+        "holdfast create retrypolicy thrice --retry-limit 3 --default-action Retry",
+    ),
+)

@@ -1,0 +1,96 @@
+"""``holdfast get``: lists, and single things."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.context import Cli
+from holdfast.cli.flags import Flags
+from holdfast.cli.nouns import Noun, read_noun
+from holdfast.cli.options import FormatOption
+from holdfast.cli.printing import LIST_FORMATS, print_thing, print_things
+from holdfast.cli.render.catalogue import settings_table
+from holdfast.cli.things import SHELVES
+from holdfast.cli.waiting import JOB_STATES
+
+if TYPE_CHECKING:
+    from holdfast.client import Client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetOptions:
+    """What ``get`` can be told."""
+
+    kind: Annotated[
+        str,
+        typer.Argument(metavar="KIND", help="jobs, queues, retrypolicies, categories, nodes or settings."),
+    ]
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one; of a job also its id.")] = None
+    state: Annotated[
+        list[str],
+        typer.Option("--state", "-s", metavar="STATE", help="Jobs in this state. Repeatable, or comma-separated."),
+    ] = field(default_factory=list)
+    queue: Annotated[str | None, typer.Option("--queue", "-q", metavar="QUEUE", help="Jobs of this queue.")] = None
+    label: Annotated[
+        list[str],
+        typer.Option("--label", "-l", metavar="K=V", help="Jobs with this label. Repeatable; all must hold."),
+    ] = field(default_factory=list)
+    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Print at most N; all without it.")] = None
+    output: FormatOption = "table"
+
+
+def get(options: GetOptions, cli: Cli) -> int:
+    """List jobs, queues, retry policies, categories or nodes, or get one of them.
+
+    Prints everything there is unless --limit says otherwise; as JSON or YAML a list is {"items": [...]}. A single job
+    as JSON has everything that is known of it.
+    """
+    flags = Flags()
+    noun = read_noun(options.kind)
+    form = flags.choice("--output", options.output, LIST_FORMATS)
+    limit = flags.integer("--limit", options.limit)
+    where = _filters(options, noun, flags)
+    flags.finish()
+    with cli.connect() as client:
+        if noun is Noun.SETTINGS:
+            print_thing(cli.output(), client.settings(), form, table=lambda found: settings_table(found[0]), name=str)
+        elif options.name is not None:
+            thing = SHELVES[noun].fetched(client, options.name)
+            print_thing(cli.output(), thing, form, table=SHELVES[noun].table, name=_name)
+        else:
+            things = _listed(client, noun, where, limit)
+            print_things(cli.output(), things, form, table=SHELVES[noun].table, name=_name)
+    return exit_codes.OK
+
+
+def _name(thing: Any) -> str:  # noqa: ANN401 - any kind of thing
+    """Name a thing so that other commands understand it: jobs by id, the rest by name."""
+    return str(getattr(thing, "id", thing.name))
+
+
+def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
+    given = {"--state": options.state, "--queue": options.queue, "--label": options.label}
+    for flag, value in given.items():
+        if value and (noun is not Noun.JOB or options.name is not None):
+            flags.wrong(flag, "only filters lists of jobs", hint="holdfast get jobs")
+    states = [flags.choice("--state", state, JOB_STATES) for state in flags.names(options.state)]
+    return {"states": states, "queue": options.queue, "labels": flags.pairs("--label", options.label)}
+
+
+def _listed(client: "Client", noun: Noun, where: dict[str, Any], limit: int | None) -> Sequence[Any]:
+    if noun is Noun.JOB:
+        return list(client.jobs(**where, limit=limit))
+    return list(SHELVES[noun].listed(client))[:limit]
+
+
+GET = Command(
+    "get",
+    GetOptions,
+    get,
+    "Look",
+    examples=("holdfast get jobs --state Failed,Held", "holdfast get job train -o json", "holdfast get queues -o name"),
+)

@@ -1,0 +1,62 @@
+"""``holdfast cancel``, ``hold`` and ``release``: what a person can tell a job."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.context import Cli
+from holdfast.cli.options import JobsArgument, ReasonOption
+from holdfast.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from holdfast.wire.jobs import JobSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteerOptions:
+    """What ``cancel``, ``hold`` and ``release`` can be told."""
+
+    jobs: JobsArgument
+    reason: ReasonOption = ""
+
+
+def cancel(options: SteerOptions, cli: Cli) -> int:
+    """Cancel jobs.
+
+    Programs that run get SIGTERM and, after their grace, SIGKILL. A cancelled job is never retried.
+    """
+    with cli.connect() as client:
+        return _each(options.jobs, lambda job: client.cancel(job, reason=options.reason), "cancelled", cli)
+
+
+def hold(options: SteerOptions, cli: Cli) -> int:
+    """Keep waiting jobs from starting until they are released."""
+    with cli.connect() as client:
+        return _each(options.jobs, lambda job: client.hold(job, reason=options.reason), "held", cli)
+
+
+def release(options: SteerOptions, cli: Cli) -> int:
+    """Let held jobs go on."""
+    with cli.connect() as client:
+        return _each(options.jobs, lambda job: client.release(job, reason=options.reason), "released", cli)
+
+
+def _each(jobs: Sequence[str], act: "Callable[[str], JobSummary]", done: str, cli: Cli) -> int:
+    """Tell every job, also after one refused; the exit code is the first refusal's."""
+    code = exit_codes.OK
+    for reference in jobs:
+        try:
+            job = act(reference)
+        except HoldfastError as error:
+            cli.say(f"error: {reference}: {error}")
+            code = code or exit_codes.of_error(error)
+        else:
+            cli.output().text(f"{job.id} {job.name} {done}")
+    return code
+
+
+CANCEL = Command("cancel", SteerOptions, cancel, "Steer", examples=("holdfast cancel train --reason 'wrong data'",))
+HOLD = Command("hold", SteerOptions, hold, "Steer")
+RELEASE = Command("release", SteerOptions, release, "Steer")

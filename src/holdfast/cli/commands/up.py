@@ -1,0 +1,49 @@
+"""``holdfast up``: the server, the controller and a local executor in one process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.flags import Flags
+
+if TYPE_CHECKING:
+    from holdfast.cli.context import Cli
+
+_DEFAULT_PORT = 7070
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpOptions:
+    """What ``up`` can be told."""
+
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1"
+    port: Annotated[str, typer.Option(metavar="N", help="Where to listen; 0 takes a free port.")] = str(_DEFAULT_PORT)
+    data: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="The data directory; HOLDFAST_DATA, or the platform's place, without it."),
+    ] = None
+
+
+def up(options: UpOptions, cli: Cli) -> int:
+    """Serve: API, controller and local executor in one process.
+
+    Leaves its address and token in the data directory, where every other command finds them. Ends on Ctrl-C or SIGTERM.
+    """
+    flags = Flags()
+    port = flags.integer("--port", options.port, high=65535)
+    flags.finish()
+    cli.serve(
+        host=options.host,
+        port=_DEFAULT_PORT if port is None else port,
+        data=Path(options.data) if options.data else None,
+    )
+    return exit_codes.OK
+
+
+UP = Command("up", UpOptions, up, "Operate", examples=("holdfast up --port 7070 --data /var/lib/holdfast",))

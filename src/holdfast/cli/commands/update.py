@@ -1,0 +1,115 @@
+"""``holdfast update``: change policies, queues, categories and settings that exist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.edits import EditOptions, check_target, manifest_of, spec_of
+from holdfast.cli.flags import Flags
+from holdfast.cli.manifests import read_manifests
+from holdfast.cli.nouns import Noun, read_noun
+from holdfast.cli.printing import plain
+from holdfast.cli.render.catalogue import settings_table
+from holdfast.cli.things import SHELVES, WRITTEN
+from holdfast.cli.writing import Written, print_dry_run, write_each
+
+if TYPE_CHECKING:
+    from holdfast.cli.context import Cli
+    from holdfast.client import Client
+
+_UPDATED = (Noun.QUEUE, Noun.RETRY_POLICY, Noun.SETTINGS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateOptions(EditOptions):
+    """What ``update`` can be told."""
+
+    global_max_retries: Annotated[
+        str | None,
+        typer.Option(metavar="N|none", help="Settings: cap on every job's retries; 0 stops all retries at once."),
+    ] = None
+    default_policy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|none", help="Settings: the policy of jobs that name none."),
+    ] = None
+
+
+def update(options: UpdateOptions, cli: Cli) -> int:
+    """Change retry policies, queues, categories or the settings.
+
+    Flags change only what they name; files replace the whole thing. A changed policy is a new revision and applies to
+    failures judged from then on; so does a lowered limit, also to jobs that run already.
+    """
+    flags = Flags()
+    if not (options.kind and read_noun(options.kind, _UPDATED) is Noun.SETTINGS):
+        check_target(options, flags, "update")
+    flags.finish()
+    if options.file:
+        written = [Written.of(manifest) for manifest in read_manifests(options.file, cli, allowed=WRITTEN)]
+        return _send(written, options, cli)
+    noun = read_noun(options.kind or "", _UPDATED)
+    return _update_settings(options, cli) if noun is Noun.SETTINGS else _update_things(options, noun, cli)
+
+
+def _send(written: list[Written], options: UpdateOptions, cli: Cli) -> int:
+    if options.dry_run:
+        return print_dry_run(written, cli)
+    with cli.connect() as client:
+        write_each(client, written, "update", cli)
+    return exit_codes.OK
+
+
+def _update_things(options: UpdateOptions, noun: Noun, cli: Cli) -> int:
+    flags = Flags()
+    changes = spec_of(options, noun, flags)
+    if not changes and not flags.problems:
+        flags.wrong("KIND", "no flag says what to change", hint="holdfast update --help")
+    flags.finish()
+    with cli.connect() as client:
+        written = [_changed(client, noun, name, changes) for name in options.names]
+    return _send(written, options, cli)
+
+
+def _changed(client: Client, noun: Noun, name: str, changes: dict[str, Any]) -> Written:
+    spec = {**SHELVES[noun].fetched(client, name).spec, **changes}
+    return Written(noun, name, manifest_of(noun, name, spec))
+
+
+def _update_settings(options: UpdateOptions, cli: Cli) -> int:
+    flags = Flags()
+    changes: dict[str, Any] = {}
+    if options.global_max_retries is not None:
+        cap = options.global_max_retries
+        changes["globalMaxRetries"] = None if cap == "none" else flags.integer("--global-max-retries", cap)
+    if options.default_policy is not None:
+        changes["defaultPolicyName"] = None if options.default_policy == "none" else options.default_policy
+    if not changes:
+        flags.wrong("settings", "no flag says what to change", allowed=("--global-max-retries", "--default-policy"))
+    if spec_of(options, Noun.SETTINGS, flags):
+        flags.wrong("settings", "only its own flags apply", allowed=("--global-max-retries", "--default-policy"))
+    flags.finish()
+    with cli.connect() as client:
+        changed = {**plain(client.settings()), **changes}
+        if options.dry_run:
+            cli.output().document(changed, "yaml")
+            return exit_codes.OK
+        cli.output().table(*settings_table(client.put_settings(changed)))
+    return exit_codes.OK
+
+
+UPDATE = Command(
+    "update",
+    UpdateOptions,
+    update,
+    "Operate",
+    examples=(
+        "holdfast update -f policy.yaml",
+        "holdfast update queue ml --weight 3 --no-paused",
+        "holdfast update settings --global-max-retries 0",
+    ),
+)

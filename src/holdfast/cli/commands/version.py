@@ -1,0 +1,42 @@
+"""``holdfast version``: what runs here and what answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast import __version__
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from holdfast.cli.context import Cli
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionOptions:
+    """What ``version`` can be told."""
+
+    client: Annotated[bool, typer.Option("--client", help="Only this program's version; ask no server.")] = False
+
+
+def version(options: VersionOptions, cli: Cli) -> int:
+    """Print the version of this program and of the server it talks to."""
+    output = cli.output()
+    output.text(f"holdfast {__version__}")
+    if options.client:
+        return exit_codes.OK
+    try:
+        with cli.connect() as client:
+            found = client.version()
+    except HoldfastError as error:
+        cli.say(f"server: {error}")
+        return exit_codes.of_error(error)
+    output.text(f"server {found.version} (api {found.api})")
+    return exit_codes.OK
+
+
+VERSION = Command("version", VersionOptions, version, "Operate")

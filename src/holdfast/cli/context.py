@@ -1,0 +1,64 @@
+"""What a command gets besides its options: streams, time, settings and the connection, each made when first used.
+
+Decides where a command line's surroundings come from; leaves what is done with them to ``commands``.
+Everything heavy is imported inside these functions, so that ``holdfast --help`` stays under 200 ms.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from holdfast.cli.render.output import Output
+    from holdfast.client import Client
+
+
+@dataclass(slots=True)
+class Cli:
+    """The surroundings of one command; tests hand in their own."""
+
+    stdin: IO[str] = field(default_factory=lambda: sys.stdin)
+    stdout: IO[str] = field(default_factory=lambda: sys.stdout)
+    stderr: IO[str] = field(default_factory=lambda: sys.stderr)
+    environ: Mapping[str, str] = field(
+        default_factory=lambda: os.environ,  # noqa: TID251 - the caller's environment is an input of `run --env`
+    )
+    now: Callable[[], float] = time.monotonic
+    """Seconds that never go back, for time limits."""
+    sleep: Callable[[float], None] = time.sleep
+    cwd: Callable[[], str] = os.getcwd
+
+    def connect(self, *, drive: bool = False) -> AbstractContextManager[Client]:
+        """Reach the server that is running, or open the data directory in this process.
+
+        Args:
+            drive: Without a server, also run controller and executor here while the context is open.
+        """
+        from holdfast.app.connect import connect  # noqa: PLC0415 - start-up time
+
+        return connect(drive=drive)
+
+    def serve(self, *, host: str, port: int, data: Path | None) -> None:
+        """Run the server in this process until it is told to stop."""
+        from holdfast.app.server import serve  # noqa: PLC0415 - start-up time
+
+        serve(host, port, data, started=lambda url: self.say(f"holdfast is up at {url}; Ctrl-C ends it"))
+
+    def output(self) -> Output:
+        """Return the writer of tables and documents."""
+        from holdfast.cli.render.output import Output  # noqa: PLC0415 - Rich costs 40 ms
+
+        return Output(self.stdout)
+
+    def say(self, line: str) -> None:
+        """Tell the person something that is not the command's result."""
+        self.stderr.write(f"{line}\n")
+        self.stderr.flush()

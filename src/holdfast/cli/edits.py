@@ -1,0 +1,86 @@
+"""Turns the flags of ``create`` and ``update`` into the spec of a queue or a retry policy."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import typer
+
+from holdfast.cli.flags import Flags
+from holdfast.cli.nouns import Noun
+from holdfast.cli.options import DryRunOption, FilesOption
+
+Text = str | None
+API_VERSION = "holdfast.dev/v1"
+_KINDS = {Noun.QUEUE: "Queue", Noun.RETRY_POLICY: "RetryPolicy"}
+_OF_KIND = {
+    "--retry-policy": Noun.QUEUE,
+    "--weight": Noun.QUEUE,
+    "--max-running-jobs": Noun.QUEUE,
+    "--paused": Noun.QUEUE,
+    "--retry-limit": Noun.RETRY_POLICY,
+    "--default-action": Noun.RETRY_POLICY,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditOptions:
+    """What ``create`` and ``update`` can both be told."""
+
+    kind: Annotated[Text, typer.Argument(metavar="[KIND]", help="retrypolicy or queue; left out with -f.")] = None
+    names: Annotated[list[str], typer.Argument(metavar="[NAME...]", help="One or more names.")] = field(
+        default_factory=list
+    )
+    file: FilesOption = field(default_factory=list)
+    retry_policy: Annotated[
+        list[str],
+        typer.Option(metavar="NAMES", help="Queue: policies of all its jobs, in order. Comma-separated, or repeated."),
+    ] = field(default_factory=list)
+    weight: Annotated[Text, typer.Option(metavar="X", help="Queue: its share when queues compete.")] = None
+    max_running_jobs: Annotated[Text, typer.Option(metavar="N", help="Queue: never more jobs at once.")] = None
+    paused: Annotated[bool | None, typer.Option("--paused/--no-paused", help="Queue: accept jobs, but start none.")] = (
+        None
+    )
+    retry_limit: Annotated[Text, typer.Option(metavar="N", help="Retry policy: retries its rules grant.")] = None
+    default_action: Annotated[Text, typer.Option(metavar="ACTION", help="Retry policy: Retry or Fail.")] = None
+    dry_run: DryRunOption = False
+
+
+def spec_of(options: EditOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
+    """Read the flags that were set; a flag of another kind is noted as wrong."""
+    given = {
+        "--retry-policy": flags.names(options.retry_policy) or None,
+        "--weight": flags.number("--weight", options.weight, low=0),
+        "--max-running-jobs": flags.integer("--max-running-jobs", options.max_running_jobs, low=1),
+        "--paused": options.paused,
+        "--retry-limit": flags.integer("--retry-limit", options.retry_limit),
+        "--default-action": _action(options.default_action, flags),
+    }
+    present = {flag: value for flag, value in given.items() if value is not None}
+    for flag in present:
+        if _OF_KIND[flag] is not noun:
+            flags.wrong(flag, f"means nothing for {noun}", hint=f"it belongs to {_OF_KIND[flag]}")
+    return {_field(flag): value for flag, value in present.items()}
+
+
+def _action(text: str | None, flags: Flags) -> str | None:
+    return None if text is None else flags.choice("--default-action", text, ("Retry", "Fail"))
+
+
+def _field(flag: str) -> str:
+    """Name the manifest's field of a flag: ``--retry-limit`` is ``retryLimit``."""
+    first, *rest = flag.removeprefix("--").split("-")
+    field_name = first + "".join(word.capitalize() for word in rest)
+    return "retryPolicies" if field_name == "retryPolicy" else field_name
+
+
+def manifest_of(noun: Noun, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """Put a spec into its envelope."""
+    return {"apiVersion": API_VERSION, "kind": _KINDS[noun], "metadata": {"name": name}, "spec": spec}
+
+
+def check_target(options: EditOptions, flags: Flags, verb: str) -> None:
+    """Note when the command line names neither a file nor a thing, or both."""
+    if bool(options.file) == bool(options.kind):
+        flags.wrong("KIND", "give either a kind with names, or files", hint=f"holdfast {verb} queue NAME, or -f FILE")
+    elif options.kind and not options.names:
+        flags.wrong("NAME", "is required", hint=f"holdfast {verb} {options.kind} NAME")

@@ -1,0 +1,81 @@
+"""Decides the exit code of every way a command can end; leaves the words to ``main`` and the commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast import errors
+
+if TYPE_CHECKING:
+    from holdfast.wire.jobs import AttemptView, JobView
+
+OK = 0
+FAILED = 1
+USAGE = 2
+NOT_FOUND = 3
+REFUSED = 4
+UNAVAILABLE = 5
+HELD = 75
+TIMED_OUT = 124
+NOT_EXECUTABLE = 126
+NO_SUCH_PROGRAM = 127
+INTERRUPTED = 130
+_SIGNAL_BASE = 128
+
+MEANINGS: dict[int, str] = {
+    OK: "Done. `run` and `wait`: the job succeeded.",
+    FAILED: "The job failed or was cancelled (`wait`), or Holdfast itself failed.",
+    USAGE: "Wrong usage, or an input that is not valid; nothing was done.",
+    NOT_FOUND: "There is no such thing.",
+    REFUSED: "Its state, a limit, a policy or a missing token forbids it.",
+    UNAVAILABLE: "Not available: no server answers, or the data directory is taken. Try again.",
+    HELD: "`run`: the job is held for a person; `holdfast release` lets it go on.",
+    TIMED_OUT: "`wait`: the time ran out first.",
+    NOT_EXECUTABLE: "`run`: the program was found but could not be started.",
+    NO_SUCH_PROGRAM: "`run`: there is no such program.",
+    INTERRUPTED: "Interrupted by Ctrl-C.",
+}
+"""For the documentation; ``run`` otherwise ends with the job's own exit code, 128 + N for signal N."""
+
+BY_ERROR: dict[type[errors.HoldfastError], int] = {
+    errors.HoldfastError: FAILED,
+    errors.InvalidRequest: USAGE,
+    errors.InvalidPolicy: USAGE,
+    errors.InvalidManifest: USAGE,
+    errors.InvalidSetting: USAGE,
+    errors.Unauthenticated: REFUSED,
+    errors.NotFound: NOT_FOUND,
+    errors.Conflict: REFUSED,
+    errors.AlreadyExists: REFUSED,
+    errors.Refused: REFUSED,
+    errors.Unavailable: UNAVAILABLE,
+    errors.DataDirLocked: UNAVAILABLE,
+    errors.EngineError: FAILED,
+    errors.Internal: FAILED,
+}
+"""Every error class, spelt out: a new class without a line here fails a test."""
+
+
+def of_error(error: errors.HoldfastError) -> int:
+    """Return the exit code of an error: its class's, or its nearest ancestor's."""
+    return next(BY_ERROR[kind] for kind in type(error).__mro__ if kind in BY_ERROR)
+
+
+def of_job(job: JobView) -> int:
+    """Return the exit code ``run`` ends with for a job that has ended or is held."""
+    if job.state == "Succeeded":
+        return OK
+    if job.state == "Held":
+        return HELD
+    return _of_attempt(job.attempts[-1]) if job.attempts else FAILED
+
+
+def _of_attempt(attempt: AttemptView) -> int:
+    if attempt.signal:
+        return _SIGNAL_BASE + attempt.signal
+    if attempt.exit_code:
+        return attempt.exit_code
+    if "LaunchFailed" in attempt.conditions:
+        reasons = {container.reason for run in attempt.runs for container in run.containers}
+        return NO_SUCH_PROGRAM if "CommandNotFound" in reasons else NOT_EXECUTABLE
+    return FAILED

@@ -1,0 +1,127 @@
+"""The entry point ``holdfast``: which commands there are, and what becomes of their errors.
+
+Decides the overview, and that every error ends as words on stderr and one exit code of ``exit_codes``;
+leaves the work to ``commands``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command, typer_command
+from holdfast.cli.commands import COMMANDS
+from holdfast.cli.context import Cli
+from holdfast.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+_HELP = """Run batch and ML work to completion on unreliable machines, and explain every decision.
+
+Start with: holdfast run --retries 3 -- python train.py
+"""
+_EPILOG = (
+    "The server is found by HOLDFAST_URL and HOLDFAST_TOKEN, else by the data directory HOLDFAST_DATA; "
+    "without a server a command opens the data directory itself."
+)
+_USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__mro__[2])
+"""The base of everything the parser raises, wherever this version of Typer keeps it."""
+
+
+class _HelpWriter(Protocol):
+    def section(self, name: str) -> AbstractContextManager[None]: ...
+
+    def write_dl(self, rows: Sequence[tuple[str, str]]) -> None: ...
+
+
+class _Overview(TyperGroup):
+    """All commands; each is built when it is called, and listed from its summary."""
+
+    deliver: Callable[[Command[Any], Any], None]
+
+    def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002 - Click's signature
+        """Name all commands, in the order of the overview."""
+        return [command.name for command in COMMANDS]
+
+    def get_command(self, ctx: object, cmd_name: str) -> TyperCommand | None:  # noqa: ARG002 - Click's signature
+        """Build one command."""
+        found = next((command for command in COMMANDS if command.name == cmd_name), None)
+        return typer_command(found, self.deliver) if found else None
+
+    def format_commands(self, ctx: object, formatter: _HelpWriter) -> None:  # noqa: ARG002 - Click's signature
+        """Write the overview by section, without building any command."""
+        for section in dict.fromkeys(command.section for command in COMMANDS):
+            rows = [(command.name, command.summary) for command in COMMANDS if command.section == section]
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
+
+def overview(deliver: Callable[[Command[Any], Any], None]) -> TyperGroup:
+    """Build the whole command line; parsed options go to ``deliver``."""
+    app = typer.Typer(cls=_Overview, no_args_is_help=True, add_completion=True, rich_markup_mode=None)
+    app.callback(help=_HELP, epilog=_EPILOG)(lambda: None)
+    group = typer.main.get_command(app)
+    if not isinstance(group, _Overview):
+        msg = f"Typer built {type(group).__name__} for the overview"
+        raise TypeError(msg)
+    group.deliver = deliver
+    return group
+
+
+def parse(arguments: Sequence[str]) -> tuple[Command[Any], Any] | None:
+    """Parse one command line into a command and its options; ``None`` when it only asked for help.
+
+    Raises:
+        Exception: What the parser raises for a wrong command line.
+    """
+    found: list[tuple[Command[Any], Any]] = []
+    group = overview(lambda command, options: found.append((command, options)))
+    group.main(args=list(arguments), prog_name="holdfast", standalone_mode=False)
+    return found[0] if found else None
+
+
+def run_line(arguments: Sequence[str], cli: Cli) -> int:
+    """Carry out one command line and return its exit code; a mistake of the caller never raises."""
+    try:
+        parsed = parse(arguments)
+        code = parsed[0].run(parsed[1], cli) if parsed else exit_codes.OK
+        cli.stdout.flush()
+    except HoldfastError as error:
+        cli.say(f"error: {error}")
+        return exit_codes.of_error(error)
+    except BrokenPipeError:
+        # The reader went away (`holdfast get jobs | head`): what is left has no reader, and that is no error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exit_codes.OK
+    except (KeyboardInterrupt, typer.Abort):
+        cli.say("interrupted")
+        return exit_codes.INTERRUPTED
+    except _USAGE_ERROR as error:
+        return _usage(error, cli)
+    return code
+
+
+def _usage(error: Exception, cli: Cli) -> int:
+    """Say what is wrong with the command line and where its help is."""
+    context = getattr(error, "ctx", None)
+    describe = getattr(error, "format_message", error.__str__)
+    path = context.command_path if context is not None else "holdfast"
+    text = describe()
+    if type(error).__name__ == "NoArgsIsHelpError":
+        cli.say(text)
+        return exit_codes.USAGE
+    cli.say(f"error: {text}")
+    cli.say(f"  hint: {path} --help")
+    return exit_codes.USAGE
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    sys.exit(run_line(sys.argv[1:], Cli()))

@@ -1,0 +1,152 @@
+"""Reads the files of ``-f`` and says which line of which file an error is about.
+
+Decides what may be in such a file; leaves checking the documents to the server, which knows what they name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.nouns import Noun
+from holdfast.errors import InvalidManifest, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.cli.context import Cli
+    from holdfast.cli.flags import Flags
+    from holdfast.dialects.documents import Document
+    from holdfast.errors import HoldfastError
+
+KINDS = {
+    "Job": Noun.JOB,
+    "RetryPolicy": Noun.RETRY_POLICY,
+    "Queue": Noun.QUEUE,
+    "FailureCategory": Noun.CATEGORY,
+}
+_LARGEST_TEXT = 1 << 30
+_ITEM = re.compile(r"items\[(\d+)\]\.?")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One document of a file."""
+
+    file: str
+    document: Document
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The document, as it is sent."""
+        return dict(self.document.value)
+
+    @property
+    def noun(self) -> Noun | None:
+        """What it describes: a document without a kind is a job in its short form; ``None`` when unknown."""
+        return KINDS.get(str(self.document.value.get("kind", "Job")))
+
+    @property
+    def name(self) -> str:
+        """Its name, nested or flat; empty when it has none."""
+        metadata = self.document.value.get("metadata")
+        nested = metadata.get("name") if isinstance(metadata, Mapping) else None
+        return str(nested or self.document.value.get("name") or "")
+
+    def locate(self, problem: Problem) -> Problem:
+        """Say which file, and which line of it, a problem is about."""
+        line = problem.line or self.document.line_of(problem.path)
+        return replace(problem, path=f"{self.file}: {problem.path or 'document'}", line=line)
+
+
+def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun]) -> list[Manifest]:
+    """Read every document of every file, ``-`` being standard input.
+
+    Raises:
+        InvalidManifest: A file cannot be read, or holds nothing, or kinds that are not allowed.
+    """
+    manifests: list[Manifest] = []
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            found = _read(file, cli)
+        except InvalidManifest as error:
+            problems.extend(replace(problem, path=f"{file}: {problem.path}".rstrip(": ")) for problem in error.problems)
+        else:
+            manifests.extend(found)
+            problems.extend(_unusable(file, found, allowed))
+    if problems:
+        raise InvalidManifest(problems=problems)
+    return manifests
+
+
+def _read(file: str, cli: Cli) -> list[Manifest]:
+    text = cli.stdin.read() if file == "-" else _text_of(file)
+    name = "standard input" if file == "-" else file
+    return [Manifest(name, document) for document in _documents(text, name)]
+
+
+def _documents(text: str, name: str) -> list[Document]:
+    from holdfast.dialects.documents import read_documents  # noqa: PLC0415 - start-up time
+
+    return read_documents(text, name=name, largest=_LARGEST_TEXT)
+
+
+def _text_of(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise InvalidManifest(problems=[Problem("", reason or str(error))]) from error
+
+
+def _unusable(file: str, found: list[Manifest], allowed: Sequence[Noun]) -> list[Problem]:
+    if not found:
+        return [Problem(file, "holds no documents")]
+    kinds = tuple(kind for kind, noun in KINDS.items() if noun in allowed)
+    return [
+        manifest.locate(Problem("kind", f"{manifest.value.get('kind', 'Job')!r} cannot be used here", allowed=kinds))
+        for manifest in found
+        if manifest.noun not in allowed
+    ]
+
+
+def located(error: HoldfastError, sent: Sequence[Manifest]) -> HoldfastError:
+    """Rewrite a server's error about ``sent``: each problem says its file and line."""
+    return type(error)(error.message, problems=[_locate(problem, sent) for problem in error.problems], hint=error.hint)
+
+
+def _locate(problem: Problem, sent: Sequence[Manifest]) -> Problem:
+    item = _ITEM.match(problem.path)
+    if item is None:
+        return sent[0].locate(problem) if len(sent) == 1 else problem
+    place = int(item[1])
+    return sent[place].locate(replace(problem, path=problem.path[item.end() :])) if place < len(sent) else problem
+
+
+def read_policy_specs(files: Sequence[str], flags: Flags) -> list[dict[str, Any]]:
+    """Read retry policies from files as inline policies, each with its name; problems go to ``flags``."""
+    specs: list[dict[str, Any]] = []
+    for file in files:
+        try:
+            documents = _documents(_text_of(file), file)
+        except InvalidManifest as error:
+            flags.problems.extend(replace(p, path=f"--policy {file}: {p.path}".rstrip(": ")) for p in error.problems)
+            continue
+        policies = [document.value for document in documents if document.value.get("kind") == "RetryPolicy"]
+        if len(policies) != len(documents) or not policies:
+            flags.wrong("--policy", f"{file} must hold documents of one kind", allowed=("RetryPolicy",))
+        specs.extend(_inline(policy) for policy in policies)
+    return specs
+
+
+def _inline(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Make an inline policy of a manifest, nested (``metadata``, ``spec``) or flat."""
+    spec, metadata = policy.get("spec"), policy.get("metadata")
+    if not isinstance(spec, Mapping):
+        return {key: value for key, value in policy.items() if key not in {"apiVersion", "kind"}}
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return {**({"name": name} if name else {}), **spec}

@@ -1,0 +1,48 @@
+"""Decides which words name which kind of thing; leaves what can be done with it to the commands."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from holdfast.errors import InvalidRequest, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Noun(StrEnum):
+    """A kind of thing the command line can name; the value is the plural people see."""
+
+    JOB = "jobs"
+    QUEUE = "queues"
+    RETRY_POLICY = "retrypolicies"
+    NODE = "nodes"
+    CATEGORY = "categories"
+    SETTINGS = "settings"
+
+
+_SPELLINGS: dict[Noun, tuple[str, ...]] = {
+    Noun.JOB: ("job", "jobs", "j"),
+    Noun.QUEUE: ("queue", "queues", "q"),
+    Noun.RETRY_POLICY: ("retrypolicy", "retrypolicies", "policy", "policies", "rp"),
+    Noun.NODE: ("node", "nodes"),
+    Noun.CATEGORY: ("category", "categories", "failurecategory", "failurecategories"),
+    Noun.SETTINGS: ("settings", "setting"),
+}
+_BY_SPELLING = {spelling: noun for noun, spellings in _SPELLINGS.items() for spelling in spellings}
+
+
+def read_noun(text: str, allowed: Sequence[Noun] = tuple(Noun)) -> Noun:
+    """Read a kind in any accepted spelling: ``retrypolicy``, ``retry-policy``, ``retryPolicy``, ``jobs``.
+
+    Raises:
+        InvalidRequest: No such kind, or this command has nothing to do with it.
+    """
+    noun = _BY_SPELLING.get(text.lower().replace("-", "").replace("_", ""))
+    if noun is None or noun not in allowed:
+        known = "unknown" if noun is None else "not possible here"
+        problem = Problem("KIND", f"{text!r} is {known}", allowed=tuple(allowed))
+        msg = "That kind of thing cannot be used here."
+        raise InvalidRequest(msg, problems=[problem])
+    return noun

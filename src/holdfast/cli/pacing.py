@@ -1,0 +1,28 @@
+"""Decides how long to rest between two looks at the server; leaves what to look at to the callers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_FACTOR = 1.5
+
+
+class Pace:
+    """Rests that grow while nothing happens and start over when something does."""
+
+    def __init__(self, sleep: Callable[[float], None], *, first_s: float = 0.1, longest_s: float = 1.0) -> None:
+        """Begin with the shortest rest."""
+        self._sleep = sleep
+        self._first_s = first_s
+        self._longest_s = longest_s
+        self._next_s = first_s
+
+    def rest(self, *, news: bool = False, at_most_s: float | None = None) -> None:
+        """Sleep once: the shortest rest after news, else longer than the last time."""
+        if news:
+            self._next_s = self._first_s
+        self._sleep(self._next_s if at_most_s is None else max(0.0, min(self._next_s, at_most_s)))
+        self._next_s = min(self._next_s * _FACTOR, self._longest_s)

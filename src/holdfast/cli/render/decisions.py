@@ -1,0 +1,58 @@
+"""What is said of a decision: one line while following, tables and sentences for ``why``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.cli.render.words import ending, limit
+from holdfast.domain.units import format_duration
+
+if TYPE_CHECKING:
+    from holdfast.cli.render.words import Table
+    from holdfast.wire.decisions import DecisionView
+    from holdfast.wire.jobs import AttemptView
+
+
+def considered_table(decision: DecisionView) -> Table:
+    """Tabulate the rules that were looked at, in order."""
+    rows = [(rule.policy, rule.rule, "yes" if rule.matched else "no", rule.because) for rule in decision.considered]
+    return ("POLICY", "RULE", "MATCHED", "BECAUSE"), rows
+
+
+def limit_table(decision: DecisionView) -> Table:
+    """Tabulate the limits that were looked at."""
+    rows = [(use.name, str(use.used), "unlimited" if use.limit is None else str(use.limit)) for use in decision.limits]
+    return ("LIMIT", "USED", "ALLOWED"), rows
+
+
+def attempt_line(attempt: AttemptView) -> str:
+    """Say in one line how an attempt failed and what follows."""
+    how = ending(attempt.exit_code, attempt.signal, attempt.conditions) or attempt.message or attempt.cause or "failed"
+    line = f"attempt {attempt.number} {attempt.state.lower()}: {how}"
+    return f"{line}; {_follows(attempt.decision)}" if attempt.decision else line
+
+
+def _follows(decision: DecisionView) -> str:
+    if decision.action == "Hold":
+        return f"held: {decision.reason}"
+    if decision.action not in {"Retry", "Ignore"}:
+        return f"no retry: {decision.reason}"
+    delay = f"in {format_duration(decision.delay_s)}" if decision.delay_s else "now"
+    growth = f" with {decision.memory} of memory" if decision.memory else ""
+    return f"{_count(decision)} {delay}{growth} (rule {decision.rule or 'default'}, policy {decision.policy})"
+
+
+def _count(decision: DecisionView) -> str:
+    """Say which retry this is, by the limit nearest to its end; an ignored failure is not counted."""
+    if decision.action == "Ignore":
+        return "retry, not counted,"
+    bounded = [use for use in decision.limits if use.limit is not None]
+    if not bounded:
+        return "retry"
+    nearest = min(bounded, key=lambda use: (use.limit or 0) - use.used)
+    return f"retry {nearest.used + 1}/{nearest.limit}"
+
+
+def limits_sentence(decision: DecisionView) -> str:
+    """Say all limits in one sentence."""
+    return "limits: " + ", ".join(limit(use) for use in decision.limits)

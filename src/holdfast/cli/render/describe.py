@@ -1,0 +1,42 @@
+"""What ``describe`` says of a job: its facts, then its attempts, then each attempt's runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.cli.render.jobs import attempt_table, run_table
+from holdfast.cli.render.words import pairs, when
+
+if TYPE_CHECKING:
+    from holdfast.cli.render.words import Table
+    from holdfast.wire.jobs import JobView
+
+
+def job_facts(job: JobView) -> list[tuple[str, str]]:
+    """List what is known of a job; what is not is left out."""
+    command = job.spec.get("command") or [job.spec.get("shell", "")]
+    facts = [
+        ("Id", job.id),
+        ("Name", job.name),
+        ("Queue", f"{job.queue}, priority {job.priority}"),
+        ("State", f"{job.state}: {job.reason}" if job.reason else job.state),
+        ("Labels", pairs(job.labels)),
+        ("Command", " ".join(map(str, command))),
+        ("Resources", f"cpu {job.resources.cpu}, memory {job.resources.memory}, gpu {job.resources.gpu} for each rank"),
+        ("Gang", str(job.gang)),
+        ("Submitted", when(job.submitted_at)),
+        ("Started", when(job.started_at)),
+        ("Ended", when(job.ended_at)),
+        ("Retry due", when(job.retry_at)),
+        ("Retries", f"{job.retries} granted"),
+        ("By rule", ", ".join(f"{rule} {count}" for rule, count in sorted(job.counters.items()))),
+        ("Policies", ", ".join(job.spec.get("retryPolicies") or ())),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def job_sections(job: JobView) -> list[tuple[str, Table]]:
+    """List the tables below the facts."""
+    sections = [("Attempts", attempt_table(job.attempts))] if job.attempts else []
+    runs = [(f"Runs of attempt {attempt.number}", run_table(attempt.runs)) for attempt in job.attempts if attempt.runs]
+    return [*sections, *runs]

@@ -1,0 +1,95 @@
+"""Writes results in the form asked for; leaves which columns a thing has to the views beside it.
+
+Decides that only a terminal gets colours and a width: off a terminal a table is plain text, aligned and never cut.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import IO, TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.dialects.yaml_writing import write_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_STYLES = {
+    "Succeeded": "green",
+    "Running": "cyan",
+    "BackOff": "yellow",
+    "Held": "bold yellow",
+    "Failed": "red",
+    "Cancelled": "dim",
+    "Retry": "yellow",
+    "Fail": "red",
+    "yes": "green",
+}
+_GAP = "  "
+
+
+class Output:
+    """A writer on one stream."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        """Look at the stream: a terminal gets Rich, anything else plain text."""
+        self._stream = stream
+        self._console = Console(file=stream, highlight=False)
+
+    def text(self, line: str) -> None:
+        """Write a line as it is."""
+        self._stream.write(f"{line}\n")
+
+    def heading(self, line: str) -> None:
+        """Write a line that stands out on a terminal."""
+        if self._console.is_terminal:
+            self._console.print(Text(line, style="bold"))
+        else:
+            self.text(line)
+
+    def prose(self, line: str) -> None:
+        """Write a sentence, wrapped to a terminal's width."""
+        if self._console.is_terminal:
+            self._console.print(Text(line))
+        else:
+            self.text(line)
+
+    def document(self, value: object, form: str) -> None:
+        """Write plain data as JSON or YAML."""
+        if form == "yaml":
+            self._stream.write(write_yaml(value))
+        else:
+            self.text(json.dumps(value, indent=2, ensure_ascii=False))
+
+    def facts(self, facts: Sequence[tuple[str, str]]) -> None:
+        """Write names and values, aligned."""
+        width = max(len(name) for name, _ in facts) + len(_GAP)
+        for name, value in facts:
+            self.text(f"{name + ':':<{width}}{value}")
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Write a table; an empty one still shows its columns."""
+        if self._console.is_terminal:
+            self._console.print(_rich_table(columns, rows))
+        else:
+            for line in plain_table(columns, rows):
+                self.text(line)
+
+
+def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
+    return table
+
+
+def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align cells in columns of their full width, without trailing blanks."""
+    lines = [[cell.replace("\n", " ") for cell in row] for row in (columns, *rows)]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    return [_GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]

@@ -1,0 +1,89 @@
+"""What can be listed, fetched, written and deleted, kind by kind: the client's calls and the tables' columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from holdfast.cli.nouns import Noun
+from holdfast.cli.render import catalogue, jobs
+from holdfast.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from holdfast.cli.render.words import Table
+    from holdfast.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """How one kind of thing is read and shown."""
+
+    listed: Callable[[Client], Iterable[Any]]
+    fetched: Callable[[Client, str], Any]
+    table: Callable[[Sequence[Any]], Table]
+
+
+def _node(client: Client, name: str) -> object:
+    found = [node for node in client.nodes() if node.name == name]
+    if not found:
+        msg = f"There is no node {name!r}."
+        raise NotFound(msg, hint="holdfast get nodes")
+    return found[0]
+
+
+SHELVES: dict[Noun, Shelf] = {
+    Noun.JOB: Shelf(lambda client: client.jobs(), lambda client, name: client.job(name), jobs.job_table),
+    Noun.QUEUE: Shelf(lambda client: client.queues(), lambda client, name: client.queue(name), catalogue.queue_table),
+    Noun.RETRY_POLICY: Shelf(
+        lambda client: client.policies(),
+        lambda client, name: client.policy(name),
+        catalogue.policy_table,
+    ),
+    Noun.CATEGORY: Shelf(
+        lambda client: client.categories(),
+        lambda client, name: client.category(name),
+        catalogue.category_table,
+    ),
+    Noun.NODE: Shelf(lambda client: client.nodes(), _node, catalogue.node_table),
+}
+
+
+class Put(Protocol):
+    """Creates or replaces a thing by name."""
+
+    def __call__(self, name: str, manifest: Mapping[str, Any], *, must_exist: bool = False) -> object:
+        """Send the manifest."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """How one kind of thing is written."""
+
+    kind: str
+    """Its kind in manifests."""
+    create: Callable[[Mapping[str, Any]], object]
+    put: Put
+    delete: Callable[[str], None]
+
+
+def desk(client: Client, noun: Noun) -> Desk:
+    """Return how things of a kind are written."""
+    return {
+        Noun.QUEUE: Desk("Queue", client.create_queue, client.put_queue, client.delete_queue),
+        Noun.RETRY_POLICY: Desk("RetryPolicy", client.create_policy, client.put_policy, client.delete_policy),
+        Noun.CATEGORY: Desk("FailureCategory", client.create_category, client.put_category, client.delete_category),
+    }[noun]
+
+
+WRITTEN = (Noun.RETRY_POLICY, Noun.QUEUE, Noun.CATEGORY)
+"""Kinds that are written under a name, in the order ``apply`` writes them: queues name policies."""
+SINGULAR = {
+    Noun.JOB: "job",
+    Noun.QUEUE: "queue",
+    Noun.RETRY_POLICY: "retrypolicy",
+    Noun.CATEGORY: "category",
+    Noun.NODE: "node",
+}
