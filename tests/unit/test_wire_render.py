@@ -7,12 +7,12 @@ import pytest
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
-from holdfast.domain.policy.model import Action, Backoff, Considered, Decision, DecisionCode, LimitUse, RetrySettings
+from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
 from holdfast.domain.spec import Resources
 from holdfast.errors import InvalidPolicy, Problem
 from holdfast.wire.base import seconds_of, timestamp
 from holdfast.wire.jobs import JobPage, JobSummary, JobView
-from holdfast.wire.render_catalogue import node_views, settings_view
+from holdfast.wire.render_catalogue import node_views
 from holdfast.wire.render_decisions import decision_view
 from holdfast.wire.render_jobs import attempt_state, attempt_view, attempt_views, job_summary, job_view, run_state
 from holdfast.wire.render_problems import problem_details, read_problem
@@ -57,7 +57,9 @@ def test_a_summary_writes_amounts_as_manifests_do() -> None:
 
 
 def test_a_page_tells_summaries_from_full_jobs_when_read_back() -> None:
-    full = job_view(_job(), spec={"command": ["true"]}, labels={"team": "nlp"}, attempts=[], runs=[])
+    full = job_view(
+        _job(), manifest={"name": "a", "command": ["true"], "labels": {"team": "nlp"}}, attempts=[], runs=[]
+    )
     page = JobPage(items=[job_summary(_job()), full])
     read = JobPage.model_validate_json(page.model_dump_json())
     assert [type(item) for item in read.items] == [JobSummary, JobView]
@@ -139,19 +141,10 @@ def test_a_runs_state_is_one_word(status: RunStatus, outcome: RunOutcome | None,
     assert run_state(Run("u", "j1", 1, 0, status, outcome=outcome)) == shown
 
 
-def test_settings_are_shown_as_they_may_be_sent_back() -> None:
-    settings = RetrySettings(global_max_retries=0, default_backoff=Backoff(initial_s=1.25, max_s=None))
-    assert settings_view(settings, "infra").model_dump(by_alias=True) == {
-        "globalMaxRetries": 0,
-        "defaultBackoff": {
-            "initialDelay": 1.25,
-            "maxDelay": None,
-            "multiplier": 2.0,
-            "jitter": "none",
-            "jitterRatio": 0.25,
-        },
-        "defaultPolicyName": "infra",
-    }
+def test_a_full_job_tells_its_metadata_from_its_spec() -> None:
+    manifest = {"name": "a", "command": ["true"], "labels": {"team": "nlp"}, "annotations": {"note": "x"}}
+    view = job_view(_job(), manifest=manifest, attempts=[], runs=[])
+    assert (view.labels, view.annotations, view.spec) == ({"team": "nlp"}, {"note": "x"}, {"command": ["true"]})
 
 
 def test_nodes_show_what_their_runs_use() -> None:

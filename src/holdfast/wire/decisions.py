@@ -29,12 +29,14 @@ class DecisionView(Response):
     action: str
     """Retry, Fail, Ignore or Hold."""
     code: str
-    """Which check decided: ``retry``, ``fail_policy_limit``, ``fail_kill_switch``, ..."""
+    """Which check decided: ``retry``, ``fail_policy_limit``, ``fail_global_limit``, ..."""
     policy: str | None = None
     rule: str | None = None
     policy_revision: int | None = None
     reason: str
     delay_s: float = 0.0
+    delay_because: str = ""
+    """How the delay was computed."""
     retry_at: Timestamp | None = None
     avoid_node: str | None = None
     memory: str | None = None

@@ -3,6 +3,7 @@
 Decides which facts are shown; leaves making these from records to ``render``.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
@@ -114,6 +115,7 @@ class JobView(JobSummary):
     """A job with everything known of it."""
 
     labels: dict[str, str]
+    annotations: dict[str, str] = Field(default_factory=dict)
     counters: dict[str, int]
     """Retries granted, by ``<policy>/<rule>``."""
     spec: dict[str, Any]
@@ -124,7 +126,7 @@ class JobView(JobSummary):
 class JobPage(Response):
     """Part of a list of jobs; items are ``JobView`` when asked for with ``fields=full``."""
 
-    items: list[JobView | JobSummary]
+    items: Sequence[JobView | JobSummary]
     next_cursor: str | None = None
     """Pass it as ``cursor`` for what follows; absent on the last page."""
 

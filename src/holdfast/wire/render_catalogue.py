@@ -1,20 +1,18 @@
-"""Turns nodes, settings and their parts into wire models; pure."""
+"""Turns nodes into wire models; pure."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.spec import Resources
-from holdfast.domain.units import format_duration, parse_duration
 from holdfast.wire.base import timestamp
-from holdfast.wire.catalogue import NodeView, SettingsView
+from holdfast.wire.catalogue import NodeView
 from holdfast.wire.render_jobs import resources_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from holdfast.domain.job import Node, Run
-    from holdfast.domain.policy.model import Backoff, RetrySettings
 
 
 def node_views(nodes: Sequence[Node], running: Iterable[Run]) -> list[NodeView]:
@@ -36,28 +34,3 @@ def _node_view(node: Node, used: Sequence[Resources]) -> NodeView:
         labels=dict(node.labels),
         seen_at=timestamp(node.seen_at),
     )
-
-
-def settings_view(settings: RetrySettings, default_policy: str | None) -> SettingsView:
-    """Show the operator's settings as they may be sent back."""
-    return SettingsView(
-        globalMaxRetries=settings.global_max_retries,
-        defaultBackoff=backoff_spec(settings.default_backoff),
-        defaultPolicyName=default_policy,
-    )
-
-
-def backoff_spec(backoff: Backoff) -> dict[str, Any]:
-    """Write a back-off as manifests do; durations are text where that is exact, else seconds."""
-    return {
-        "initialDelay": _exact_duration(backoff.initial_s),
-        "maxDelay": None if backoff.max_s is None else _exact_duration(backoff.max_s),
-        "multiplier": backoff.multiplier,
-        "jitter": str(backoff.jitter),
-        "jitterRatio": backoff.jitter_ratio,
-    }
-
-
-def _exact_duration(seconds: float) -> str | float:
-    text = format_duration(seconds)
-    return text if parse_duration(text) == seconds else seconds

@@ -31,6 +31,7 @@ def _fields(decision: Decision, retry_at: float | None) -> dict[str, Any]:
         "policy_revision": decision.policy_revision,
         "reason": decision.reason,
         "delay_s": decision.delay_s,
+        "delay_because": decision.delay_because,
         "retry_at": optional_timestamp(retry_at) if decision.runs_again else None,
         "avoid_node": decision.avoid_node,
         "memory": None if decision.memory is None else format_memory(decision.memory),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, HistoryRow, Job, Run
     from holdfast.domain.spec import Resources
 
+_METADATA = frozenset({"name", "labels", "annotations"})
 _ENDING_STATE = {
     Ending.SUCCEEDED: "Succeeded",
     Ending.FAILED: "Failed",
@@ -52,17 +53,17 @@ def job_summary(job: Job) -> JobSummary:
 def job_view(
     job: Job,
     *,
-    spec: Mapping[str, Any],
-    labels: Mapping[str, str],
+    manifest: Mapping[str, Any],
     attempts: Sequence[Attempt],
     runs: Sequence[Run],
 ) -> JobView:
-    """Show a job with everything known of it; ``spec`` is the manifest's, already read."""
+    """Show a job with everything known of it; ``manifest`` is its specification in the short form."""
     return JobView(
         **_header(job),
-        labels=dict(labels),
+        labels=manifest.get("labels", {}),
+        annotations=manifest.get("annotations", {}),
         counters=dict(job.counters),
-        spec=dict(spec),
+        spec={field: value for field, value in manifest.items() if field not in _METADATA},
         attempts=attempt_views(attempts, runs),
     )
 

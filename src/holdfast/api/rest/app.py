@@ -1,0 +1,97 @@
+"""Builds the REST application: gates, error handlers, routes, and its own description at ``/docs``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fastapi import Depends, FastAPI
+from prometheus_client import CollectorRegistry
+
+from holdfast import __version__
+from holdfast.api.rest import errors
+from holdfast.api.rest.context import use_cases_over
+from holdfast.api.rest.gates import SizeGate, TokenGate
+from holdfast.api.rest.metrics import Metrics, MetricsGate
+from holdfast.api.rest.routes import (
+    attempts,
+    categories,
+    control,
+    jobs,
+    nodes,
+    policies,
+    queues,
+    settings,
+    submissions,
+    system,
+)
+from holdfast.api.rest.routes import (
+    logs as log_routes,
+)
+from holdfast.api.rest.strict import known_query_only
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.logs import LogReader
+    from holdfast.ports.store import Store
+
+PREFIX = "/api/v1"
+_NOUNS = (submissions, jobs, log_routes, attempts, control, policies, queues, categories, settings, nodes)
+_DESCRIPTION = """Submit jobs, say what happens when they fail, and read why.
+
+Every error is `application/problem+json` with a stable `code` and, for bad input, one entry per problem in `errors`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """How the rest of the process shows itself through the API."""
+
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    """Where other parts register their metrics."""
+    ready: Callable[[], str | None] = lambda: None
+    """Says what keeps the server from working, if anything."""
+
+
+def create_app(
+    *,
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    logs: LogReader,
+    token: str | None,
+    probes: Probes | None = None,
+) -> FastAPI:
+    """Build the application.
+
+    Args:
+        store: Where everything is kept; closed by whoever opened it.
+        clock: The time of submissions and requests.
+        ids: Names new jobs.
+        logs: Reads what runs wrote.
+        token: What callers must show; ``None`` lets everyone in and is for use inside one process.
+        probes: Metrics and readiness of the rest of the process.
+    """
+    probes = probes or Probes()
+    metrics = Metrics(probes.registry, store)
+    app = FastAPI(
+        title="Holdfast",
+        version=__version__,
+        description=_DESCRIPTION,
+        redoc_url=None,
+        dependencies=[Depends(known_query_only)],
+        # A path with a slash too many is an error like any other, not a redirect that drops the token.
+        redirect_slashes=False,
+    )
+    app.state.use_cases = use_cases_over(store, clock, ids, logs, metrics=metrics, ready=probes.ready)
+    errors.install(app)
+    app.include_router(system.router)
+    for noun in _NOUNS:
+        app.include_router(noun.router, prefix=PREFIX)
+    app.add_middleware(SizeGate)
+    if token is not None:
+        app.add_middleware(TokenGate, token=token)
+    app.add_middleware(MetricsGate, metrics=metrics)
+    return app

@@ -1,0 +1,151 @@
+"""Reads manifests out of request bodies: JSON, YAML or JSON lines.
+
+Decides which media types are read and that a body of a type is of that type; leaves the manifests to ``dialects``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, NoReturn, TypeVar
+
+from fastapi import Depends, Request
+from starlette.exceptions import HTTPException
+
+from holdfast.dialects.documents import Document, read_documents
+from holdfast.dialects.manifests import read_job, read_manifest
+from holdfast.domain.policy.model import RetryPolicy
+from holdfast.domain.spec import JobSpec
+from holdfast.errors import HoldfastError, InvalidManifest, InvalidPolicy, InvalidRequest, Problem
+
+T = TypeVar("T")
+
+JSON_TYPES = frozenset({"application/json"})
+YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
+LINES_TYPES = frozenset({"application/x-ndjson", "application/jsonl"})
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A body, as text."""
+
+    text: str
+    media_type: str
+
+
+async def _read_text(request: Request) -> Text:
+    media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    known = JSON_TYPES | YAML_TYPES | LINES_TYPES
+    if media_type not in known:
+        detail = f"a body of type {media_type!r} is not read here; send one of: {', '.join(sorted(known))}"
+        raise HTTPException(415, detail)
+    body = await request.body()
+    try:
+        return Text(body.decode(), media_type)
+    except UnicodeDecodeError as error:
+        line = body[: error.start].count(b"\n") + 1
+        _refuse("is not UTF-8 text", line=line)
+
+
+BodyText = Annotated[Text, Depends(_read_text)]
+"""A parameter of this type is given the body as text."""
+
+
+def documents_of(body: Text) -> list[Document]:
+    """Read the documents of a body.
+
+    Raises:
+        InvalidManifest: It is not of its type, or holds none.
+    """
+    if body.media_type in JSON_TYPES:
+        _check_json(body.text)
+    documents = read_documents(body.text, name="the body")
+    if not documents:
+        _refuse("is empty", hint="send a manifest")
+    return documents
+
+
+def _check_json(text: str) -> None:
+    """Make sure a JSON body is JSON; YAML would let much else pass."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        hint = "send many documents as application/x-ndjson" if error.msg == "Extra data" else None
+        _refuse(f"is not JSON: {error.msg}", line=error.lineno, hint=hint)
+    except RecursionError:
+        _refuse("is nested too deep")
+
+
+def _refuse(message: str, *, line: int | None = None, hint: str | None = None) -> NoReturn:
+    msg = "the body cannot be read"
+    raise InvalidManifest(msg, problems=[Problem("", message, line=line, hint=hint)])
+
+
+def one_document(body: Text) -> Document:
+    """Read the only document of a body.
+
+    Raises:
+        InvalidManifest: It is not of its type, or does not hold exactly one.
+    """
+    documents = documents_of(body)
+    if len(documents) > 1:
+        _refuse(f"holds {len(documents)} documents", hint="send one at a time")
+    return documents[0]
+
+
+def manifest_of(body: Text, kind: type[T], *, name: str | None = None) -> T:
+    """Read the one manifest of a body, which must be of a kind and, when given, of a name.
+
+    Raises:
+        InvalidManifest: It is not; ``InvalidPolicy`` where a policy was wanted.
+    """
+    try:
+        manifest = read_manifest(one_document(body))
+    except InvalidManifest as error:
+        raise _as_error_of(kind)(problems=error.problems, hint=error.hint) from error
+    if not isinstance(manifest, kind):
+        wanted = _KIND_NAMES[kind]
+        problem = Problem("kind", f"{_KIND_NAMES[type(manifest)]!r} is not taken here", allowed=(wanted,))
+        raise _as_error_of(kind)(problems=[problem])
+    written = getattr(manifest, "name", None)
+    if name is not None and written != name:
+        problem = Problem("metadata.name", f"{written!r} is not the name in the address", allowed=(name,))
+        raise _as_error_of(kind)(problems=[problem])
+    return manifest
+
+
+_KIND_NAMES: dict[type, str] = {RetryPolicy: "RetryPolicy", JobSpec: "Job"}
+
+
+def _as_error_of(kind: type) -> type[HoldfastError]:
+    return InvalidPolicy if kind is RetryPolicy else InvalidManifest
+
+
+def bulk_items(documents: list[Document]) -> list[JobSpec | HoldfastError] | None:
+    """Read a bulk submission: each item's specification or what is wrong with it; ``None`` when it is a single job.
+
+    Raises:
+        InvalidRequest: ``items`` is no list, or has company.
+    """
+    if len(documents) > 1:
+        return [_job_or_error(document) for document in documents]
+    value = documents[0].value
+    if "items" not in value:
+        return None
+    problems = [
+        Problem(str(field), "has no place beside items", allowed=("items",)) for field in value if field != "items"
+    ]
+    if not isinstance(value["items"], list):
+        problems.append(Problem("items", "must be a list of manifests"))
+    if problems:
+        raise InvalidRequest(problems=problems)
+    return [_job_or_error(item) for item in value["items"]]
+
+
+def _job_or_error(item: Any) -> JobSpec | HoldfastError:  # noqa: ANN401 - an item may be anything
+    if not isinstance(item, (dict, Document)):
+        return InvalidManifest(problems=[Problem("", f"a manifest is a mapping of fields, not {type(item).__name__}")])
+    try:
+        return read_job(item)
+    except HoldfastError as error:
+        return error

@@ -1,0 +1,77 @@
+"""What endpoints work with: the use cases over one store, found through the application's state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, Request
+
+from holdfast.service.categories import Categories
+from holdfast.service.control import Control
+from holdfast.service.explain import Explainer
+from holdfast.service.logs import Logs
+from holdfast.service.policies import Policies
+from holdfast.service.query import Queries
+from holdfast.service.queues import Queues
+from holdfast.service.settings import Settings
+from holdfast.service.submit import Submitter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.api.rest.metrics import Metrics
+    from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.logs import LogReader
+    from holdfast.ports.store import Store
+
+ACTOR = "api"
+
+
+@dataclass(frozen=True, slots=True)
+class UseCases:
+    """Everything endpoints may call."""
+
+    store: Store
+    submitter: Submitter
+    control: Control
+    queries: Queries
+    explainer: Explainer
+    logs: Logs
+    policies: Policies
+    queues: Queues
+    categories: Categories
+    settings: Settings
+    metrics: Metrics
+    ready: Callable[[], str | None]
+    """Says what keeps the server from working, if anything."""
+
+
+def use_cases_over(
+    store: Store, clock: Clock, ids: Ids, logs: LogReader, *, metrics: Metrics, ready: Callable[[], str | None]
+) -> UseCases:
+    """Make the use cases over one store."""
+    explainer = Explainer(store)
+    return UseCases(
+        store=store,
+        submitter=Submitter(store, clock, ids),
+        control=Control(store, clock, ACTOR),
+        queries=Queries(store, explainer),
+        explainer=explainer,
+        logs=Logs(store, logs),
+        policies=Policies(store),
+        queues=Queues(store),
+        categories=Categories(store),
+        settings=Settings(store),
+        metrics=metrics,
+        ready=ready,
+    )
+
+
+def _use_cases(request: Request) -> UseCases:
+    found: UseCases = request.app.state.use_cases
+    return found
+
+
+Use = Annotated[UseCases, Depends(_use_cases)]
+"""A parameter of this type is given the use cases."""

@@ -1,0 +1,88 @@
+"""What every request passes before it reaches an endpoint: the token, and the size of its body.
+
+Decides who enters and how much is read; both are plain ASGI, so that nothing (also no unknown path) goes past them.
+"""
+
+from __future__ import annotations
+
+import hmac
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers
+
+from holdfast.api.rest.errors import respond, respond_status
+from holdfast.errors import Unauthenticated
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+LARGEST_BODY = 16 * 1024 * 1024
+"""Bytes; 10,000 manifests of 1.6 kB each."""
+
+
+class TokenGate:
+    """Lets only callers with the token in; the token itself is not kept, only its hash."""
+
+    def __init__(self, app: ASGIApp, *, token: str) -> None:
+        """Stand before ``app``."""
+        self._app = app
+        self._digest = sha256(token.encode()).digest()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._knows(Headers(scope=scope)):
+            await self._app(scope, receive, send)
+            return
+        hint = "send the header: Authorization: Bearer TOKEN"
+        await respond(Unauthenticated(hint=hint))(scope, receive, send)
+
+    def _knows(self, headers: Headers) -> bool:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        given = sha256(token.strip().encode()).digest()
+        return scheme.lower() == "bearer" and hmac.compare_digest(given, self._digest)
+
+
+class _TooLarge(Exception):
+    """The body went over the limit while being read."""
+
+
+class SizeGate:
+    """Stops reading a body that is too large, whether or not its length was announced."""
+
+    def __init__(self, app: ASGIApp, *, largest: int = LARGEST_BODY) -> None:
+        """Stand before ``app``."""
+        self._app = app
+        self._largest = largest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        announced = Headers(scope=scope).get("content-length", "")
+        if announced.isdecimal() and int(announced) > self._largest:
+            await self._refuse(scope, receive, send)
+            return
+        try:
+            await self._app(scope, self._counted(receive), send)
+        except _TooLarge:
+            await self._refuse(scope, receive, send)
+
+    def _counted(self, receive: Receive) -> Receive:
+        left = self._largest
+
+        async def counted() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise _TooLarge
+            return message
+
+        return counted
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        detail = f"the body is larger than the {self._largest} bytes that are read at once"
+        await respond_status(413, detail, hint="send it in parts")(scope, receive, send)

@@ -1,0 +1,96 @@
+"""Counts what the API does, for Prometheus.
+
+Decides names and labels, all of bounded number: routes by template, never by address.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from holdfast.domain.job import JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from holdfast.ports.store import QueryStore
+
+_METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"})
+
+
+class _JobsByState(Collector):
+    """Asks the store when it is scraped."""
+
+    def __init__(self, store: QueryStore) -> None:
+        self._store = store
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        family = GaugeMetricFamily("holdfast_jobs", "Jobs by state.", labels=["state"])
+        counts = self._store.count_by_state()
+        for state in JobState:
+            family.add_metric([state], counts.get(state, 0))
+        yield family
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """Name what is collected without asking the store."""
+        return [GaugeMetricFamily("holdfast_jobs", "Jobs by state.", labels=["state"])]
+
+
+class Metrics:
+    """The API's counters, in a registry that others may add theirs to."""
+
+    def __init__(self, registry: CollectorRegistry, store: QueryStore) -> None:
+        """Register the counters."""
+        self.registry = registry
+        self.submitted = Counter("holdfast_jobs_submitted", "Jobs accepted.", registry=registry)
+        self.rejected = Counter("holdfast_jobs_rejected", "Manifests refused in submissions.", registry=registry)
+        self._requests = Counter(
+            "holdfast_api_requests", "Requests answered.", ["method", "route", "status"], registry=registry
+        )
+        self._seconds = Histogram(
+            "holdfast_api_request_seconds", "Time to answer.", ["method", "route"], registry=registry
+        )
+        registry.register(_JobsByState(store))
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def text(self) -> bytes:
+        """Write everything in the registry in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+
+class MetricsGate:
+    """Counts every request, also those refused before they reach an endpoint."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+        """Stand before ``app``."""
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on and count it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = perf_counter(), 500
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            route = getattr(scope.get("route"), "path", "unmatched")
+            self._metrics.count(method, route, status, perf_counter() - began)

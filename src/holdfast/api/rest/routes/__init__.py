@@ -1,0 +1,1 @@
+"""Endpoints, one module per noun: read the request, call a use case, write the answer."""

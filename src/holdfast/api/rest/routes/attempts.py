@@ -1,0 +1,54 @@
+"""GET /jobs/{ref}/attempts, /decisions and /why."""
+
+from fastapi import APIRouter, Response
+
+from holdfast.api.rest.answers import answer, refusals
+from holdfast.api.rest.context import Use
+from holdfast.api.rest.parameters import AttemptNumber, Ref, WhichAttempt
+from holdfast.wire.decisions import DecisionPage, Why
+from holdfast.wire.jobs import AttemptPage, AttemptView
+from holdfast.wire.render_decisions import decision_entry
+from holdfast.wire.render_jobs import attempt_views
+from holdfast.wire.render_why import why_view
+
+router = APIRouter(prefix="/jobs/{ref}", tags=["attempts"])
+
+
+@router.get("/attempts", summary="List a job's attempts", response_model=AttemptPage, responses=refusals(404))
+def list_attempts(use: Use, ref: Ref) -> Response:
+    """List a job's attempts, by number."""
+    detail = use.queries.detail(ref)
+    return answer(AttemptPage(items=attempt_views(detail.attempts, detail.runs)))
+
+
+@router.get("/attempts/{number}", summary="Read an attempt", response_model=AttemptView, responses=refusals(404))
+def get_attempt(use: Use, ref: Ref, number: AttemptNumber) -> Response:
+    """Read one attempt with its runs and decision."""
+    attempt, runs = use.queries.attempt(ref, number)
+    return answer(attempt_views([attempt], runs)[0])
+
+
+@router.get("/decisions", summary="List a job's decisions", response_model=DecisionPage, responses=refusals(404))
+def list_decisions(use: Use, ref: Ref) -> Response:
+    """List what was decided about a job's failures, by attempt."""
+    detail = use.queries.detail(ref)
+    entries = [
+        decision_entry(attempt.decision, attempt=attempt.number, retry_at=attempt.retry_at)
+        for attempt in detail.attempts
+        if attempt.decision is not None
+    ]
+    return answer(DecisionPage(items=entries))
+
+
+@router.get("/why", summary="Explain a job", response_model=Why, responses=refusals(404))
+def get_why(use: Use, ref: Ref, attempt: WhichAttempt = None) -> Response:
+    """Explain why a job is where it is, by its last decision or that of an attempt."""
+    explanation = use.explainer.why(ref, attempt)
+    return answer(
+        why_view(
+            explanation.job,
+            attempt=explanation.attempt,
+            headline=explanation.headline,
+            prose=explanation.prose,
+        )
+    )

@@ -1,0 +1,66 @@
+"""FailureCategory manifests under /failure-categories: list, create, read, replace, delete."""
+
+from fastapi import APIRouter, Response
+
+from holdfast.api.rest.answers import answer, refusals, takes
+from holdfast.api.rest.bodies import BodyText, manifest_of
+from holdfast.api.rest.context import Use
+from holdfast.api.rest.parameters import MustExist, Name
+from holdfast.dialects.native.category import write_category
+from holdfast.domain.category import FailureCategory
+from holdfast.wire.catalogue import CategoryPage, CategoryView
+
+router = APIRouter(prefix="/failure-categories", tags=["failure categories"])
+
+_BODY = takes("manifest", "A manifest of kind FailureCategory.", {"type": "object"})
+
+
+def _view(entry: FailureCategory) -> CategoryView:
+    return CategoryView(name=entry.name, spec=write_category(entry))
+
+
+@router.get("", summary="List failure categories", response_model=CategoryPage, responses=refusals())
+def list_all(use: Use) -> Response:
+    """List all, in order of evaluation."""
+    return answer(CategoryPage(items=[_view(entry) for entry in use.categories.list()]))
+
+
+@router.post(
+    "",
+    summary="Create a failure category",
+    status_code=201,
+    response_model=CategoryView,
+    responses=refusals(409, 413, 415),
+    openapi_extra=_BODY,
+)
+def create(use: Use, body: BodyText) -> Response:
+    """Create a failure category; it must be new."""
+    return answer(_view(use.categories.put(manifest_of(body, FailureCategory), create=True)), status=201)
+
+
+@router.get("/{name}", summary="Read a failure category", response_model=CategoryView, responses=refusals(404))
+def get(use: Use, name: Name) -> Response:
+    """Read one."""
+    return answer(_view(use.categories.get(name)))
+
+
+@router.put(
+    "/{name}",
+    summary="Create or replace a failure category",
+    response_model=CategoryView,
+    responses=refusals(404, 413, 415),
+    openapi_extra=_BODY,
+)
+def put(use: Use, name: Name, body: BodyText, must_exist: MustExist = False) -> Response:  # noqa: FBT002 - a query parameter
+    """Create or replace a failure category."""
+    entry = manifest_of(body, FailureCategory, name=name)
+    return answer(_view(use.categories.put(entry, create=False if must_exist else None)))
+
+
+@router.delete(
+    "/{name}", summary="Delete a failure category", status_code=204, response_model=None, responses=refusals(404, 409)
+)
+def delete(use: Use, name: Name) -> Response:
+    """Delete one that nothing needs."""
+    use.categories.delete(name)
+    return Response(status_code=204)

@@ -1,0 +1,66 @@
+"""RetryPolicy manifests under /retry-policies: list, create, read, replace, delete."""
+
+from fastapi import APIRouter, Response
+
+from holdfast.api.rest.answers import answer, refusals, takes
+from holdfast.api.rest.bodies import BodyText, manifest_of
+from holdfast.api.rest.context import Use
+from holdfast.api.rest.parameters import MustExist, Name
+from holdfast.dialects.native.policy_text import write_policy
+from holdfast.domain.policy.model import RetryPolicy
+from holdfast.wire.catalogue import PolicyPage, PolicyView
+
+router = APIRouter(prefix="/retry-policies", tags=["retry policies"])
+
+_BODY = takes("manifest", "A manifest of kind RetryPolicy.", {"type": "object"})
+
+
+def _view(entry: RetryPolicy) -> PolicyView:
+    return PolicyView(name=entry.name, revision=entry.revision, spec=write_policy(entry))
+
+
+@router.get("", summary="List retry policies", response_model=PolicyPage, responses=refusals())
+def list_all(use: Use) -> Response:
+    """List all, by name."""
+    return answer(PolicyPage(items=[_view(entry) for entry in use.policies.list()]))
+
+
+@router.post(
+    "",
+    summary="Create a retry policy",
+    status_code=201,
+    response_model=PolicyView,
+    responses=refusals(409, 413, 415),
+    openapi_extra=_BODY,
+)
+def create(use: Use, body: BodyText) -> Response:
+    """Create a retry policy; it must be new."""
+    return answer(_view(use.policies.put(manifest_of(body, RetryPolicy), create=True)), status=201)
+
+
+@router.get("/{name}", summary="Read a retry policy", response_model=PolicyView, responses=refusals(404))
+def get(use: Use, name: Name) -> Response:
+    """Read one."""
+    return answer(_view(use.policies.get(name)))
+
+
+@router.put(
+    "/{name}",
+    summary="Create or replace a retry policy",
+    response_model=PolicyView,
+    responses=refusals(404, 413, 415),
+    openapi_extra=_BODY,
+)
+def put(use: Use, name: Name, body: BodyText, must_exist: MustExist = False) -> Response:  # noqa: FBT002 - a query parameter
+    """Create or replace a retry policy."""
+    entry = manifest_of(body, RetryPolicy, name=name)
+    return answer(_view(use.policies.put(entry, create=False if must_exist else None)))
+
+
+@router.delete(
+    "/{name}", summary="Delete a retry policy", status_code=204, response_model=None, responses=refusals(404, 409)
+)
+def delete(use: Use, name: Name) -> Response:
+    """Delete one that nothing needs."""
+    use.policies.delete(name)
+    return Response(status_code=204)

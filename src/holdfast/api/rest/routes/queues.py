@@ -1,0 +1,64 @@
+"""Queue manifests under /queues: list, create, read, replace, delete."""
+
+from fastapi import APIRouter, Response
+
+from holdfast.api.rest.answers import answer, refusals, takes
+from holdfast.api.rest.bodies import BodyText, manifest_of
+from holdfast.api.rest.context import Use
+from holdfast.api.rest.parameters import MustExist, Name
+from holdfast.dialects.native.queue import write_queue
+from holdfast.domain.job import Queue
+from holdfast.wire.catalogue import QueuePage, QueueView
+
+router = APIRouter(prefix="/queues", tags=["queues"])
+
+_BODY = takes("manifest", "A manifest of kind Queue.", {"type": "object"})
+
+
+def _view(entry: Queue) -> QueueView:
+    return QueueView(name=entry.name, spec=write_queue(entry))
+
+
+@router.get("", summary="List queues", response_model=QueuePage, responses=refusals())
+def list_all(use: Use) -> Response:
+    """List all, by name."""
+    return answer(QueuePage(items=[_view(entry) for entry in use.queues.list()]))
+
+
+@router.post(
+    "",
+    summary="Create a queue",
+    status_code=201,
+    response_model=QueueView,
+    responses=refusals(409, 413, 415),
+    openapi_extra=_BODY,
+)
+def create(use: Use, body: BodyText) -> Response:
+    """Create a queue; it must be new."""
+    return answer(_view(use.queues.put(manifest_of(body, Queue), create=True)), status=201)
+
+
+@router.get("/{name}", summary="Read a queue", response_model=QueueView, responses=refusals(404))
+def get(use: Use, name: Name) -> Response:
+    """Read one."""
+    return answer(_view(use.queues.get(name)))
+
+
+@router.put(
+    "/{name}",
+    summary="Create or replace a queue",
+    response_model=QueueView,
+    responses=refusals(404, 413, 415),
+    openapi_extra=_BODY,
+)
+def put(use: Use, name: Name, body: BodyText, must_exist: MustExist = False) -> Response:  # noqa: FBT002 - a query parameter
+    """Create or replace a queue."""
+    entry = manifest_of(body, Queue, name=name)
+    return answer(_view(use.queues.put(entry, create=False if must_exist else None)))
+
+
+@router.delete("/{name}", summary="Delete a queue", status_code=204, response_model=None, responses=refusals(404, 409))
+def delete(use: Use, name: Name) -> Response:
+    """Delete one that nothing needs."""
+    use.queues.delete(name)
+    return Response(status_code=204)

@@ -1,0 +1,44 @@
+"""What answers here and whether it works: /healthz, /readyz, /metrics and /api/v1/version."""
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from holdfast import __version__
+from holdfast.api.rest.answers import answer, refusals
+from holdfast.api.rest.context import Use
+from holdfast.errors import Unavailable
+from holdfast.wire.catalogue import Health, VersionView
+
+router = APIRouter(tags=["system"])
+
+
+@router.get("/healthz", summary="Is the process alive?", response_model=Health, responses=refusals())
+def healthz() -> Response:
+    """Answer; needs no token."""
+    return answer(Health(status="ok"))
+
+
+@router.get("/readyz", summary="Can the server work?", response_model=Health, responses=refusals())
+def readyz(use: Use) -> Response:
+    """Answer 503 with the reason when the store or a loop cannot work; needs no token."""
+    use.store.catalogue_version()
+    if why := use.ready():
+        raise Unavailable(why)
+    return answer(Health(status="ok"))
+
+
+@router.get(
+    "/metrics",
+    summary="Read metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **refusals()},
+)
+def metrics(use: Use) -> Response:
+    """Read metrics as Prometheus text."""
+    return Response(use.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+
+@router.get("/api/v1/version", summary="Read the version", response_model=VersionView, responses=refusals())
+def version() -> Response:
+    """Read what answers here."""
+    return answer(VersionView(version=__version__))

@@ -1,0 +1,55 @@
+"""Refuses query parameters that an endpoint does not know: a mistyped filter would otherwise list everything."""
+
+import difflib
+from typing import TYPE_CHECKING, get_args, get_origin
+
+from fastapi import Request
+from fastapi.routing import APIRoute
+
+from holdfast.errors import InvalidRequest, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fastapi._compat import ModelField
+    from fastapi.dependencies.models import Dependant
+
+
+def known_query_only(request: Request) -> None:
+    """Check the names of all query parameters, and that only lists repeat.
+
+    Raises:
+        InvalidRequest: With all problems, and the names that are known.
+    """
+    route = request.scope.get("route")
+    if not request.query_params or not isinstance(route, APIRoute):
+        return
+    fields = {field.alias: field for field in _query_fields(route.dependant)}
+    names = [name for name, _ in request.query_params.multi_items()]
+    problems = [_unknown(name, fields) for name in dict.fromkeys(names) if name not in fields]
+    problems += [
+        Problem(f"query.{name}", f"is there {names.count(name)} times", hint="send it once")
+        for name in dict.fromkeys(names)
+        if name in fields and names.count(name) > 1 and not _is_list(fields[name])
+    ]
+    if problems:
+        raise InvalidRequest(problems=problems)
+
+
+def _query_fields(dependant: "Dependant") -> "Iterable[ModelField]":
+    yield from dependant.query_params
+    for inner in dependant.dependencies:
+        yield from _query_fields(inner)
+
+
+def _unknown(name: str, fields: "Iterable[str]") -> Problem:
+    allowed = tuple(sorted(fields))
+    close = difflib.get_close_matches(name, allowed, n=1)
+    hint = f"did you mean {close[0]}?" if close else None
+    message = "is not a query parameter of this address" if allowed else "this address takes no query parameters"
+    return Problem(f"query.{name}", message, allowed=allowed, hint=hint)
+
+
+def _is_list(field: "ModelField") -> bool:
+    annotation = field.field_info.annotation
+    return any(get_origin(part) is list for part in (annotation, *get_args(annotation)))

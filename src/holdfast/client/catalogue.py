@@ -1,0 +1,121 @@
+"""The calls about what operators write: policies, queues, failure categories, settings; and nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+
+from pydantic import BaseModel
+
+from holdfast.client.connection import API
+from holdfast.wire.catalogue import (
+    CategoryPage,
+    CategoryView,
+    NodePage,
+    NodeView,
+    PolicyPage,
+    PolicyView,
+    QueuePage,
+    QueueView,
+    SettingsView,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.client.connection import Connection
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class CatalogueCalls:
+    """What can be done with policies, queues, failure categories and settings.
+
+    Manifests are mappings of any dialect that has the kind. ``put`` creates or replaces; with ``must_exist`` it
+    only replaces.
+    """
+
+    _connection: Connection
+
+    def policies(self) -> list[PolicyView]:
+        """List retry policies, by name."""
+        return self._connection.get(f"{API}/retry-policies", PolicyPage).items
+
+    def policy(self, name: str) -> PolicyView:
+        """Read a retry policy."""
+        return self._connection.get(_path("retry-policies", name), PolicyView)
+
+    def create_policy(self, manifest: Mapping[str, Any]) -> PolicyView:
+        """Create a retry policy; it must be new."""
+        return self._write("POST", f"{API}/retry-policies", manifest, PolicyView)
+
+    def put_policy(self, name: str, manifest: Mapping[str, Any], *, must_exist: bool = False) -> PolicyView:
+        """Create or replace a retry policy; a change is a new revision."""
+        return self._write("PUT", _path("retry-policies", name), manifest, PolicyView, must_exist=must_exist)
+
+    def delete_policy(self, name: str) -> None:
+        """Delete a retry policy."""
+        self._connection.send("DELETE", _path("retry-policies", name))
+
+    def queues(self) -> list[QueueView]:
+        """List queues, by name."""
+        return self._connection.get(f"{API}/queues", QueuePage).items
+
+    def queue(self, name: str) -> QueueView:
+        """Read a queue."""
+        return self._connection.get(_path("queues", name), QueueView)
+
+    def create_queue(self, manifest: Mapping[str, Any]) -> QueueView:
+        """Create a queue; it must be new."""
+        return self._write("POST", f"{API}/queues", manifest, QueueView)
+
+    def put_queue(self, name: str, manifest: Mapping[str, Any], *, must_exist: bool = False) -> QueueView:
+        """Create or replace a queue."""
+        return self._write("PUT", _path("queues", name), manifest, QueueView, must_exist=must_exist)
+
+    def delete_queue(self, name: str) -> None:
+        """Delete a queue."""
+        self._connection.send("DELETE", _path("queues", name))
+
+    def categories(self) -> list[CategoryView]:
+        """List failure categories, in order of evaluation."""
+        return self._connection.get(f"{API}/failure-categories", CategoryPage).items
+
+    def category(self, name: str) -> CategoryView:
+        """Read a failure category."""
+        return self._connection.get(_path("failure-categories", name), CategoryView)
+
+    def create_category(self, manifest: Mapping[str, Any]) -> CategoryView:
+        """Create a failure category; it must be new."""
+        return self._write("POST", f"{API}/failure-categories", manifest, CategoryView)
+
+    def put_category(self, name: str, manifest: Mapping[str, Any], *, must_exist: bool = False) -> CategoryView:
+        """Create or replace a failure category."""
+        return self._write("PUT", _path("failure-categories", name), manifest, CategoryView, must_exist=must_exist)
+
+    def delete_category(self, name: str) -> None:
+        """Delete a failure category."""
+        self._connection.send("DELETE", _path("failure-categories", name))
+
+    def settings(self) -> SettingsView:
+        """Read the settings."""
+        return self._connection.get(f"{API}/settings", SettingsView)
+
+    def put_settings(self, settings: Mapping[str, Any]) -> SettingsView:
+        """Replace the settings; a field left out gets its default."""
+        return self._write("PUT", f"{API}/settings", settings, SettingsView)
+
+    def nodes(self) -> list[NodeView]:
+        """List nodes and what is in use on them."""
+        return self._connection.get(f"{API}/nodes", NodePage).items
+
+    def _write(
+        self, method: str, path: str, body: Mapping[str, Any], answer: type[M], *, must_exist: bool = False
+    ) -> M:
+        params = {"must_exist": "true"} if must_exist else {}
+        response = self._connection.send(method, path, json=body, params=params)
+        return answer.model_validate_json(response.content)
+
+
+def _path(collection: str, name: str) -> str:
+    return f"{API}/{collection}/{quote(name, safe='')}"

@@ -1,0 +1,68 @@
+"""The client: every call of the API, typed; refusals are raised as the errors of ``holdfast.errors``."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Self
+
+from holdfast.client.catalogue import CatalogueCalls
+from holdfast.client.connection import API, TIMEOUT_S, Connection
+from holdfast.client.jobs import JobCalls
+from holdfast.wire.catalogue import Health, VersionView
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import httpx
+
+
+class Client(JobCalls, CatalogueCalls):
+    """A connection to one Holdfast server; not to be shared between threads."""
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str | None = None,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        timeout_s: float = TIMEOUT_S,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Remember where the server is; nothing is sent yet.
+
+        Args:
+            base_url: Such as ``http://127.0.0.1:7070``.
+            token: The server's token.
+            transport: Another way to reach it, such as ``InProcessTransport``; closed with the client.
+            timeout_s: For one request.
+            pause: How to wait before a request is sent again.
+        """
+        self._connection = Connection(base_url, token, transport=transport, timeout_s=timeout_s, pause=pause)
+
+    def __enter__(self) -> Self:
+        """Use it in a ``with`` statement."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connection; double close is fine."""
+        self._connection.close()
+
+    def version(self) -> VersionView:
+        """Read the server's version."""
+        return self._connection.get(f"{API}/version", VersionView)
+
+    def health(self) -> Health:
+        """Tell whether the server can work.
+
+        Raises:
+            Unavailable: It cannot, or cannot be reached.
+        """
+        return self._connection.get("/readyz", Health)
+
+    def metrics(self) -> str:
+        """Read the server's metrics as Prometheus text."""
+        return self._connection.send("GET", "/metrics").text

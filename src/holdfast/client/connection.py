@@ -1,0 +1,101 @@
+"""Sends requests and reads answers: address, token, retries, errors.
+
+Decides which requests are sent again after a lost connection: those that mean the same when done twice.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import httpx
+from pydantic import BaseModel
+
+from holdfast.client.errors import error_of
+from holdfast.errors import InvalidSetting, Problem, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+M = TypeVar("M", bound=BaseModel)
+
+API = "/api/v1"
+PAUSES_S = (0.1, 0.4, 1.0)
+"""Before each further try after a lost connection."""
+TIMEOUT_S = 30.0
+_REPEATABLE = frozenset({"GET", "PUT"})
+
+
+def new_key() -> str:
+    """Make an idempotency key."""
+    return secrets.token_hex(16)
+
+
+class Connection:
+    """One server, and how to speak to it."""
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str | None,
+        *,
+        transport: httpx.BaseTransport | None,
+        timeout_s: float,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Remember the address; nothing is sent yet."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._pause = pause
+        self._base_url = base_url
+        try:
+            # Proxies and the like come from the environment, which only `app` reads.
+            self._http = httpx.Client(
+                base_url=base_url, headers=headers, transport=transport, timeout=timeout_s, trust_env=False
+            )
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise _bad_address(base_url, str(error)) from error
+
+    def close(self) -> None:
+        """Let go of the connection; double close is fine."""
+        self._http.close()
+
+    def get(self, path: str, answer: type[M], params: Mapping[str, Any] | None = None) -> M:
+        """Read something."""
+        return answer.model_validate_json(self.send("GET", path, params=_present(params)).content)
+
+    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> httpx.Response:  # noqa: ANN401 - httpx's own arguments
+        """Send one request, again after a lost connection when that is safe.
+
+        Raises:
+            HoldfastError: What the server answered, as the class of that code.
+            Unavailable: It could not be reached.
+        """
+        again = method in _REPEATABLE if repeatable is None else repeatable
+        for pause in (*PAUSES_S, None) if again else (None,):
+            try:
+                response = self._http.request(method, path, **request)
+            except httpx.UnsupportedProtocol as error:
+                raise _bad_address(self._base_url, str(error)) from error
+            except httpx.TransportError as error:
+                if pause is None or isinstance(error, httpx.TimeoutException):
+                    raise self._unreachable(error) from error
+                self._pause(pause)
+            else:
+                if response.is_success:
+                    return response
+                raise error_of(response)
+        raise AssertionError  # the last round returns or raises
+
+    def _unreachable(self, error: httpx.TransportError) -> Unavailable:
+        why = str(error) or type(error).__name__
+        return Unavailable(f"Holdfast cannot be reached at {self._base_url}: {why}", hint="start it with: holdfast up")
+
+
+def _present(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (params or {}).items() if value is not None}
+
+
+def _bad_address(base_url: str, why: str) -> InvalidSetting:
+    problem = Problem("base_url", f"{base_url!r} is no address: {why}", hint="write for example http://127.0.0.1:7070")
+    return InvalidSetting("the server's address is not valid", problems=[problem])

@@ -1,0 +1,51 @@
+"""Turns answers that say no back into the errors of ``holdfast.errors``, with every problem."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from holdfast.errors import HoldfastError, Internal, InvalidRequest, Unavailable, all_errors
+from holdfast.wire.problems import ProblemDetails
+from holdfast.wire.render_problems import read_problem
+
+if TYPE_CHECKING:
+    import httpx
+
+_FIRST_SERVER_ERROR = 500
+_UNAVAILABLE = frozenset({502, 503, 504})
+_LONGEST_EXCERPT = 200
+
+
+def error_of(response: httpx.Response) -> HoldfastError:
+    """Make the error a response stands for; one that Holdfast did not write is told from its status alone."""
+    try:
+        details = ProblemDetails.model_validate_json(response.content)
+    except ValidationError:
+        return _foreign(response)
+    return of_details(details)
+
+
+def of_details(details: ProblemDetails) -> HoldfastError:
+    """Make the error that problem details stand for."""
+    kind = _class_of(details.code, details.status)
+    problems = [read_problem(entry) for entry in details.errors]
+    return kind(details.detail, problems=problems, hint=details.hint)
+
+
+def _class_of(code: str, status: int) -> type[HoldfastError]:
+    """Pick the class by code; a code of a newer server falls back to what its status means."""
+    for kind in all_errors():
+        if kind.code == code and kind is not HoldfastError:
+            return kind
+    if status in _UNAVAILABLE:
+        return Unavailable
+    return Internal if status >= _FIRST_SERVER_ERROR else InvalidRequest
+
+
+def _foreign(response: httpx.Response) -> HoldfastError:
+    excerpt = response.text[:_LONGEST_EXCERPT].strip()
+    message = f"{response.request.url} answered {response.status_code}, and not as Holdfast does: {excerpt}"
+    hint = "is this the address of a Holdfast server, with nothing else in between?"
+    return _class_of("", response.status_code)(message, hint=hint)

@@ -1,0 +1,169 @@
+"""The calls about jobs: submit, read, follow, control."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from holdfast.client.connection import API, new_key
+from holdfast.wire.decisions import DecisionEntry, DecisionPage, Why
+from holdfast.wire.jobs import (
+    AttemptPage,
+    AttemptView,
+    BulkResult,
+    HistoryEntry,
+    HistoryPage,
+    JobPage,
+    JobStates,
+    JobSummary,
+    JobView,
+    LogChunk,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from holdfast.client.connection import Connection
+
+LARGEST_PAGE = 1000
+MOST_STATES = 10_000
+
+
+def _job_path(reference: str, rest: str = "") -> str:
+    return f"{API}/jobs/{quote(reference, safe='')}{rest}"
+
+
+class JobCalls:
+    """What can be done with jobs; a job is named by its id, its name or a unique prefix of its id."""
+
+    _connection: Connection
+
+    def submit(self, manifest: Mapping[str, Any], *, key: str | None = None) -> JobSummary:
+        """Submit one job; safe to send again with the same idempotency key (one is made when none is given)."""
+        response = self._connection.send(
+            "POST", f"{API}/jobs", repeatable=True, json=manifest, headers={"Idempotency-Key": key or new_key()}
+        )
+        return JobSummary.model_validate_json(response.content)
+
+    def submit_bulk(
+        self, manifests: Sequence[Mapping[str, Any]], *, atomic: bool = True, key: str | None = None
+    ) -> BulkResult:
+        """Submit up to 10,000 jobs at once; ``atomic``: all or none, else what is valid."""
+        response = self._connection.send(
+            "POST",
+            f"{API}/jobs",
+            repeatable=True,
+            params={"atomic": str(atomic).lower()},
+            json={"items": list(manifests)},
+            headers={"Idempotency-Key": key or new_key()},
+        )
+        return BulkResult.model_validate_json(response.content)
+
+    def job(self, reference: str) -> JobView:
+        """Read a job with everything known of it."""
+        return self._connection.get(_job_path(reference), JobView)
+
+    def jobs(
+        self,
+        *,
+        states: Iterable[str] = (),
+        queue: str | None = None,
+        name: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        limit: int | None = None,
+    ) -> Iterator[JobSummary]:
+        """List jobs in order of submission, page by page; without a limit, all."""
+        filters = {"state": list(states) or None, "queue": queue, "name": name, "label": _label_params(labels)}
+        return self._pages(filters, limit)
+
+    def full_jobs(
+        self,
+        *,
+        states: Iterable[str] = (),
+        queue: str | None = None,
+        name: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        limit: int | None = None,
+    ) -> Iterator[JobView]:
+        """List jobs with everything known of them."""
+        filters = {"state": list(states) or None, "queue": queue, "name": name, "label": _label_params(labels)}
+        for job in self._pages({**filters, "fields": "full"}, limit):
+            if isinstance(job, JobView):
+                yield job
+
+    def _pages(self, filters: Mapping[str, Any], limit: int | None) -> Iterator[JobSummary]:
+        left, cursor = limit, None
+        while left is None or left > 0:
+            size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
+            page = self._connection.get(f"{API}/jobs", JobPage, {**filters, "limit": size, "cursor": cursor})
+            yield from page.items
+            left = None if left is None else left - len(page.items)
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def states(self, job_ids: Sequence[str]) -> dict[str, str]:
+        """Read the states of many jobs; unknown ids are left out."""
+        states: dict[str, str] = {}
+        for start in range(0, len(job_ids), MOST_STATES):
+            body = {"ids": list(job_ids[start : start + MOST_STATES])}
+            response = self._connection.send("POST", f"{API}/jobs/states", repeatable=True, json=body)
+            states.update(JobStates.model_validate_json(response.content).states)
+        return states
+
+    def attempts(self, reference: str) -> list[AttemptView]:
+        """List a job's attempts, by number."""
+        return self._connection.get(_job_path(reference, "/attempts"), AttemptPage).items
+
+    def attempt(self, reference: str, number: int) -> AttemptView:
+        """Read one attempt."""
+        return self._connection.get(_job_path(reference, f"/attempts/{number}"), AttemptView)
+
+    def decisions(self, reference: str) -> list[DecisionEntry]:
+        """List what was decided about a job's failures, by attempt."""
+        return self._connection.get(_job_path(reference, "/decisions"), DecisionPage).items
+
+    def history(self, reference: str) -> list[HistoryEntry]:
+        """List the phases a job's attempts went through."""
+        return self._connection.get(_job_path(reference, "/history"), HistoryPage).items
+
+    def why(self, reference: str, *, attempt: int | None = None) -> Why:
+        """Explain why a job is where it is, by its last decision or that of an attempt."""
+        return self._connection.get(_job_path(reference, "/why"), Why, {"attempt": attempt})
+
+    def logs(
+        self,
+        reference: str,
+        *,
+        attempt: int | None = None,
+        rank: int = 0,
+        offset: int | None = None,
+        tail: int | None = None,
+    ) -> LogChunk:
+        """Read a part of a run's log: from ``offset`` bytes, or the last ``tail`` lines.
+
+        To follow, ask again with ``offset=next_offset`` until ``finished``.
+        """
+        params = {"attempt": attempt, "rank": rank, "offset": offset, "tail": tail}
+        return self._connection.get(_job_path(reference, "/logs"), LogChunk, params)
+
+    def cancel(self, reference: str, *, reason: str = "") -> JobSummary:
+        """Ask for a job to be cancelled."""
+        return self._control(reference, "cancel", reason, repeatable=True)
+
+    def hold(self, reference: str, *, reason: str = "") -> JobSummary:
+        """Ask for a waiting job to be held until it is released."""
+        return self._control(reference, "hold", reason, repeatable=True)
+
+    def release(self, reference: str, *, reason: str = "") -> JobSummary:
+        """Ask for a held job to go on."""
+        return self._control(reference, "release", reason, repeatable=False)
+
+    def _control(self, reference: str, verb: str, reason: str, *, repeatable: bool) -> JobSummary:
+        path = _job_path(reference, f"/{verb}")
+        response = self._connection.send("POST", path, repeatable=repeatable, json={"reason": reason})
+        return JobSummary.model_validate_json(response.content)
+
+
+def _label_params(labels: Mapping[str, str] | None) -> list[str] | None:
+    return [f"{name}={value}" for name, value in labels.items()] if labels else None

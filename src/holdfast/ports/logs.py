@@ -1,0 +1,27 @@
+"""Reading what runs wrote, as the ways in see it; where and how it is kept is the engines' affair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """Some bytes of a run's log, and how many there are now."""
+
+    data: bytes
+    size: int
+    """Of the whole log, in bytes; 0 while there is none."""
+
+
+class LogReader(Protocol):
+    """Reads the output (both streams, in order of writing) of a job's runs."""
+
+    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
+        """Read at most ``limit`` bytes from ``offset``; a log that does not exist (yet) is empty.
+
+        Raises:
+            Unavailable: It exists and cannot be read now.
+        """
+        ...

@@ -1,0 +1,55 @@
+"""Edits and reads failure categories; a change applies to failures classified after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.service.naming import not_found
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.category import FailureCategory
+    from holdfast.ports.store import CatalogueStore
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """The failure categories."""
+
+    store: CatalogueStore
+
+    def list(self) -> Sequence[FailureCategory]:
+        """List all, in order of evaluation."""
+        return self.store.catalogue().categories
+
+    def get(self, name: str) -> FailureCategory:
+        """Read a category.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        found = {category.name: category for category in self.store.catalogue().categories}
+        if name not in found:
+            raise not_found(name, found, "failure category")
+        return found[name]
+
+    def put(self, category: FailureCategory, *, create: bool | None = None) -> FailureCategory:
+        """Store a category; ``create`` true: must be new, false: must exist, ``None``: either.
+
+        Raises:
+            AlreadyExists: It exists, and must be new.
+            NotFound: It does not, and must exist.
+        """
+        self.store.put_category(category, create=create)
+        return category
+
+    def delete(self, name: str) -> None:
+        """Delete a category; failures that were given it keep it.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        self.get(name)
+        self.store.delete_category(name)

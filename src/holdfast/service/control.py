@@ -1,0 +1,87 @@
+"""Cancels, holds and releases jobs by asking the controller to.
+
+Decides which of these a job's state allows, so that a caller hears at once what cannot work; the controller
+alone changes the job.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.domain.job import JobState
+from holdfast.errors import Conflict
+from holdfast.ports.store import Request, RequestKind
+
+if TYPE_CHECKING:
+    from holdfast.domain.job import Job
+    from holdfast.ports.clock import Clock
+    from holdfast.ports.store import Store
+
+_MOST_PENDING = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Asks the controller to do something with a job."""
+
+    store: Store
+    clock: Clock
+    actor: str = ""
+    """Who asks."""
+
+    def cancel(self, reference: str, reason: str = "") -> Job:
+        """Ask for a job to be cancelled; one that is cancelled already, or about to be, is left alone.
+
+        Raises:
+            NotFound: There is no such job.
+            Conflict: It has ended otherwise.
+        """
+        job = self.store.job(reference)
+        if job.state is JobState.CANCELLED or job.cancel_requested:
+            return job
+        if job.terminal:
+            msg = f"job {job.name!r} ({job.id}) is {job.state} already: there is nothing left to cancel"
+            raise Conflict(msg)
+        return self._ask(RequestKind.CANCEL, job, reason)
+
+    def hold(self, reference: str, reason: str = "") -> Job:
+        """Ask for a waiting job to be held until it is released.
+
+        Raises:
+            NotFound: There is no such job.
+            Conflict: It is running or has ended.
+        """
+        job = self.store.job(reference)
+        if job.state is JobState.HELD:
+            return job
+        if job.terminal:
+            msg = f"job {job.name!r} ({job.id}) is {job.state} already: it cannot be held"
+            raise Conflict(msg)
+        if job.state is JobState.RUNNING:
+            msg = f"job {job.name!r} ({job.id}) is running: only a job that waits can be held"
+            hint = "cancel it, or give it a retry rule with action Hold that holds it at its next failure"
+            raise Conflict(msg, hint=hint)
+        return self._ask(RequestKind.HOLD, job, reason)
+
+    def release(self, reference: str, reason: str = "") -> Job:
+        """Ask for a held job to go on.
+
+        Raises:
+            NotFound: There is no such job.
+            Conflict: It is not held.
+        """
+        job = self.store.job(reference)
+        if job.state is not JobState.HELD and not self._hold_is_pending(job):
+            msg = f"job {job.name!r} ({job.id}) is {job.state}: only a held job can be released"
+            raise Conflict(msg)
+        return self._ask(RequestKind.RELEASE, job, reason)
+
+    def _ask(self, kind: RequestKind, job: Job, reason: str) -> Job:
+        self.store.append(Request(kind, (job.id,), self.clock.now(), actor=self.actor, reason=reason))
+        return job
+
+    def _hold_is_pending(self, job: Job) -> bool:
+        """Whether the controller has yet to act on a hold, as when no server is running."""
+        pending = self.store.requests(limit=_MOST_PENDING)
+        return not job.terminal and any(one.kind is RequestKind.HOLD and job.id in one.job_ids for one in pending)

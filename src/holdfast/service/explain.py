@@ -1,0 +1,163 @@
+"""Explains decisions: rebuilds, from what was stored, which rules were looked at and why.
+
+Assumes of the controller that it stores with each judged attempt the failure and the decision with the deciding
+policy's revision, the rule, the counter a granted retry added to, and the limits looked at (``globalMaxRetries``
+among them when it was set); and that it judges with the queue's, the job's named and its inline policies, in that
+order, then the built-in one. What is not stored - which revisions of the policies that did not decide were in force -
+is taken from today; where that would tell another story than the decision, the deciding policy alone is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.native.codec import load_spec
+from holdfast.domain.policy.builtin import INFRASTRUCTURE
+from holdfast.domain.policy.compiled import PolicySet
+from holdfast.domain.policy.compose import effective_policies
+from holdfast.domain.policy.decide import decide
+from holdfast.domain.policy.model import RetryHistory
+from holdfast.errors import NotFound
+from holdfast.service.naming import find_attempt
+from holdfast.service.prose import attempt_lines, job_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.failure import Failure
+    from holdfast.domain.job import Attempt, Job
+    from holdfast.domain.policy.model import Decision, RetryPolicy, RetrySettings
+    from holdfast.ports.store import Catalogue, Store
+
+GLOBAL_LIMIT = "globalMaxRetries"
+_MOST_COMPILED = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a job is where it is."""
+
+    job: Job
+    attempt: Attempt | None
+    """The attempt that is explained, its decision complete; ``None`` while there is none."""
+    headline: str
+    prose: Sequence[str]
+
+
+class Explainer:
+    """Explains; keeps the policies it compiled for as long as the catalogue stays as it is."""
+
+    def __init__(self, store: Store) -> None:
+        """Read nothing yet."""
+        self._store = store
+        self._catalogue: Catalogue | None = None
+        self._compiled: dict[tuple[object, ...], PolicySet] = {}
+
+    def explained(self, job: Job, attempts: Sequence[Attempt]) -> list[Attempt]:
+        """Complete the decisions of all of a job's attempts with the rules that were considered."""
+        return [self._complete(job, attempts, attempt) for attempt in attempts]
+
+    def why(self, reference: str, number: int | None = None) -> Explanation:
+        """Explain a job by one attempt, or by its last one that was judged.
+
+        Raises:
+            NotFound: There is no such job or attempt.
+        """
+        job = self._store.job(reference)
+        attempts = self._store.attempts(job.id)
+        if number is not None:
+            chosen: Attempt | None = find_attempt(job, attempts, number)
+        else:
+            chosen = next((one for one in reversed(attempts) if one.decision is not None), None)
+        if chosen is None:
+            return Explanation(job, None, job_line(job), ())
+        complete = self._complete(job, attempts, chosen)
+        return Explanation(job, complete, job_line(job), attempt_lines(complete))
+
+    def _complete(self, job: Job, attempts: Sequence[Attempt], attempt: Attempt) -> Attempt:
+        if attempt.decision is None or attempt.failure is None:
+            return attempt
+        rebuilt = self._rebuilt(job, attempt.decision, attempt.failure, history_before(job, attempts, attempt))
+        if rebuilt is None:
+            return attempt
+        # A delay that does not come out the same had random jitter, or a back-off that was edited since.
+        how = rebuilt.delay_because if rebuilt.delay_s == attempt.decision.delay_s else ""
+        decision = replace(attempt.decision, considered=rebuilt.considered, delay_because=how)
+        return replace(attempt, decision=decision)
+
+    def _rebuilt(self, job: Job, decision: Decision, failure: Failure, history: RetryHistory) -> Decision | None:
+        """Decide again as then; ``None`` when what was in force then cannot be found any more."""
+        settings = settings_then(decision, self._current().settings)
+        for policies in (self._policies_of(job, decision), self._pinned_alone(decision)):
+            again = decide(policies, failure, history, settings, draw=0.0, explain=True)
+            if (again.policy, again.rule) == (decision.policy, decision.rule):
+                return again
+        return None
+
+    def _policies_of(self, job: Job, decision: Decision) -> PolicySet:
+        """Compile what applies to a job today, with the deciding policy as it was then."""
+        catalogue = self._current()
+        key = (job.queue, job.spec, decision.policy, decision.policy_revision)
+        found = self._compiled.get(key)
+        if found is None:
+            spec = load_spec(job.spec)
+            queue = catalogue.queues.get(job.queue)
+            default = None if spec.inline_policies else catalogue.default_policy
+            names = effective_policies(queue.retry_policies if queue else (), spec.retry_policies, default)
+            named = [catalogue.policies[name] for name in names if name in catalogue.policies]
+            policies = [self._as_then(policy, decision) for policy in named]
+            found = PolicySet.compile([*policies, *spec.inline_policies], infrastructure=INFRASTRUCTURE)
+            if len(self._compiled) >= _MOST_COMPILED:
+                self._compiled = {}
+            self._compiled[key] = found
+        return found
+
+    def _as_then(self, policy: RetryPolicy, decision: Decision) -> RetryPolicy:
+        if policy.name != decision.policy or policy.revision == decision.policy_revision:
+            return policy
+        return self._revision(decision) or policy
+
+    def _pinned_alone(self, decision: Decision) -> PolicySet:
+        policy = self._revision(decision)
+        return PolicySet.compile([policy] if policy else [], infrastructure=INFRASTRUCTURE)
+
+    def _revision(self, decision: Decision) -> RetryPolicy | None:
+        if decision.policy is None or decision.policy_revision is None:
+            return None
+        try:
+            return self._store.policy_revision(decision.policy, decision.policy_revision)
+        except NotFound:
+            return None
+
+    def _current(self) -> Catalogue:
+        """Read the catalogue, once for each of its versions."""
+        known = self._catalogue
+        if known is None or known.version != self._store.catalogue_version():
+            known = self._store.catalogue()
+            self._catalogue, self._compiled = known, {}
+        return known
+
+
+def history_before(job: Job, attempts: Sequence[Attempt], attempt: Attempt) -> RetryHistory:
+    """Rebuild what the decision about an attempt knew: the retries granted for the attempts before it."""
+    counters: dict[str, int] = {}
+    for earlier in attempts:
+        counter = earlier.decision.counter if earlier.decision else None
+        if earlier.number < attempt.number and counter is not None:
+            counters[counter] = counters.get(counter, 0) + 1
+    return RetryHistory(
+        job_id=job.id,
+        attempt=attempt.number,
+        counters=tuple(counters.items()),
+        total=sum(counters.values()),
+        memory=attempt.request.memory,
+    )
+
+
+def settings_then(decision: Decision, today: RetrySettings) -> RetrySettings:
+    """Rebuild the settings a decision was made under: its own record of the global cap counts."""
+    for use in decision.limits:
+        if use.name == GLOBAL_LIMIT:
+            return replace(today, global_max_retries=use.limit)
+    return replace(today, global_max_retries=None)

@@ -1,0 +1,142 @@
+"""Reads logs: which attempt and rank are meant, from where, and whether more will follow.
+
+Decides that text is cut between characters, never inside one; leaves where logs are kept to the ``LogReader``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.domain.lifecycle import ATTEMPT_TERMINAL
+from holdfast.errors import InvalidRequest, NotFound, Problem
+
+if TYPE_CHECKING:
+    from holdfast.domain.job import Job
+    from holdfast.ports.logs import LogReader
+    from holdfast.ports.store import QueryStore
+
+LARGEST_PART = 1 << 20
+"""Bytes read at once."""
+MOST_LINES = 10_000
+_BLOCK = 64 * 1024
+_LONGEST_CHARACTER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LogText:
+    """A part of a run's log."""
+
+    attempt: int
+    rank: int
+    offset: int
+    next_offset: int
+    text: str
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuery:
+    """Which part of which log is wanted; ``tail`` (lines from the end) and ``offset`` (bytes) exclude each other."""
+
+    attempt: int | None = None
+    """``None``: the current or last one."""
+    rank: int = 0
+    offset: int | None = None
+    limit: int = LARGEST_PART
+    tail: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """Reads the logs of jobs."""
+
+    store: QueryStore
+    reader: LogReader
+
+    def read(self, reference: str, query: LogQuery) -> LogText:
+        """Read a part of a log; the log of an attempt yet to come is empty and not finished.
+
+        Raises:
+            NotFound: There is no such job, attempt or rank.
+            InvalidRequest: Both ``tail`` and ``offset`` are set.
+        """
+        _check(query)
+        job = self.store.job(reference)
+        attempt = _attempt(job, query)
+        # Asked before reading: what is written after the answer would otherwise be lost to a follower.
+        ended = self._ended(job, attempt)
+        offset = query.offset or 0
+        if query.tail is not None:
+            offset = self._tail_offset(job.id, attempt, query.rank, query.tail)
+        part = self.reader.read(job.id, attempt, query.rank, offset=offset, limit=min(query.limit, LARGEST_PART))
+        at_end = offset + len(part.data) >= part.size
+        data = part.data if ended and at_end else whole_characters(part.data)
+        return LogText(
+            attempt=attempt,
+            rank=query.rank,
+            offset=offset,
+            next_offset=offset + len(data),
+            text=data.decode(errors="replace"),
+            finished=ended and at_end,
+        )
+
+    def _ended(self, job: Job, attempt: int) -> bool:
+        if job.terminal or attempt < job.attempt:
+            return True
+        return any(one.number == attempt and one.status in ATTEMPT_TERMINAL for one in self.store.attempts(job.id))
+
+    def _tail_offset(self, job_id: str, attempt: int, rank: int, lines: int) -> int:
+        """Find where the last lines begin, reading backwards block by block."""
+        end = self.reader.read(job_id, attempt, rank, offset=0, limit=0).size
+        if lines == 0:
+            return end
+        position, wanted = end, lines
+        while position > 0:
+            start = max(0, position - _BLOCK)
+            block = self.reader.read(job_id, attempt, rank, offset=start, limit=position - start).data
+            if position == end and block.endswith(b"\n"):
+                wanted += 1
+            found = block.count(b"\n")
+            if found >= wanted:
+                return start + _after_newline(block, wanted)
+            wanted -= found
+            position = start
+        return 0
+
+
+def _after_newline(block: bytes, from_end: int) -> int:
+    """Return the place after the ``from_end``-th newline, counted from the end."""
+    place = len(block)
+    for _ in range(from_end):
+        place = block.rindex(b"\n", 0, place)
+    return place + 1
+
+
+def _check(query: LogQuery) -> None:
+    if query.tail is not None and query.offset is not None:
+        msg = "tail and offset exclude each other"
+        raise InvalidRequest(msg, problems=[Problem("query.tail", msg, hint="leave one of them out")])
+
+
+def _attempt(job: Job, query: LogQuery) -> int:
+    last = max(job.attempt, 1)
+    number = last if query.attempt is None else query.attempt
+    if not 1 <= number <= last:
+        msg = f"job {job.name!r} ({job.id}) has no attempt {number}"
+        raise NotFound(msg, hint=f"its attempts are 1 to {last}" if last > 1 else "its only attempt is 1")
+    if not 0 <= query.rank < job.gang:
+        msg = f"job {job.name!r} ({job.id}) has no rank {query.rank}"
+        raise NotFound(msg, hint=f"its ranks are 0 to {job.gang - 1}" if job.gang > 1 else "its only rank is 0")
+    return number
+
+
+def whole_characters(data: bytes) -> bytes:
+    """Leave out a character at the end of which only the first bytes are there."""
+    for back in range(1, min(_LONGEST_CHARACTER, len(data)) + 1):
+        lead = data[-back]
+        if lead & 0xC0 == 0x80:  # noqa: PLR2004 - a continuation byte of UTF-8
+            continue
+        needs = 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)  # noqa: PLR2004 - UTF-8's lead bytes
+        return data[:-back] if needs > back else data
+    return data

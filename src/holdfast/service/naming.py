@@ -1,0 +1,58 @@
+"""Checks that what is named exists, and says what could have been meant."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from holdfast.errors import NotFound, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from holdfast.domain.job import Attempt, Job
+
+MOST_LISTED = 20
+"""Names listed in an error; more help nobody."""
+
+
+def unknown_names(names: Sequence[str], known: Iterable[str], kind: str, path: Callable[[int], str]) -> list[Problem]:
+    """Report each name that does not exist, at ``path(index)``."""
+    existing = set(known)
+    return [
+        Problem(
+            path(index),
+            f"there is no {kind} {name!r}",
+            allowed=tuple(sorted(existing)[:MOST_LISTED]),
+            hint=meant(name, existing) or f"create the {kind} first",
+        )
+        for index, name in enumerate(names)
+        if name not in existing
+    ]
+
+
+def not_found(name: str, known: Iterable[str], kind: str) -> NotFound:
+    """Make the error for a name that does not exist."""
+    existing = sorted(known)
+    hint = meant(name, existing) or (f"there are: {', '.join(existing[:MOST_LISTED])}" if existing else None)
+    return NotFound(f"there is no {kind} {name!r}", hint=hint)
+
+
+def meant(name: str, known: Iterable[str]) -> str | None:
+    """Suggest what was probably meant."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else None
+
+
+def find_attempt(job: Job, attempts: Sequence[Attempt], number: int) -> Attempt:
+    """Pick an attempt by number.
+
+    Raises:
+        NotFound: There is none.
+    """
+    for attempt in attempts:
+        if attempt.number == number:
+            return attempt
+    there = ", ".join(str(attempt.number) for attempt in attempts)
+    msg = f"job {job.name!r} ({job.id}) has no attempt {number}"
+    raise NotFound(msg, hint=f"its attempts: {there}" if there else "it has not been tried yet")

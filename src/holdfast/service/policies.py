@@ -1,0 +1,56 @@
+"""Edits and reads retry policies; a change is a new revision and applies to failures judged after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.service.naming import not_found
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.policy.model import RetryPolicy
+    from holdfast.ports.store import CatalogueStore
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The named retry policies."""
+
+    store: CatalogueStore
+
+    def list(self) -> Sequence[RetryPolicy]:
+        """List the newest revision of each, by name."""
+        policies = self.store.catalogue().policies
+        return [policies[name] for name in sorted(policies)]
+
+    def get(self, name: str) -> RetryPolicy:
+        """Read a policy's newest revision.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        policies = self.store.catalogue().policies
+        if name not in policies:
+            raise not_found(name, policies, "retry policy")
+        return policies[name]
+
+    def put(self, policy: RetryPolicy, *, create: bool | None = None) -> RetryPolicy:
+        """Store a policy; ``create`` true: must be new, false: must exist, ``None``: either.
+
+        Raises:
+            AlreadyExists: It exists, and must be new.
+            NotFound: It does not, and must exist.
+        """
+        return self.store.put_policy(policy, create=create)
+
+    def delete(self, name: str) -> None:
+        """Delete a policy; its revisions stay readable, so that old decisions can be explained.
+
+        Raises:
+            NotFound: There is none of that name.
+            Conflict: A queue names it, or it is the default.
+        """
+        self.get(name)
+        self.store.delete_policy(name)

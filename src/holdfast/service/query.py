@@ -1,0 +1,97 @@
+"""Answers what is asked about jobs, and about the nodes they run on.
+
+Decides what belongs to an answer (a job with its attempts, runs and explained decisions) and how lists are cut
+into pages; leaves explaining to ``explain``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.errors import InvalidRequest, Problem
+from holdfast.service.naming import find_attempt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+    from holdfast.ports.store import JobFilter, Store
+    from holdfast.service.explain import Explainer
+
+MOST_STATES = 10_000
+LARGEST_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class JobDetail:
+    """A job with everything known of it; the decisions say which rules were considered."""
+
+    job: Job
+    attempts: Sequence[Attempt]
+    runs: Sequence[Run]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of the list of jobs."""
+
+    jobs: Sequence[Job]
+    next_after: int | None
+    """Where the list goes on; ``None`` on the last page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Reads jobs and nodes."""
+
+    store: Store
+    explainer: Explainer
+
+    def detail(self, reference: str) -> JobDetail:
+        """Read a job with everything known of it.
+
+        Raises:
+            NotFound: There is no such job.
+        """
+        return self.detail_of(self.store.job(reference))
+
+    def detail_of(self, job: Job) -> JobDetail:
+        """Read everything known of a job."""
+        attempts = self.store.attempts(job.id)
+        return JobDetail(job, self.explainer.explained(job, attempts), self.store.runs(job.id))
+
+    def attempt(self, reference: str, number: int) -> tuple[Attempt, Sequence[Run]]:
+        """Read one attempt of a job, with its runs.
+
+        Raises:
+            NotFound: There is no such job or attempt.
+        """
+        detail = self.detail(reference)
+        attempt = find_attempt(detail.job, detail.attempts, number)
+        return attempt, [run for run in detail.runs if run.attempt == number]
+
+    def page(self, where: JobFilter, *, after: int = 0, limit: int = LARGEST_PAGE) -> Page:
+        """List jobs in order of submission; what is submitted meanwhile appears on later pages."""
+        jobs = self.store.jobs(where, after=after, limit=limit + 1)
+        more = len(jobs) > limit
+        return Page(jobs[:limit], jobs[limit - 1].seq if more else None)
+
+    def history(self, reference: str) -> Sequence[HistoryRow]:
+        """List the phases a job's attempts went through.
+
+        Raises:
+            NotFound: There is no such job.
+        """
+        return self.store.history(self.store.job(reference).id)
+
+    def states(self, job_ids: Sequence[str]) -> Mapping[str, JobState]:
+        """Return the states of jobs; unknown ids are left out."""
+        if len(job_ids) > MOST_STATES:
+            msg = "too many ids"
+            raise InvalidRequest(msg, problems=[Problem("ids", f"holds {len(job_ids)}; at most {MOST_STATES}")])
+        return self.store.job_states(job_ids)
+
+    def nodes(self) -> tuple[Sequence[Node], Iterable[Run]]:
+        """List nodes, and the runs that use them."""
+        return self.store.nodes(), self.store.running()

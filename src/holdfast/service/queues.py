@@ -1,0 +1,68 @@
+"""Edits and reads queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.errors import InvalidManifest
+from holdfast.service.naming import not_found, unknown_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.job import Queue
+    from holdfast.ports.store import CatalogueStore
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """The queues."""
+
+    store: CatalogueStore
+
+    def list(self) -> Sequence[Queue]:
+        """List all, by name."""
+        queues = self.store.catalogue().queues
+        return [queues[name] for name in sorted(queues)]
+
+    def get(self, name: str) -> Queue:
+        """Read a queue.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        queues = self.store.catalogue().queues
+        if name not in queues:
+            raise not_found(name, queues, "queue")
+        return queues[name]
+
+    def put(self, queue: Queue, *, create: bool | None = None) -> Queue:
+        """Store a queue; ``create`` true: must be new, false: must exist, ``None``: either.
+
+        Raises:
+            InvalidManifest: It names a policy that does not exist.
+            AlreadyExists: It exists, and must be new.
+            NotFound: It does not, and must exist.
+        """
+        problems = unknown_names(
+            queue.retry_policies,
+            self.store.catalogue().policies,
+            "retry policy",
+            lambda index: f"spec.retryPolicies[{index}]",
+        )
+        if problems:
+            msg = f"queue {queue.name!r} is not valid"
+            raise InvalidManifest(msg, problems=problems)
+        self.store.put_queue(queue, create=create)
+        return queue
+
+    def delete(self, name: str) -> None:
+        """Delete a queue.
+
+        Raises:
+            NotFound: There is none of that name.
+            Conflict: Jobs wait in it, or it is the default queue.
+        """
+        self.get(name)
+        self.store.delete_queue(name)

@@ -1,0 +1,39 @@
+"""Edits and reads what the operator sets for everyone; read anew at each decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.errors import InvalidSetting
+from holdfast.service.naming import unknown_names
+
+if TYPE_CHECKING:
+    from holdfast.domain.policy.model import RetrySettings
+    from holdfast.ports.store import CatalogueStore
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The operator's settings."""
+
+    store: CatalogueStore
+
+    def get(self) -> tuple[RetrySettings, str | None]:
+        """Read the settings and the default policy's name."""
+        catalogue = self.store.catalogue()
+        return catalogue.settings, catalogue.default_policy
+
+    def put(self, settings: RetrySettings, default_policy: str | None) -> None:
+        """Replace the settings.
+
+        Raises:
+            InvalidSetting: The default policy does not exist.
+        """
+        named = () if default_policy is None else (default_policy,)
+        policies = self.store.catalogue().policies
+        problems = unknown_names(named, policies, "retry policy", lambda _: "defaultPolicyName")
+        if problems:
+            msg = "the settings are not valid"
+            raise InvalidSetting(msg, problems=problems)
+        self.store.put_settings(settings, default_policy)

@@ -1,0 +1,229 @@
+"""Submits jobs: checks them against the catalogue, gives them ids, stores them once.
+
+Decides what a submission may ask for and what becomes of each job in a bulk; leaves reading manifests to
+``dialects`` and starting anything to the controller.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.native.codec import dump_spec
+from holdfast.domain.job import Job
+from holdfast.domain.units import format_cpu, format_memory
+from holdfast.errors import HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
+from holdfast.ports.store import Submission
+from holdfast.service.naming import unknown_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from holdfast.domain.job import Queue
+    from holdfast.domain.spec import JobSpec, Resources
+    from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.store import Catalogue, Store
+
+MOST_JOBS = 10_000
+"""In one submission."""
+LONGEST_KEY = 255
+LARGEST_TOTAL_MEMORY = 1 << 60
+LARGEST_TOTAL_CPU_M = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one item of a submission; exactly one of ``job`` and ``error`` is set."""
+
+    index: int
+    name: str | None = None
+    job: Job | None = None
+    error: HoldfastError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submitter:
+    """Submits jobs."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+
+    def submit(self, spec: JobSpec, *, key: str | None = None) -> Job:
+        """Submit one job.
+
+        Raises:
+            InvalidManifest: It names something that does not exist; with all problems.
+            Refused: A limit of its queue could never hold it.
+            Conflict: The idempotency key was used for something else.
+        """
+        error = check(spec, self.store.catalogue())
+        if error is not None:
+            raise error
+        return self._store([(0, spec)], key)[0]
+
+    def submit_many(
+        self, items: Sequence[JobSpec | HoldfastError], *, atomic: bool = True, key: str | None = None
+    ) -> list[Outcome]:
+        """Submit many jobs in one transaction.
+
+        Args:
+            items: Specifications, or the error that reading one gave.
+            atomic: Store all or nothing; else what is valid, and say of each what became of it.
+            key: Sending the same again with this key stores nothing and answers as the first time.
+
+        Raises:
+            InvalidManifest: Something is wrong and ``atomic`` was asked for; with the problems of every item.
+            Conflict: The idempotency key was used for something else.
+        """
+        _check_count(len(items))
+        catalogue = self.store.catalogue()
+        errors = {
+            index: error
+            for index, item in enumerate(items)
+            if (error := item if isinstance(item, HoldfastError) else check(item, catalogue)) is not None
+        }
+        if errors and atomic:
+            raise _all_of(errors, len(items))
+        accepted = [
+            (i, item) for i, item in enumerate(items) if i not in errors and not isinstance(item, HoldfastError)
+        ]
+        jobs = dict(zip((index for index, _ in accepted), self._store(accepted, key), strict=True))
+        return [
+            Outcome(index, _name(item), job=jobs.get(index), error=errors.get(index))
+            for index, item in enumerate(items)
+        ]
+
+    def _store(self, accepted: Sequence[tuple[int, JobSpec]], key: str | None) -> Sequence[Job]:
+        if not accepted:
+            return []
+        _check_key(key)
+        now = self.clock.now()
+        jobs = [new_job(spec, self.ids.new(), now) for _, spec in accepted]
+        ids = self.store.submit(
+            Submission(
+                jobs=jobs,
+                labels={job.id: spec.labels for job, (_, spec) in zip(jobs, accepted, strict=True) if spec.labels},
+                idempotency_key=key,
+                fingerprint=_fingerprint(accepted, jobs) if key else "",
+            )
+        )
+        if ids and ids[0] != jobs[0].id:
+            return self._first_time(ids)
+        return jobs
+
+    def _first_time(self, ids: Sequence[str]) -> Sequence[Job]:
+        """Return the jobs that the same submission made before, in the order they were sent."""
+        found = {job.id: job for job in self.store.jobs_by_id(ids)}
+        return [found[job_id] for job_id in ids]
+
+
+def new_job(spec: JobSpec, job_id: str, now: float) -> Job:
+    """Make the record of a job that was just submitted."""
+    return Job(
+        id=job_id,
+        name=spec.name,
+        queue=spec.queue,
+        priority=spec.priority,
+        submitted_at=now,
+        spec=dump_spec(spec),
+        request=spec.resources,
+        gang=spec.gang,
+        queued_at=now,
+        updated_at=now,
+    )
+
+
+def check(spec: JobSpec, catalogue: Catalogue) -> HoldfastError | None:
+    """Say what keeps a valid specification from being accepted here, if anything."""
+    problems = unknown_names((spec.queue,), catalogue.queues, "queue", lambda _: "spec.queue")
+    problems += unknown_names(
+        spec.retry_policies, catalogue.policies, "retry policy", lambda i: f"spec.retryPolicies[{i}]"
+    )
+    problems += _too_much(spec)
+    if problems:
+        return InvalidManifest(f"job {spec.name!r} is not valid", problems=problems)
+    beyond = _beyond_queue(spec, catalogue.queues[spec.queue])
+    return Refused(f"queue {spec.queue!r} could never run job {spec.name!r}", problems=beyond) if beyond else None
+
+
+def _too_much(spec: JobSpec) -> list[Problem]:
+    """Check that the whole gang's request is an amount that could exist."""
+    problems = []
+    if spec.gang * spec.resources.memory > LARGEST_TOTAL_MEMORY:
+        message = f"{spec.gang} ranks of {format_memory(spec.resources.memory)} are more than 1Ei in all"
+        problems.append(Problem("spec.resources.memory", message, hint="the amount is for each rank"))
+    if spec.gang * spec.resources.cpu_m > LARGEST_TOTAL_CPU_M:
+        message = f"{spec.gang} ranks of {format_cpu(spec.resources.cpu_m)} cpu are more than 1000000 in all"
+        problems.append(Problem("spec.resources.cpu", message, hint="the amount is for each rank"))
+    return problems
+
+
+def _beyond_queue(spec: JobSpec, queue: Queue) -> list[Problem]:
+    """Check that the queue's own limit does not keep the job out for ever."""
+    if queue.max_running is None:
+        return []
+    hint = "ask for less, or for another queue"
+    return [
+        Problem(
+            f"spec.resources.{name}",
+            f"{spec.gang} x {shown(asked)} is more than the {shown(limit)} that queue {queue.name!r} may use at once",
+            hint=hint,
+        )
+        for name, asked, limit, shown in _dimensions(spec.resources, queue.max_running)
+        if limit and asked * spec.gang > limit
+    ]
+
+
+def _dimensions(request: Resources, limit: Resources) -> Iterable[tuple[str, int, int, Callable[[int], str]]]:
+    yield "cpu", request.cpu_m, limit.cpu_m, format_cpu
+    yield "memory", request.memory, limit.memory, format_memory
+    yield "gpu", request.gpu, limit.gpu, str
+
+
+def _check_count(count: int) -> None:
+    if count == 0:
+        msg = "there is nothing to submit"
+        raise InvalidRequest(msg, problems=[Problem("items", "is empty", hint="send at least one manifest")])
+    if count > MOST_JOBS:
+        problem = Problem("items", f"holds {count} jobs", allowed=(f"1 to {MOST_JOBS}",), hint="submit in parts")
+        msg = "there is too much to submit at once"
+        raise InvalidRequest(msg, problems=[problem])
+
+
+def _check_key(key: str | None) -> None:
+    if key is not None and not (key.isprintable() and 0 < len(key) <= LONGEST_KEY):
+        problem = Problem("Idempotency-Key", "must be printable text", allowed=(f"1 to {LONGEST_KEY} characters",))
+        msg = "the idempotency key is not valid"
+        raise InvalidRequest(msg, problems=[problem])
+
+
+def _all_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:
+    """Make one error of many, with paths that tell the items apart."""
+    if count == 1:
+        return errors[0]
+    problems = [_within(index, problem) for index, error in errors.items() for problem in _problems_of(error)]
+    msg = f"{len(errors)} of {count} manifests are not valid; nothing was submitted"
+    return InvalidManifest(msg, problems=problems)
+
+
+def _problems_of(error: HoldfastError) -> Sequence[Problem]:
+    return error.problems or (Problem("", error.message, hint=error.hint),)
+
+
+def _within(index: int, problem: Problem) -> Problem:
+    path = f"items[{index}].{problem.path}" if problem.path else f"items[{index}]"
+    return Problem(path, problem.message, allowed=problem.allowed, hint=problem.hint, line=problem.line)
+
+
+def _fingerprint(accepted: Sequence[tuple[int, JobSpec]], jobs: Sequence[Job]) -> str:
+    """Tell submissions apart: by what was accepted, and at which places."""
+    digest = hashlib.sha256()
+    for (index, _), job in zip(accepted, jobs, strict=True):
+        digest.update(f"{index}\0{job.name}\0{job.spec}\0".encode())
+    return digest.hexdigest()
+
+
+def _name(item: JobSpec | HoldfastError) -> str | None:
+    return None if isinstance(item, HoldfastError) else item.name
