@@ -40,15 +40,25 @@ class Cause(StrEnum):
     """The one cause a failure is charged to (Backend.AI BEP "Native Session Retry", plus semantics 1)."""
 
     AGENT_TRANSIENT = "agent_transient"
+    """The place failed, not the program: it was lost, preempted, evicted, or could not start the program."""
     SCHEDULER_TIMEOUT = "scheduler_timeout"
+    """No place was found in time."""
     IMAGE_PULL_FAILURE = "image_pull_failure"
+    """Its image could not be fetched."""
     KERNEL_NONZERO_EXIT = "kernel_nonzero_exit"
+    """The program ended with a non-zero code or by its own signal."""
     OOM_KILLED = "oom_killed"
+    """It used more memory than it asked for, with evidence."""
     EXECUTION_TIMEOUT = "execution_timeout"
+    """It ran longer than its deadline."""
     UNKNOWN = "unknown"
+    """The facts fit no other cause."""
     USER_CANCELLED = "user_cancelled"
+    """A user cancelled it; never retried."""
     VALIDATION_ERROR = "validation_error"
+    """What was asked for is impossible; never retried."""
     QUOTA_EXCEEDED = "quota_exceeded"
+    """A quota forbids it; never retried."""
 
 
 NEVER_RETRIED = frozenset({Cause.USER_CANCELLED, Cause.VALIDATION_ERROR, Cause.QUOTA_EXCEEDED})
@@ -59,11 +69,15 @@ class EndedBy(StrEnum):
     """Who ended a run."""
 
     ITSELF = "itself"
+    """The program ended by itself, well or badly."""
     USER = "user"
+    """A user cancelled the job."""
     DEADLINE = "deadline"
+    """It ran longer than the job allows."""
     MEMORY = "memory"
     """The memory limit: the kernel, or our own watcher with evidence."""
     PREEMPTION = "preemption"
+    """Its place was taken for more important work."""
     LOST = "lost"
     """Nobody saw the end: its executor or node was lost."""
     CASCADE = "cascade"
@@ -185,7 +199,7 @@ _LOUD = (
 
 
 def in_words(failure: Failure) -> str:
-    """Say in a few words what happened: ``exit code 3``, ``killed by SIGSEGV``, ``OOMKilled``, ``LaunchFailed: ...``."""
+    """Say in a few words what happened: ``exit code 3``, ``killed by SIGSEGV``, ``OOMKilled``."""
     for condition in _LOUD:
         if condition in failure.conditions:
             quiet = condition in {Condition.OOM_KILLED, Condition.DEADLINE_EXCEEDED} or not failure.message
@@ -194,11 +208,12 @@ def in_words(failure: Failure) -> str:
     if container is None:
         return failure.message or str(failure.cause)
     if container.signal is not None:
-        return f"killed by {_signal_name(container.signal)}"
+        return f"killed by {signal_name(container.signal)}"
     return f"exit code {container.exit_code}"
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """Name a signal: ``SIGTERM``, or ``signal 63`` for one that has no name."""
     try:
         return signal.Signals(number).name
     except ValueError:

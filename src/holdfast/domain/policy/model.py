@@ -203,10 +203,8 @@ class DecisionCode(StrEnum):
     """There was no failure to judge."""
     NEVER_RETRIED = "fail_never_retried"
     """The cause is one that no policy can retry."""
-    KILL_SWITCH = "fail_kill_switch"
-    """``globalMaxRetries`` is 0: nothing is retried."""
     GLOBAL_LIMIT = "fail_global_limit"
-    """The job has been granted ``globalMaxRetries`` retries already."""
+    """``globalMaxRetries`` is 0, the kill switch, or the job has been granted that many retries already."""
     FAIL_RULE = "fail_rule"
     """A rule matched whose action is ``Fail``."""
     FAIL_DEFAULT = "fail_default"
@@ -221,11 +219,13 @@ class DecisionCode(StrEnum):
     """A retry was granted and counted."""
     UNSCHEDULABLE = "retry_unschedulable"
     """A retry was granted, but the grown job fits no node."""
+    TOTAL_DEADLINE = "fail_total_deadline"
+    """A retry was granted, but could only start after the job's total deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided about one failure and why; complete except ``considered``, which is rebuilt on demand."""
+    """What was decided about one failure and why; complete except what explains it, which is rebuilt on demand."""
 
     action: Action
     code: DecisionCode
@@ -238,6 +238,8 @@ class Decision:
     counter: str | None = None
     """The counter a granted retry adds one to; ``None`` when nothing is counted."""
     delay_s: float = 0.0
+    delay_because: str = ""
+    """How the delay was computed, in words; rebuilt on demand like ``considered``."""
     avoid_node: str | None = None
     memory: int | None = None
     """The next attempt's memory request in bytes, when it changes."""

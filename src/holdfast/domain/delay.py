@@ -1,0 +1,111 @@
+"""Computes how long to wait before a retry and when it is due; leaves which back-off applies to ``policy.decide``.
+
+Two projects, one curve: ``initial * multiplier^exponent``, capped, spread, and capped again. They differ in what
+the exponent counts and in the cap (``design/semantics`` section 3).
+"""
+
+from __future__ import annotations
+
+import math
+from hashlib import sha1
+from typing import TYPE_CHECKING
+
+from holdfast.domain.policy.model import JitterMode
+from holdfast.domain.units import format_duration
+
+if TYPE_CHECKING:
+    from holdfast.domain.policy.model import Backoff
+
+LONGEST_DELAY_S = 100 * 365 * 86400.0
+"""A hundred years: what an uncapped back-off ends at, so that a due time is always a date."""
+BACKENDAI_CEILING_S = 86400.0
+"""Backend.AI's ceiling, also over a larger ``max_retry_delay``."""
+
+
+def delay_s(backoff: Backoff, n: int, *, seed: str, draw: float = 0.0) -> float:
+    """Compute the delay before the ``n``-th retry of a rule, the native and Armada's way.
+
+    Args:
+        backoff: The curve.
+        n: Which retry of the rule this is, from 1.
+        seed: What deterministic jitter is made of, together with ``n``; the job's id.
+        draw: In [0, 1), for random jitter.
+
+    Returns:
+        Seconds, from 0 to the back-off's maximum.
+    """
+    cap = LONGEST_DELAY_S if backoff.max_s is None else min(backoff.max_s, LONGEST_DELAY_S)
+    return min(cap, _jittered(backoff, _base_s(backoff, n - 1, cap), token=f"{seed}{n}", draw=draw))
+
+
+def backendai_delay_s(backoff: Backoff, retry_count: int, *, seed: str, draw: float = 0.0) -> float:
+    """Compute the delay after a failed Backend.AI session; a fixed delay is a multiplier of 1.
+
+    Args:
+        backoff: The curve.
+        retry_count: Of the failed session, 0 for the first.
+        seed: The failed session's id, lower-case and hyphenated.
+        draw: In [0, 1), for random jitter.
+
+    Returns:
+        Seconds, at most ``min(max_retry_delay, 86400)``.
+    """
+    cap = BACKENDAI_CEILING_S if backoff.max_s is None else min(backoff.max_s, BACKENDAI_CEILING_S)
+    token = f"{seed}{retry_count}"
+    return min(cap, _jittered(backoff, _base_s(backoff, retry_count, cap), token=token, draw=draw))
+
+
+def retry_at(failed_at: float, backoff_s: float, *, confirmed_stopped_at: float | None, grace_s: float) -> float:
+    """Say when a retry is due: an early confirmation of the stop shortens the grace, never the back-off.
+
+    Args:
+        failed_at: When the attempt failed.
+        backoff_s: The delay the policy asks for.
+        confirmed_stopped_at: When all of its runs were known to have stopped; ``None`` if they are not.
+        grace_s: How long a run may take to stop.
+
+    Returns:
+        The instant from which the next attempt may start.
+    """
+    graced = failed_at + grace_s
+    stopped = graced if confirmed_stopped_at is None else min(confirmed_stopped_at, graced)
+    return max(failed_at + backoff_s, stopped)
+
+
+def delay_in_words(backoff: Backoff, n: int, delay: float) -> str:
+    """Say how ``delay_s`` came to its result: ``1s x 2^2, at most 10m, plus deterministic jitter, is 4.2s``."""
+    if backoff.initial_s <= 0:
+        return "initialDelay is 0s: no delay"
+    text = format_duration(backoff.initial_s)
+    if n > 1 and backoff.multiplier != 1:
+        text += f" x {backoff.multiplier:g}^{n - 1}"
+    if backoff.max_s is not None:
+        text += f", at most {format_duration(backoff.max_s)}"
+    if backoff.jitter is not JitterMode.NONE:
+        text += f", plus {backoff.jitter} jitter of up to {backoff.jitter_ratio:.0%}"
+    return f"{text}, is {format_duration(delay)}"
+
+
+def _base_s(backoff: Backoff, exponent: int, cap: float) -> float:
+    """Grow the initial delay, stopping at the cap; any exponent is safe."""
+    if backoff.initial_s <= 0:
+        return 0.0
+    try:
+        base = backoff.initial_s * math.pow(backoff.multiplier, max(0, exponent))
+    except OverflowError:
+        return cap
+    return min(base, cap)
+
+
+def _jittered(backoff: Backoff, base: float, *, token: str, draw: float) -> float:
+    if backoff.jitter is JitterMode.DETERMINISTIC:
+        span_ms = round(base * backoff.jitter_ratio * 1000)
+        return base + (_number(token) % span_ms / 1000 if span_ms else 0.0)
+    if backoff.jitter is JitterMode.RANDOM:
+        return base * (1 + backoff.jitter_ratio * draw)
+    return base
+
+
+def _number(token: str) -> int:
+    """Make a number of a text, the same in every process: all 160 bits of its SHA-1, big-endian."""
+    return int.from_bytes(sha1(token.encode(), usedforsecurity=False).digest(), "big")

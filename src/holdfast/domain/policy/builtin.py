@@ -1,0 +1,42 @@
+"""The built-in policy for what is nobody's failure; leaves its place after the user's rules to ``compiled``."""
+
+from __future__ import annotations
+
+from holdfast.domain.failure import Condition
+from holdfast.domain.policy.model import Action, AntiAffinity, Backoff, RetryPolicy, Rule
+
+_SOON = Backoff(initial_s=1.0, max_s=60.0, multiplier=2.0)
+_AT_ONCE = Backoff(initial_s=0.0)
+
+INFRASTRUCTURE = RetryPolicy(
+    name="infrastructure",
+    rules=(
+        Rule(
+            Action.RETRY,
+            "preempted",
+            conditions=frozenset({Condition.PREEMPTED}),
+            backoff=_AT_ONCE,
+            anti_affinity=AntiAffinity.NONE,
+        ),
+        Rule(Action.RETRY, "evicted", conditions=frozenset({Condition.EVICTED})),
+        Rule(Action.RETRY, "node-lost", conditions=frozenset({Condition.NODE_LOST})),
+        Rule(Action.RETRY, "executor-lost", conditions=frozenset({Condition.EXECUTOR_LOST})),
+        Rule(
+            Action.RETRY,
+            "launch-failed",
+            conditions=frozenset({Condition.LAUNCH_FAILED}),
+            retry_limit=2,
+            backoff=Backoff(initial_s=0.1, max_s=60.0, multiplier=2.0),
+        ),
+    ),
+    retry_limit=100,
+    default_action=Action.FAIL,
+    backoff=_SOON,
+    anti_affinity=AntiAffinity.NODE,
+)
+"""Retries what the place did to a run, on budgets of its own (semantics, section 1).
+
+A user's rules come first, so they can decide otherwise. Its retries use none of the limits of the user's policies;
+they do count towards ``globalMaxRetries``, because that caps the total, and its kill switch stops them too. A
+preempted run goes back in line at once: its place went to more important work, and the node itself is sound.
+"""

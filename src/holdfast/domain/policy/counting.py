@@ -1,0 +1,28 @@
+"""Counts a job's failures the way Armada's budget does; leaves limits to ``decide``.
+
+Holdfast itself counts the retries it granted, by rule. This is the count of a dialect that has one counter only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnding:
+    """How a run ended, as far as a budget cares."""
+
+    failed: bool = False
+    preempted: bool = False
+    """It was preempted at any time, also when something else ended it later."""
+    returned: bool = False
+    """Its lease was given back before it ran."""
+
+
+def count_failures(endings: Iterable[RunEnding]) -> int:
+    """Count the runs that failed by themselves: neither preempted nor given back."""
+    return sum(ending.failed and not ending.preempted and not ending.returned for ending in endings)

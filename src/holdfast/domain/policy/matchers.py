@@ -1,0 +1,273 @@
+"""Decides whether one matcher of a rule holds for a failure, and says why in words with the values compared.
+
+Which matchers a rule has is ``model``'s; that all of a rule's must hold is ``compiled``'s (semantics, section 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Protocol
+
+from holdfast.domain.failure import Condition, signal_name
+from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator
+from holdfast.domain.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from holdfast.domain.failure import ContainerResult, Failure
+    from holdfast.domain.policy.model import ExitCodes, Rule
+    from holdfast.domain.policy.patterns import Pattern
+
+_LONGEST_QUOTE = 120
+_CONDITIONS = frozenset(condition.value for condition in Condition)
+
+
+class Matcher(Protocol):
+    """One thing a rule looks at."""
+
+    def holds(self, failure: Failure) -> bool:
+        """Whether it matches."""
+        ...
+
+    def because(self, failure: Failure) -> str:
+        """Say why it does or does not."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lens:
+    """Which failed containers a rule looks at; ones that ended with 0, or never, are never among them."""
+
+    name: str | None = None
+    init: bool = False
+
+    def of(self, failure: Failure) -> list[ContainerResult]:
+        """Return them: the main ones in order, then the init containers if they count."""
+        found = [
+            container
+            for container in failure.containers
+            if container.exit_code
+            and (self.init or not container.init)
+            and (self.name is None or container.name == self.name)
+        ]
+        if self.init and len(found) > 1:
+            found.sort(key=attrgetter("init"))
+        return found
+
+    def nothing(self) -> str:
+        """Say that there are none."""
+        text = "no container failed" if self.name is None else f"container {self.name!r} did not fail"
+        return text if self.init else f"{text} (init containers are not looked at)"
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerMatcher:
+    """The named container failed."""
+
+    lens: Lens
+
+    def holds(self, failure: Failure) -> bool:
+        """Whether it matches."""
+        return bool(self.lens.of(failure))
+
+    def because(self, failure: Failure) -> str:
+        """Say why it does or does not."""
+        return f"container {self.lens.name!r} failed" if self.holds(failure) else self.lens.nothing()
+
+
+@dataclass(frozen=True, slots=True)
+class ExitCodeMatcher:
+    """A failed container's exit code is, or is not, one of these; 0 never matches, because it is no failure."""
+
+    lens: Lens
+    codes: ExitCodes
+
+    def holds(self, failure: Failure) -> bool:
+        """Whether it matches."""
+        wanted = self.codes.operator is ExitCodeOperator.IN
+        return any((container.exit_code in self.codes.values) is wanted for container in self._looked_at(failure))
+
+    def because(self, failure: Failure) -> str:
+        """Say why it does or does not."""
+        looked_at = self._looked_at(failure)
+        if not looked_at:
+            return self.lens.nothing()
+        is_in = self.holds(failure) is (self.codes.operator is ExitCodeOperator.IN)
+        codes = _listed(container.exit_code for container in looked_at)
+        return f"exit code {codes} is {'' if is_in else 'not '}one of {_listed(self.codes.values)}"
+
+    def _looked_at(self, failure: Failure) -> list[ContainerResult]:
+        found = self.lens.of(failure)
+        return found[:1] if self.codes.scope is ContainerScope.FIRST_FAILED else found
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionMatcher:
+    """Any of these conditions holds; with a container's name, for that container itself."""
+
+    lens: Lens
+    wanted: frozenset[str]
+    of_pod: frozenset[str] = frozenset()
+    """Conditions that belong to the whole run even when a container is named."""
+
+    def holds(self, failure: Failure) -> bool:
+        """Whether it matches."""
+        return not self.wanted.isdisjoint(self._there(failure))
+
+    def because(self, failure: Failure) -> str:
+        """Say why it does or does not."""
+        there = self._there(failure)
+        whose = "" if self.lens.name is None else f" for container {self.lens.name!r}"
+        if hit := self.wanted & there:
+            return f"condition {_listed(hit)} holds{whose}"
+        known = f"there is {_listed(there)}" if there else "there is none"
+        return f"condition {_listed(self.wanted)} does not hold{whose}: {known}"
+
+    def _there(self, failure: Failure) -> set[str]:
+        looked_at = self.lens.of(failure)
+        there = {container.reason for container in looked_at if container.reason in _CONDITIONS}
+        if self.lens.name is None:
+            return there | failure.conditions
+        there |= failure.conditions & self.of_pod
+        for container in looked_at:
+            there |= _charged_to(container, failure)
+        return there
+
+
+def _charged_to(container: ContainerResult, failure: Failure) -> set[str]:
+    """Conditions of the run that are this container's doing, though its reason does not say so."""
+    if container.reason == Condition.OOM_KILLED:
+        return set()
+    charged: set[str] = set()
+    if Condition.APP_ERROR in failure.conditions:
+        charged.add(Condition.APP_ERROR)
+    # An engine's evidence of OOM is about the whole run; only a sole failed container can be meant.
+    if Condition.OOM_KILLED in failure.conditions and len(failure.failed_containers) == 1:
+        charged.add(Condition.OOM_KILLED)
+    return charged
+
+
+@dataclass(frozen=True, slots=True)
+class MessageMatcher:
+    """The pattern occurs in a failed container's termination message; never in an empty one."""
+
+    lens: Lens
+    pattern: Pattern
+
+    def holds(self, failure: Failure) -> bool:
+        """Whether it matches."""
+        return any(self.pattern.found_in(container.message) for container in self.lens.of(failure))
+
+    def because(self, failure: Failure) -> str:
+        """Say why it does or does not."""
+        looked_at = self.lens.of(failure)
+        if not looked_at:
+            return self.lens.nothing()
+        for container in looked_at:
+            if self.pattern.found_in(container.message):
+                return f"termination message {_quoted(container.message)} matches {self.pattern.text!r}"
+        messages = [_quoted(container.message) for container in looked_at if container.message]
+        if not messages:
+            return f"there is no termination message to match {self.pattern.text!r}"
+        return f"termination message {', '.join(messages)} does not match {self.pattern.text!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class WordMatcher:
+    """One word of the failure is one of these: its cause, category or subcategory."""
+
+    what: str
+    wanted: frozenset[str]
+    read: Callable[[Failure], str]
+
+    def holds(self, failure: Failure) -> bool:
+        """Whether it matches."""
+        return self.read(failure) in self.wanted
+
+    def because(self, failure: Failure) -> str:
+        """Say why it does or does not."""
+        word = self.read(failure)
+        if not word:
+            return f"the failure has no {self.what} to be one of {_listed(self.wanted)}"
+        return f"{self.what} {word} is {'' if self.holds(failure) else 'not '}one of {_listed(self.wanted)}"
+
+
+@dataclass(frozen=True, slots=True)
+class SignalMatcher:
+    """One of these signals ended a failed container."""
+
+    lens: Lens
+    signals: frozenset[int]
+
+    def holds(self, failure: Failure) -> bool:
+        """Whether it matches."""
+        return any(container.signal in self.signals for container in self.lens.of(failure))
+
+    def because(self, failure: Failure) -> str:
+        """Say why it does or does not."""
+        seen = {container.signal for container in self.lens.of(failure) if container.signal is not None}
+        wanted = ", ".join(signal_name(number) for number in sorted(self.signals))
+        if not seen:
+            return f"no signal ended it, so it is not one of {wanted}"
+        hit = seen & self.signals
+        names = ", ".join(signal_name(number) for number in sorted(hit or seen))
+        return f"signal {names} is {'' if hit else 'not '}one of {wanted}"
+
+
+@dataclass(frozen=True, slots=True)
+class RanMatcher:
+    """It ran shorter, or longer, than this; what never started ran neither."""
+
+    limit_s: float
+    shorter: bool
+
+    def holds(self, failure: Failure) -> bool:
+        """Whether it matches."""
+        ran_s = failure.ran_s
+        if ran_s is None:
+            return False
+        return ran_s < self.limit_s if self.shorter else ran_s > self.limit_s
+
+    def because(self, failure: Failure) -> str:
+        """Say why it does or does not."""
+        compared = f"{'shorter' if self.shorter else 'longer'} than {format_duration(self.limit_s)}"
+        if failure.ran_s is None:
+            return f"it never ran, so not {compared}"
+        return f"it ran {format_duration(failure.ran_s)}, {'' if self.holds(failure) else 'not '}{compared}"
+
+
+def matchers_of(rule: Rule, pattern: Pattern | None) -> tuple[Matcher, ...]:
+    """Make the matchers a rule has, cheapest first.
+
+    Args:
+        rule: The rule.
+        pattern: Its termination message pattern, compiled.
+    """
+    lens = Lens(rule.container_name, rule.include_init_containers)
+    words = (("cause", rule.causes), ("category", rule.categories), ("subcategory", rule.subcategories))
+    found: list[Matcher] = [WordMatcher(what, wanted, attrgetter(what)) for what, wanted in words if wanted is not None]
+    if rule.ran_shorter_than_s is not None:
+        found.append(RanMatcher(rule.ran_shorter_than_s, shorter=True))
+    if rule.ran_longer_than_s is not None:
+        found.append(RanMatcher(rule.ran_longer_than_s, shorter=False))
+    if rule.exit_codes is not None:
+        found.append(ExitCodeMatcher(lens, rule.exit_codes))
+    if rule.conditions is not None:
+        found.append(ConditionMatcher(lens, rule.conditions))
+    if rule.signals is not None:
+        found.append(SignalMatcher(lens, rule.signals))
+    if pattern is not None:
+        found.append(MessageMatcher(lens, pattern))
+    if rule.container_name is not None:
+        found.append(ContainerMatcher(lens))
+    return tuple(found)
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return ", ".join(str(value) for value in sorted(values)) or "nothing"
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 3] + "...")
