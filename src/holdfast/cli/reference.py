@@ -1,11 +1,10 @@
-"""The command reference as data and as Markdown, made from the commands themselves; the documentation prints it."""
+"""The command reference as data, made from the commands themselves; leaves its looks to the documentation."""
 
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-from holdfast.cli import exit_codes
 from holdfast.cli.commands import COMMANDS
 
 if TYPE_CHECKING:
@@ -87,34 +86,3 @@ def _parameters(options: Any) -> Iterator[tuple[str, OptionReference]]:  # noqa:
 
 def _default(value: object) -> str:
     return "" if value is MISSING or value in (None, False, "") else str(value)
-
-
-def markdown() -> str:
-    """Write the whole reference: every command by section, then the exit codes."""
-    lines: list[str] = []
-    section = ""
-    for command in commands():
-        if command.section != section:
-            section = command.section
-            lines += [f"## {section}", ""]
-        lines += _command_lines(command)
-    lines += ["## Exit codes", "", "| Code | Meaning |", "| --- | --- |"]
-    lines += [f"| {code} | {meaning} |" for code, meaning in exit_codes.MEANINGS.items()]
-    return "\n".join([*lines, "| other | `run`: the job's own exit code; 128 + N when signal N ended it. |", ""])
-
-
-def _command_lines(command: CommandReference) -> list[str]:
-    lines = [f"### holdfast {command.name}", "", command.help, "", "```sh", command.usage, "```", ""]
-    for heading, rows in (("Argument", command.arguments), ("Option", command.options)):
-        if rows:
-            lines += [f"| {heading} | Meaning |", "| --- | --- |", *map(_row, rows), ""]
-    if command.examples:
-        lines += ["```sh", *command.examples, "```", ""]
-    return lines
-
-
-def _row(option: OptionReference) -> str:
-    names = ", ".join(f"`{name} {option.value}`".replace(" `", "`") for name in option.names)
-    default = f" Default: `{option.default}`." if option.default else ""
-    cells = (names, f"{option.help}{default}")
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,152 @@
+"""Command lines: what they are parsed into, what is said of wrong ones, and what starting costs."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from dataclasses import fields
+
+import pytest
+
+from holdfast.cli.commands import COMMANDS
+from holdfast.cli.context import Cli
+from holdfast.cli.main import parse, run_line
+from holdfast.cli.nouns import Noun, read_noun
+from holdfast.cli.reference import commands
+from holdfast.errors import InvalidRequest
+
+HEAVY = {"fastapi", "sqlalchemy", "pydantic", "httpx", "yaml", "rich", "uvicorn", "alembic", "psutil", "structlog"}
+SPELLINGS = [
+    "retrypolicy",
+    "retry-policy",
+    "retryPolicy",
+    "retrypolicies",
+    "retry-policies",
+    "RetryPolicy",
+    "retry_policy",
+]
+
+
+def said(*words: str) -> tuple[int, str]:
+    stderr = io.StringIO()
+    code = run_line(words, Cli(stdout=io.StringIO(), stderr=stderr))
+    return code, stderr.getvalue()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "submit -f jobs.yaml -f - --wait --timeout 1h",
+        "apply -f policies.yaml --dry-run",
+        "get jobs --state failed,Held --queue ml --label team=nlp --limit 5 -o json",
+        "get job 01h -o yaml",
+        "get settings",
+        "describe train",
+        "describe queue ml",
+        "attempts train -o json",
+        "logs train --attempt 1 --rank 0 -f",
+        "why train --attempt 2 -o json",
+        "wait a b --for Running --timeout 90s",
+        "cancel a b --reason wrong",
+        "hold a",
+        "release a",
+        "up --host 127.0.0.1 --port 0 --data /tmp/x",
+        "create queue ml --retry-policy infra,ml-training --weight 2 --dry-run",
+        "create -f policy.yaml",
+        "update queue ml --no-paused",
+        "update settings --global-max-retries 0",
+        "delete retrypolicy infra net",
+        "version --client",
+    ],
+)
+def test_the_documented_lines_parse(line: str) -> None:
+    parsed = parse(line.split())
+    assert parsed is not None
+    assert parsed[0].name == line.split(maxsplit=1)[0]
+
+
+def test_a_list_that_was_not_given_is_empty() -> None:
+    parsed = parse(["get", "jobs"])
+    assert parsed is not None
+    assert (parsed[1].state, parsed[1].label, parsed[1].name) == ([], [], None)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_helps(command: object, capsys: pytest.CaptureFixture[str]) -> None:
+    name = getattr(command, "name", "")
+    assert run_line([name, "--help"], Cli()) == 0
+    assert "--help" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", commands(), ids=lambda command: command.name)
+def test_every_option_says_what_it_does(command: object) -> None:
+    arguments, options = getattr(command, "arguments", ()), getattr(command, "options", ())
+    assert [one.names for one in (*arguments, *options) if not one.help.endswith((".", "'-' is standard input"))] == []
+
+
+def test_the_reference_knows_every_option() -> None:
+    assert [len(one.arguments) + len(one.options) for one in commands()] == [len(fields(c.options)) for c in COMMANDS]
+
+
+def test_the_reference_spells_options_as_they_are_typed() -> None:
+    submit = next(command for command in commands() if command.name == "submit")
+    assert next(option.names for option in submit.options) == ("--file", "-f")
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_kind_may_be_spelt_in_many_ways(spelling: str) -> None:
+    assert read_noun(spelling) is Noun.RETRY_POLICY
+
+
+def test_an_unknown_kind_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        read_noun("widgets")
+    assert "jobs" in caught.value.problems[0].allowed
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("frobnicate", "No such command 'frobnicate'"),
+        ("run", "Missing argument"),
+        ("get jobs --sate Failed", "--state"),
+        ("get jobs -o xml", "--output: 'xml' is unknown; allowed: table, json, yaml, name"),
+        ("get jobs --state Lost", "--state: 'Lost' is unknown; allowed: Queued, Running, BackOff"),
+        ("get queues --state Held", "--state: only filters lists of jobs"),
+        ("get widgets", "KIND: 'widgets' is unknown; allowed: jobs"),
+        ("why train --attempt 0", "--attempt: '0' is not a whole number in range; allowed: 1 or more"),
+        ("wait a --for ended --timeout soon", "--timeout: 'soon' is not a duration"),
+        ("submit", "--file: is required"),
+        ("submit -f /nowhere/jobs.yaml", "/nowhere/jobs.yaml: No such file"),
+        ("create", "KIND: give either a kind with names, or files"),
+        ("create queue", "NAME: is required; hint: holdfast create queue NAME"),
+        ("create node x", "KIND: 'node' is not possible here; allowed: queues, retrypolicies"),
+        ("create queue ml --retry-limit 3", "--retry-limit: means nothing for queues"),
+        ("update settings", "no flag says what to change"),
+        ("update settings --global-max-retries many", "--global-max-retries: 'many' is not a whole number"),
+        ("up --port 99999", "--port: '99999' is not a whole number in range; allowed: 0 to 65535"),
+    ],
+)
+def test_a_wrong_line_says_what_is_wrong_and_exits_with_2(line: str, says: str) -> None:
+    code, text = said(*line.split())
+    assert says in text
+    assert code == 2
+
+
+def test_wrong_flags_are_reported_together() -> None:
+    _, text = said("get", "jobs", "-o", "xml", "--limit", "x", "--state", "Lost", "--label", "a")
+    assert [flag in text for flag in ("--output", "--limit", "--state", "--label")] == [True] * 4
+
+
+def test_a_dry_run_prints_what_would_be_sent_and_needs_no_server() -> None:
+    stdout = io.StringIO()
+    line = "create queue ml --retry-policy infra,ml-training --weight 2 --dry-run"
+    assert run_line(line.split(), Cli(stdout=stdout)) == 0
+    assert "retryPolicies:\n  - infra\n  - ml-training\n" in stdout.getvalue().replace("\n  -", "\n  -")
+
+
+def test_starting_imports_nothing_heavy() -> None:
+    program = "import sys, holdfast.cli.main as main; main.parse(['--help']); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert HEAVY & {name.split(".")[0] for name in loaded.split()} == set()

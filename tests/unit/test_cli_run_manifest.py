@@ -1,0 +1,161 @@
+"""What ``holdfast run`` makes of its flags, read back by the native dialect; nothing runs."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.cli.commands.run import manifest_of
+from holdfast.cli.context import Cli
+from holdfast.cli.main import parse
+from holdfast.dialects.native.job import read_job_mapping
+from holdfast.domain.policy.model import Action
+from holdfast.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from holdfast.domain.spec import JobSpec
+
+POLICY = """
+apiVersion: holdfast.dev/v1
+kind: RetryPolicy
+metadata: {name: net}
+spec: {retryLimit: 5, rules: [{name: dns, action: Retry, onExitCodes: {operator: In, values: [75]}}]}
+"""
+
+
+def manifest(*flags: str, environ: dict[str, str] | None = None) -> dict[str, Any]:
+    parsed = parse(["run", *flags, "--", "python", "train.py", "--lr", "1"])
+    assert parsed is not None
+    cli = Cli(stderr=io.StringIO(), environ=environ or {}, cwd=lambda: "/home/me")
+    return dict(manifest_of(parsed[1], cli))
+
+
+def job(*flags: str, environ: dict[str, str] | None = None) -> JobSpec:
+    return read_job_mapping(manifest(*flags, environ=environ))
+
+
+def problems(*flags: str) -> dict[str, str]:
+    with pytest.raises(InvalidRequest) as caught:
+        manifest(*flags)
+    return {problem.path: str(problem) for problem in caught.value.problems}
+
+
+def test_the_command_after_the_dashes_is_taken_as_it_is() -> None:
+    assert job().command == ("python", "train.py", "--lr", "1")
+
+
+def test_the_first_word_that_is_no_flag_ends_the_flags() -> None:
+    parsed = parse(["run", "--retries", "2", "python", "train.py", "--retries", "9"])
+    assert parsed is not None
+    assert parsed[1].command == ["python", "train.py", "--retries", "9"]
+    assert parsed[1].retries == "2"
+
+
+def test_a_job_is_named_after_its_program_unless_it_has_a_name() -> None:
+    assert job().name == "python"
+    assert job("--name", "train").name == "train"
+
+
+def test_it_starts_where_the_caller_is() -> None:
+    assert job().working_dir == "/home/me"
+    assert job("--workdir", "sub").working_dir == "/home/me/sub"
+    assert job("--workdir", "/srv").working_dir == "/srv"
+
+
+def test_sizes_times_and_places_arrive() -> None:
+    spec = job(
+        *("--cpus", "0.5", "--memory", "2Gi", "--gpus", "1", "--gang", "4", "--queue", "ml", "--priority", "-3"),
+        *("--timeout", "1h", "--grace", "3s", "--label", "team=nlp"),
+    )
+    assert (spec.resources.cpu_m, spec.resources.memory, spec.resources.gpu) == (500, 2 << 30, 1)
+    assert (spec.gang, spec.queue, spec.priority) == (4, "ml", -3)
+    assert (spec.deadline_s, spec.grace_s, spec.labels) == (3600.0, 3.0, {"team": "nlp"})
+
+
+def test_a_variable_without_a_value_takes_the_callers() -> None:
+    spec = job("--env", "LR=0.1", "-e", "HOME", environ={"HOME": "/home/me"})
+    assert spec.env == {"LR": "0.1", "HOME": "/home/me"}
+
+
+def test_without_retry_flags_there_is_no_policy() -> None:
+    assert job().inline_policies == ()
+
+
+def test_retries_become_a_policy_that_retries_anything_so_often() -> None:
+    (policy,) = job("--retries", "3").inline_policies
+    assert (policy.name, policy.retry_limit, policy.default_action) == ("inline", 3, Action.RETRY)
+    assert [(rule.name, rule.action, rule.exit_codes) for rule in policy.rules] == [("retries", Action.RETRY, None)]
+
+
+def test_retry_on_exit_retries_nothing_else() -> None:
+    (policy,) = job("--retries", "3", "--retry-on-exit", "137,143").inline_policies
+    (rule,) = policy.rules
+    assert rule.exit_codes is not None
+    assert (rule.action, rule.exit_codes.values) == (Action.RETRY, frozenset({137, 143}))
+    assert policy.default_action is Action.FAIL
+
+
+def test_retry_on_exit_alone_is_bounded() -> None:
+    (policy,) = job("--retry-on-exit", "137").inline_policies
+    assert policy.retry_limit == 3
+
+
+def test_denied_exit_codes_come_before_allowed_ones() -> None:
+    (policy,) = job("--retries", "3", "--retry-on-exit", "1,2", "--no-retry-on-exit", "2").inline_policies
+    assert [rule.action for rule in policy.rules] == [Action.FAIL, Action.RETRY]
+
+
+def test_backoff_flags_become_the_policys_backoff() -> None:
+    flags = ("--retries", "1", "--backoff", "2s", "--max-backoff", "5m", "--multiplier", "3")
+    (policy,) = job(*flags).inline_policies
+    assert policy.backoff is not None
+    assert (policy.backoff.initial_s, policy.backoff.max_s, policy.backoff.multiplier) == (2.0, 300.0, 3.0)
+
+
+def test_policies_are_named_or_read_from_files_in_order(tmp_path: Path) -> None:
+    file = tmp_path / "net.yaml"
+    file.write_text(POLICY)
+    spec = job(
+        "--policy", "infra", "--policy", str(file), "--policy", "ml", "--retries", "2", "--no-retry-on-exit", "9"
+    )
+    assert spec.retry_policies == ("infra", "ml")
+    assert [policy.name for policy in spec.inline_policies] == ["no-retry-on-exit", "net", "inline"]
+    assert spec.inline_policies[1].retry_limit == 5
+
+
+def test_a_file_of_another_kind_is_no_policy(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text("{kind: Job, command: [x]}")
+    assert "allowed: RetryPolicy" in problems("--policy", str(file))["--policy"]
+
+
+def test_a_missing_policy_file_says_so() -> None:
+    assert "No such file" in problems("--policy", "./none.yaml")["--policy ./none.yaml"]
+
+
+def test_every_wrong_flag_is_reported_at_once() -> None:
+    wrong = problems(
+        *("--retries", "x", "--backoff", "soon", "--cpus", "many", "--memory", "2Q", "--gang", "0", "--timeout", "-1s"),
+        *("--env", "=v", "--label", "team", "--retry-on-exit", "0,300", "--multiplier", "0.5", "--priority", "high"),
+    )
+    expected = "retries backoff cpus memory gang timeout env label retry-on-exit multiplier priority"
+    assert set(wrong) == {f"--{name}" for name in expected.split()}
+
+
+@pytest.mark.parametrize(
+    ("flags", "path", "says"),
+    [
+        (("--gang", "0"), "--gang", "allowed: 1 or more"),
+        (("--retry-on-exit", "300"), "--retry-on-exit", "allowed: 1 to 255"),
+        (("--memory", "2Q"), "--memory", "512Mi, 2Gi"),
+        (("--backoff", "1s"), "--backoff", "hint: add --retries N"),
+        (("--env", "ABSENT"), "--env", "hint: write --env ABSENT=VALUE, or export it first"),
+        (("--label", "team"), "--label", "hint: write --label team=VALUE"),
+    ],
+)
+def test_a_wrong_flag_says_what_is_allowed_or_what_to_do(flags: tuple[str, ...], path: str, says: str) -> None:
+    assert says in problems(*flags)[path]
