@@ -195,27 +195,27 @@ class Reader:
         retries, avoid_node, cancel_requested = last
         share = self._words.setdefault
         return Job(
-            job_id,
-            share(name, name),
-            share(queue, queue),
-            priority,
-            submitted_at,
-            share(spec, spec),
-            self._resources(cpu_m, memory, gpu),
-            gang,
-            seq,
-            _STATES[state],
-            share(reason, reason),
-            attempt,
-            submitted_at if queued_at == submitted_at else queued_at,
-            retry_at,
-            submitted_at if updated_at == submitted_at else updated_at,
-            started_at,
-            ended_at,
-            _NONE_COUNTED if counters == "{}" else load_json(counters),
-            retries,
-            avoid_node,
-            cancel_requested,
+            id=job_id,
+            name=share(name, name),
+            queue=share(queue, queue),
+            priority=priority,
+            submitted_at=submitted_at,
+            spec=share(spec, spec),
+            request=self._resources(cpu_m, memory, gpu),
+            gang=gang,
+            seq=seq,
+            state=_STATES[state],
+            reason=share(reason, reason),
+            attempt=attempt,
+            queued_at=submitted_at if queued_at == submitted_at else queued_at,
+            retry_at=retry_at,
+            updated_at=submitted_at if updated_at == submitted_at else updated_at,
+            started_at=started_at,
+            ended_at=ended_at,
+            counters=_NONE_COUNTED if counters == "{}" else load_json(counters),
+            retries=retries,
+            avoid_node=avoid_node,
+            cancel_requested=cancel_requested,
         )
 
     def attempt(self, row: Row) -> Attempt:
@@ -223,21 +223,21 @@ class Reader:
         job_id, number, status, since, tries, dispatch, created, started, ended, *amounts, ending = row[:13]
         failure, decision, retry_at, message = row[13:]
         return Attempt(
-            job_id,
-            number,
-            _ATTEMPT_STATUSES[status],
-            since,
-            tries,
-            dispatch,
-            created,
-            started,
-            ended,
-            self._resources(*amounts),
-            None if ending is None else Ending(ending),
-            load_failure(failure),
-            load_decision(decision),
-            retry_at,
-            message,
+            job_id=job_id,
+            number=number,
+            status=_ATTEMPT_STATUSES[status],
+            status_since=since,
+            tries=tries,
+            dispatch=dispatch,
+            created_at=created,
+            started_at=started,
+            ended_at=ended,
+            request=self._resources(*amounts),
+            ending=None if ending is None else Ending(ending),
+            failure=load_failure(failure),
+            decision=load_decision(decision),
+            retry_at=retry_at,
+            message=message,
         )
 
     def run(self, row: Row) -> Run:
@@ -245,28 +245,45 @@ class Reader:
         uid, job_id, attempt, _, rank, status, since, executor, node, *amounts, started, ended, outcome = row
         share = self._words.setdefault
         return Run(
-            uid,
-            job_id,
-            attempt,
-            rank,
-            _RUN_STATUSES[status],
-            since,
-            share(executor, executor),
-            share(node, node),
-            self._resources(*amounts),
-            started,
-            ended,
-            load_outcome(outcome),
+            uid=uid,
+            job_id=job_id,
+            attempt=attempt,
+            rank=rank,
+            status=_RUN_STATUSES[status],
+            status_since=since,
+            executor=share(executor, executor),
+            node=share(node, node),
+            request=self._resources(*amounts),
+            started_at=started,
+            ended_at=ended,
+            outcome=load_outcome(outcome),
         )
 
     def history(self, row: Row) -> HistoryRow:
         """Build a history row from its row."""
-        job_id, attempt, seq, phase, before, after, outcome, *rest = row
+        job_id, attempt, seq, phase, before, after, outcome, created, updated, error_code, message, attempts = row
         return HistoryRow(
-            job_id, attempt, seq, phase, _ATTEMPT_STATUSES[before], _ATTEMPT_STATUSES[after], _OUTCOMES[outcome], *rest
+            job_id=job_id,
+            attempt=attempt,
+            seq=seq,
+            phase=phase,
+            from_status=_ATTEMPT_STATUSES[before],
+            to_status=_ATTEMPT_STATUSES[after],
+            outcome=_OUTCOMES[outcome],
+            created_at=created,
+            updated_at=updated,
+            error_code=error_code,
+            message=message,
+            attempts=attempts,
         )
 
     def node(self, row: Row) -> Node:
         """Build a node from its row."""
         executor, name, cpu_m, memory, gpu, labels, seen_at = row
-        return Node(name, executor, self._resources(cpu_m, memory, gpu), load_json(labels), seen_at)
+        return Node(
+            name=name,
+            executor=executor,
+            capacity=self._resources(cpu_m, memory, gpu),
+            labels=load_json(labels),
+            seen_at=seen_at,
+        )

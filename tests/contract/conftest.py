@@ -1,0 +1,74 @@
+"""The stores every contract test runs against."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from holdfast.storage.memory import MemoryStore
+from holdfast.storage.sql import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from holdfast.ports.store import Store
+
+
+class Place(Protocol):
+    """Somewhere a store keeps its data; opening it again finds the same data."""
+
+    def open(self) -> Store: ...
+
+    def close(self) -> None: ...
+
+
+class MemoryPlace:
+    def __init__(self) -> None:
+        self._store = MemoryStore()
+
+    def open(self) -> Store:
+        return self._store
+
+    def close(self) -> None:
+        self._store.close()
+
+
+class SqlPlace:
+    """A database; every opening is a connection of its own."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._opened: list[Store] = []
+
+    def open(self) -> Store:
+        store = open_store(self.url)
+        self._opened.append(store)
+        return store
+
+    def close(self) -> None:
+        for store in self._opened:
+            store.close()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """An empty place of each kind; PostgreSQL joins by one more name here."""
+    made: Place = MemoryPlace() if request.param == "memory" else SqlPlace(f"sqlite:///{tmp_path}/holdfast.db")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def store(place: Place) -> Store:
+    """An empty store of each kind."""
+    return place.open()
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[SqlPlace]:
+    """A place on SQLite, for what only a database on a disk can suffer."""
+    made = SqlPlace(str(tmp_path / "holdfast.db"))
+    yield made
+    made.close()

@@ -1,0 +1,168 @@
+"""What only a store on a disk promises: coming back, several connections, and a disk that fails."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from holdfast.domain.job import Attempt, Job, JobState, Queue, Run
+from holdfast.domain.lifecycle import AttemptStatus, RunStatus
+from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+from holdfast.errors import Conflict, Internal, InvalidSetting, Unavailable
+from holdfast.ports.store import Changes, JobFilter, Submission
+from holdfast.storage.sql import open_store
+
+if TYPE_CHECKING:
+    from holdfast.ports.store import Store
+
+
+class Place(Protocol):
+    url: str
+
+    def open(self) -> Store: ...
+
+
+def job(job_id: str) -> Job:
+    return Job(job_id, "a", "default", 0, 100.0, "{}", queued_at=100.0, updated_at=100.0)
+
+
+def test_what_was_stored_is_there_after_reopening(sqlite: Place) -> None:
+    first = sqlite.open()
+    first.submit(Submission([job("j1"), job("j2")], {"j1": {"a": "b"}}, "k", "f"))
+    running = replace(first.job("j1"), state=JobState.RUNNING, attempt=1)
+    attempt = Attempt("j1", 1, AttemptStatus.RUNNING, dispatch=1)
+    run = Run("j1-1-0-1", "j1", 1, 0, RunStatus.RUNNING)
+    first.commit(Changes({"j1": running}, {attempt.key: attempt}, {run.uid: run}))
+    first.put_policy(RetryPolicy("infra"))
+    first.put_queue(Queue("gpu", retry_policies=("infra",)))
+    first.put_settings(RetrySettings(3), "infra")
+    snapshot, catalogue = first.load(), first.catalogue()
+    first.close()
+    again = sqlite.open()
+    assert again.load() == snapshot
+    assert again.catalogue() == catalogue
+    assert len(again.requests(limit=10)) == 1
+    assert again.submit(Submission([job("j3")], idempotency_key="k", fingerprint="f")) == ("j1", "j2")
+
+
+def test_a_closed_store_opens_again_when_used(sqlite: Place) -> None:
+    store = sqlite.open()
+    store.close()
+    assert store.count_by_state() == {}
+
+
+def test_two_connections_see_the_same_and_each_others_commits(sqlite: Place) -> None:
+    one, two = sqlite.open(), sqlite.open()
+    one.submit(Submission([job("j1")]))
+    two.commit(Changes({"j1": replace(two.job("j1"), state=JobState.HELD)}))
+    two.put_policy(RetryPolicy("infra"))
+    assert one.job("j1").state is JobState.HELD
+    assert one.catalogue_version() == two.catalogue_version()
+    assert set(one.catalogue().policies) == {"infra"}
+
+
+def test_a_reader_sees_only_what_is_committed(sqlite: Place) -> None:
+    store = sqlite.open()
+    store.submit(Submission([job("j1")]))
+    with closing(sqlite3.connect(sqlite.url, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("UPDATE jobs SET state = 'Held'")
+        assert store.job("j1").state is JobState.QUEUED
+        other.execute("COMMIT")
+    assert store.job("j1").state is JobState.HELD
+
+
+def test_a_locked_database_is_unavailable_and_nothing_is_changed(
+    sqlite: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.storage.sql.engine._SQLITE_PRAGMAS", ("PRAGMA busy_timeout=10",))
+    store = sqlite.open()
+    with closing(sqlite3.connect(sqlite.url, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Unavailable, match="locked") as raised:
+            store.submit(Submission([job("j1")]))
+        assert "safe to try again" in str(raised.value)
+        other.execute("ROLLBACK")
+    assert store.jobs(JobFilter()) == []
+    store.submit(Submission([job("j1")]))
+
+
+def test_a_full_disk_is_unavailable_and_nothing_accepted_is_lost(
+    sqlite: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = sqlite.open()
+    store.submit(Submission([job("j1")]))
+    store.close()
+    monkeypatch.setattr("holdfast.storage.sql.engine._SQLITE_WRITER_PRAGMAS", ("PRAGMA max_page_count=60",))
+    full = sqlite.open()
+    with pytest.raises(Unavailable, match="full"):
+        full.submit(Submission([job(f"x{number:060}") for number in range(5000)], idempotency_key="k"))
+    before = full.job("j1")
+    attempts = {("j1", number): Attempt("j1", number, message="x" * 4000) for number in range(1, 500)}
+    with pytest.raises(Unavailable, match="full"):
+        full.commit(Changes({"j1": replace(before, state=JobState.HELD)}, attempts))
+    assert full.jobs(JobFilter()) == [before]
+    assert full.attempts("j1") == []
+    full.close()
+    monkeypatch.undo()
+    roomy = sqlite.open()
+    assert roomy.submit(Submission([job("j2")], idempotency_key="k")) == ("j2",)
+
+
+def test_a_file_that_is_no_database_is_named_as_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "holdfast.db"
+    path.write_bytes(b"this was never a database, and is long enough to show it" * 100)
+    with pytest.raises(Internal, match="damaged") as raised:
+        open_store(path)
+    assert "backup" in str(raised.value)
+
+
+def test_a_damaged_page_is_named_as_damaged(sqlite: Place) -> None:
+    store = sqlite.open()
+    store.submit(Submission([job(f"j{number:06}") for number in range(5000)]))
+    store.close()
+    with Path(sqlite.url).open("r+b") as file:
+        for page in range(60, 120):
+            file.seek(page * 4096)
+            file.write(b"\xff" * 4096)
+    damaged = sqlite.open()
+    with pytest.raises(Internal, match="damaged"):
+        damaged.jobs(JobFilter())
+
+
+def test_a_folder_that_is_missing_is_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="cannot be opened"):
+        open_store(tmp_path / "nowhere" / "holdfast.db")
+
+
+def test_a_new_database_is_private(sqlite: Place) -> None:
+    store = sqlite.open()
+    store.submit(Submission([job("j1")]))
+    files = [path for path in Path(sqlite.url).parent.iterdir() if path.name.startswith("holdfast.db")]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_a_database_of_a_newer_holdfast_is_refused(sqlite: Place) -> None:
+    sqlite.open().close()
+    with closing(sqlite3.connect(sqlite.url)) as other, other:
+        other.execute("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(Conflict, match="newer Holdfast"):
+        sqlite.open()
+
+
+@pytest.mark.parametrize("url", ["mysql://host/db", "sqlite://", "sqlite:///:memory:", "://", "nonsense://x"])
+def test_a_url_holdfast_does_not_speak_is_refused(url: str) -> None:
+    with pytest.raises(InvalidSetting) as raised:
+        open_store(url)
+    assert "postgresql://" in raised.value.problems[0].allowed
+
+
+def test_a_server_that_does_not_answer_is_unavailable() -> None:
+    with pytest.raises(Unavailable, match="cannot be reached"):
+        open_store("postgresql://localhost:1/holdfast?connect_timeout=2")

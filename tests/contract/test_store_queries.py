@@ -1,0 +1,162 @@
+"""What every store answers to readers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
+from holdfast.domain.spec import Resources
+from holdfast.errors import NotFound
+from holdfast.ports.store import Changes, JobFilter, Submission
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.ports.store import Store
+
+SPEC = '{"command":["true"],"name":"a"}'
+
+
+def job(job_id: str, name: str = "a", **given: object) -> Job:
+    made = Job(job_id, name, "default", 0, 100.0, SPEC, Resources(500, 1 << 30, 1), queued_at=100.0, updated_at=100.0)
+    return replace(made, **given)  # type: ignore[arg-type] # fields by name
+
+
+def submit(store: Store, *ids: str) -> Sequence[Job]:
+    store.submit(Submission([job(job_id) for job_id in ids]))
+    return store.jobs_by_id(ids)
+
+
+def changes_of(*records: Job | Attempt | Run | HistoryRow | Node, handled: Sequence[int] = ()) -> Changes:
+    changes = Changes(handled=list(handled))
+    for record in records:
+        match record:
+            case Job():
+                changes.jobs[record.id] = record
+            case Attempt():
+                changes.attempts[record.key] = record
+            case Run():
+                changes.runs[record.uid] = record
+            case HistoryRow():
+                changes.history[record.job_id, record.attempt, record.seq] = record
+            case Node():
+                changes.nodes[record.executor, record.name] = record
+    return changes
+
+
+def run(job_id: str, attempt: int = 1, rank: int = 0, dispatch: int = 1, **given: object) -> Run:
+    made = Run(f"{job_id}-{attempt}-{rank}-{dispatch}", job_id, attempt, rank)
+    return replace(made, **given)  # type: ignore[arg-type] # fields by name
+
+
+def step(job_id: str, attempt: int = 1, seq: int = 0, **given: object) -> HistoryRow:
+    made = HistoryRow(
+        job_id, attempt, seq, "Start", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1.0, 2.0
+    )
+    return replace(made, **given)  # type: ignore[arg-type] # fields by name
+
+
+def test_a_job_is_found_by_id_then_by_newest_name_then_by_prefix(store: Store) -> None:
+    store.submit(Submission([
+        job("abcdef-1", "train"), job("abcdeg-2", "train"), job("train", "other"), job("abcdef-9", "abcdeg"),
+    ]))  # fmt: skip
+    assert store.job("abcdef-1").id == "abcdef-1"
+    assert store.job("train").id == "train"
+    assert store.job("other").id == "train"
+    assert store.job("abcdeg").id == "abcdef-9"
+    assert store.job("abcdeg-").id == "abcdeg-2"
+
+
+def test_the_newest_of_a_name_is_found(store: Store) -> None:
+    store.submit(Submission([job("b-000002", "train"), job("a-000001", "train")]))
+    assert store.job("train").id == "a-000001"
+
+
+@pytest.mark.parametrize("reference", ["", "abcde", "abcdex", "ABCDEF-1", "abcdef%", "abcde\udcff", "abcde\U0010ffff"])
+def test_a_reference_nothing_answers_to_is_not_found(store: Store, reference: str) -> None:
+    submit(store, "abcdef-1")
+    with pytest.raises(NotFound):
+        store.job(reference)
+
+
+def test_an_ambiguous_prefix_lists_its_candidates(store: Store) -> None:
+    submit(store, "abcdef-1", "abcdef-2")
+    with pytest.raises(NotFound, match="abcdef-1, abcdef-2"):
+        store.job("abcdef")
+
+
+LISTED = {
+    "j1": ("a", "default", JobState.QUEUED, {"team": "nlp", "tier": "1"}),
+    "j2": ("b", "default", JobState.RUNNING, {"team": "nlp"}),
+    "j3": ("a", "gpu", JobState.FAILED, {"team": "cv"}),
+    "j4": ("b", "gpu", JobState.QUEUED, {}),
+}
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (JobFilter(), ["j1", "j2", "j3", "j4"]),
+        (JobFilter(states=frozenset({JobState.QUEUED, JobState.FAILED})), ["j1", "j3", "j4"]),
+        (JobFilter(states=frozenset()), []),
+        (JobFilter(queue="gpu"), ["j3", "j4"]),
+        (JobFilter(name="a"), ["j1", "j3"]),
+        (JobFilter(labels=(("team", "nlp"),)), ["j1", "j2"]),
+        (JobFilter(labels=(("team", "nlp"), ("tier", "1"))), ["j1"]),
+        (JobFilter(labels=(("team", "nlp"), ("team", "cv"))), []),
+        (JobFilter(frozenset({JobState.QUEUED}), "default", "a", (("team", "nlp"),)), ["j1"]),
+        (JobFilter(queue="nowhere"), []),
+    ],
+)
+def test_every_field_of_a_filter_must_hold(store: Store, where: JobFilter, expected: list[str]) -> None:
+    labels = {job_id: given for job_id, (*_, given) in LISTED.items()}
+    jobs = [job(job_id, name, queue=queue, state=state) for job_id, (name, queue, state, _) in LISTED.items()]
+    store.submit(Submission(jobs, labels))
+    assert [each.id for each in store.jobs(where)] == expected
+
+
+def test_lists_go_on_after_the_last_job_seen(store: Store) -> None:
+    jobs = submit(store, "j1", "j2", "j3", "j4")
+    seen = store.jobs(JobFilter(), limit=2)
+    assert [each.id for each in seen] == ["j1", "j2"]
+    assert store.jobs(JobFilter(), after=seen[-1].seq, limit=1) == [jobs[2]]
+    assert store.jobs(JobFilter(), after=jobs[-1].seq) == []
+    assert store.jobs(JobFilter(), limit=0) == []
+
+
+def test_states_are_asked_for_and_counted(store: Store) -> None:
+    _, second, _ = submit(store, "j1", "j2", "j3")
+    store.commit(changes_of(replace(second, state=JobState.HELD)))
+    assert store.job_states(["j2", "j9", "j1"]) == {"j1": JobState.QUEUED, "j2": JobState.HELD}
+    assert store.count_by_state() == {"Queued": 2, "Held": 1}
+
+
+def test_attempts_runs_and_history_come_in_order(store: Store) -> None:
+    submit(store, "job-000001")
+    places = [(10, 0, 1), (2, 1, 2), (2, 10, 1), (2, 2, 1), (2, 0, 10)]
+    store.commit(changes_of(
+        *(Attempt("job-000001", number) for number in (10, 2)),
+        *(run("job-000001", *place) for place in places),
+        *(step("job-000001", attempt, seq) for attempt, seq in ((10, 0), (2, 10), (2, 9))),
+    ))  # fmt: skip
+    assert [each.number for each in store.attempts("job-000001")] == [2, 10]
+    assert [(each.attempt, each.rank, each.dispatch) for each in store.runs("job-000001")] == [
+        (2, 2, 1), (2, 10, 1), (2, 1, 2), (2, 0, 10), (10, 0, 1),
+    ]  # fmt: skip
+    assert [(each.attempt, each.seq) for each in store.history("job-000001")] == [(2, 9), (2, 10), (10, 0)]
+
+
+def test_an_unknown_job_has_no_attempts_runs_or_history(store: Store) -> None:
+    assert [*store.attempts("x"), *store.runs("x"), *store.history("x")] == []
+
+
+def test_running_lists_runs_that_have_not_ended(store: Store) -> None:
+    submit(store, "j1", "j2")
+    statuses = enumerate((RunStatus.RUNNING, RunStatus.ERROR, RunStatus.PENDING))
+    ranks = [(job_id, rank, status) for rank, status in statuses for job_id in ("j2", "j1")]
+    store.commit(changes_of(*(run(job_id, rank=rank, status=status) for job_id, rank, status in ranks)))
+    assert [each.uid for each in store.running()] == ["j1-1-0-1", "j1-1-2-1", "j2-1-0-1", "j2-1-2-1"]

@@ -1,0 +1,192 @@
+"""The stores mean the same: any sequence of operations has the same answers in memory and in SQLite."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from holdfast.domain.category import CategoryRule, FailureCategory
+from holdfast.domain.failure import ContainerResult, RunOutcome
+from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Queue, Run
+from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
+from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings, Rule
+from holdfast.domain.spec import Resources
+from holdfast.errors import HoldfastError
+from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
+from holdfast.storage.memory import MemoryStore
+from holdfast.storage.sql import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.ports.store import Store
+
+IDS = st.sampled_from(["aaaaaa-1", "aaaaaa-2", "bbbbbb-1", "bbbbbb-2", "cccccc"])
+JOB_NAMES = st.sampled_from(["train", "eval", "aaaaaa-1"])
+QUEUES = st.sampled_from(["default", "gpu"])
+POLICIES = st.sampled_from(["infra", "bugs"])
+CREATE = st.none() | st.booleans()
+LABELS = st.dictionaries(st.sampled_from(["team", "tier"]), st.sampled_from(["x", "y"]))
+REFERENCES = IDS | JOB_NAMES | st.sampled_from(["aaaaaa", "bbbbbb-", "cccccc", "cccc", "nobody"])
+JOBS = st.builds(Job, IDS, JOB_NAMES, QUEUES, st.integers(0, 2), st.sampled_from([1.0, 2.0]), st.just("{}"))
+ATTEMPTS = st.builds(
+    Attempt, IDS, st.integers(1, 3), st.sampled_from(AttemptStatus), dispatch=st.integers(0, 2), message=JOB_NAMES
+)
+OUTCOMES = st.none() | st.builds(RunOutcome, st.just((ContainerResult(0),)), ended_at=st.sampled_from([1.0, 2.0]))
+FILTERS = st.builds(
+    JobFilter,
+    st.none() | st.frozensets(st.sampled_from(JobState)),
+    st.none() | QUEUES,
+    st.none() | JOB_NAMES,
+    LABELS.map(lambda labels: tuple(labels.items())),
+)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    job_id, attempt, rank, dispatch = draw(IDS), *(draw(st.integers(1, 2)) for _ in range(3))
+    uid = f"{job_id}-{attempt}-{rank}-{dispatch}"
+    return Run(uid, job_id, attempt, rank, draw(st.sampled_from(RunStatus)), outcome=draw(OUTCOMES))
+
+
+@st.composite
+def history_rows(draw: st.DrawFn) -> HistoryRow:
+    statuses = draw(st.sampled_from(AttemptStatus)), draw(st.sampled_from(AttemptStatus))
+    job_id, attempt, seq = draw(IDS), draw(st.integers(1, 3)), draw(st.integers(0, 3))
+    return HistoryRow(job_id, attempt, seq, "Start", *statuses, draw(st.sampled_from(Outcome)), 1.0, 2.0)
+
+
+def answer(operation: Callable[[Store], Any], store: Store) -> Any:  # noqa: ANN401 - any operation's answer
+    """What an operation returns, or how it was refused."""
+    try:
+        return operation(store)
+    except HoldfastError as error:
+        return type(error), error.problems
+
+
+class Stores(RuleBasedStateMachine):
+    """Does everything to both and compares every answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = tempfile.TemporaryDirectory()
+        self._sql = open_store(Path(self._folder.name) / "holdfast.db")
+        self._memory = MemoryStore()
+
+    def teardown(self) -> None:
+        self._sql.close()
+        self._folder.cleanup()
+
+    def both(self, operation: Callable[[Store], Any]) -> None:
+        assert answer(operation, self._sql) == answer(operation, self._memory)
+
+    @rule(
+        jobs=st.lists(JOBS, max_size=3),
+        labels=LABELS,
+        key=st.none() | st.sampled_from("kl"),
+        print_=st.sampled_from("fg"),
+    )
+    def submit(self, jobs: list[Job], labels: dict[str, str], key: str | None, print_: str) -> None:
+        submission = Submission(jobs, {job.id: labels for job in jobs[:1]}, key, print_)
+        self.both(lambda store: store.submit(submission))
+
+    @rule(kind=st.sampled_from(RequestKind), job_id=IDS)
+    def append(self, kind: RequestKind, job_id: str) -> None:
+        self.both(lambda store: store.append(Request(kind, (job_id,), 1.0, "ann")))
+
+    @rule(
+        states=st.dictionaries(IDS, st.sampled_from(JobState), max_size=3),
+        attempts=st.lists(ATTEMPTS, max_size=2),
+        some_runs=st.lists(runs(), max_size=2),
+        history=st.lists(history_rows(), max_size=2),
+        handled=st.lists(st.integers(1, 5), max_size=2),
+    )
+    def commit(
+        self,
+        states: dict[str, JobState],
+        attempts: list[Attempt],
+        some_runs: list[Run],
+        history: list[HistoryRow],
+        handled: list[int],
+    ) -> None:
+        known = {job.id: job for job in self._memory.jobs_by_id(list(states))}
+        jobs = {job_id: replace(known[job_id], state=states[job_id]) for job_id in states if job_id in known}
+        node = Node("n", "e", Resources(len(states)))
+        changes = Changes(
+            jobs,
+            {each.key: each for each in attempts},
+            {each.uid: each for each in some_runs},
+            {(each.job_id, each.attempt, each.seq): each for each in history},
+            {("e", "n"): node},
+            handled,
+        )
+        self.both(lambda store: store.commit(changes))
+
+    @rule(reference=REFERENCES)
+    def find(self, reference: str) -> None:
+        self.both(lambda store: store.job(reference))
+
+    @rule(where=FILTERS, after=st.integers(0, 4), limit=st.none() | st.integers(0, 3))
+    def list_jobs(self, where: JobFilter, after: int, limit: int | None) -> None:
+        self.both(lambda store: store.jobs(where, after=after, limit=limit))
+
+    @rule(name=POLICIES, limit=st.integers(0, 2), create=CREATE)
+    def put_policy(self, name: str, limit: int, create: bool | None) -> None:  # noqa: FBT001 - hypothesis passes by name
+        policy = RetryPolicy(name, (Rule(Action.RETRY, "any"),), limit)
+        self.both(lambda store: store.put_policy(policy, create=create))
+
+    @rule(name=POLICIES)
+    def delete_policy(self, name: str) -> None:
+        self.both(lambda store: store.delete_policy(name))
+
+    @rule(name=POLICIES, revision=st.integers(0, 4))
+    def policy_revision(self, name: str, revision: int) -> None:
+        self.both(lambda store: store.policy_revision(name, revision))
+
+    @rule(name=QUEUES, policies=st.lists(POLICIES, unique=True).map(tuple), create=CREATE)
+    def put_queue(self, name: str, policies: tuple[str, ...], create: bool | None) -> None:  # noqa: FBT001 - as above
+        self.both(lambda store: store.put_queue(Queue(name, retry_policies=policies), create=create))
+
+    @rule(name=QUEUES)
+    def delete_queue(self, name: str) -> None:
+        self.both(lambda store: store.delete_queue(name))
+
+    @rule(name=st.sampled_from(["oom", "net"]), precedence=st.integers(0, 1), create=CREATE)
+    def put_category(self, name: str, precedence: int, create: bool | None) -> None:  # noqa: FBT001 - as above
+        category = FailureCategory(name, (CategoryRule(conditions=frozenset({"OOMKilled"})),), precedence)
+        self.both(lambda store: store.put_category(category, create=create))
+
+    @rule(name=st.sampled_from(["oom", "net"]))
+    def delete_category(self, name: str) -> None:
+        self.both(lambda store: store.delete_category(name))
+
+    @rule(limit=st.none() | st.integers(0, 2), policy=st.none() | POLICIES)
+    def put_settings(self, limit: int | None, policy: str | None) -> None:
+        self.both(lambda store: store.put_settings(RetrySettings(limit), policy))
+
+    @invariant()
+    def they_hold_the_same(self) -> None:
+        self.both(lambda store: store.load())
+        self.both(lambda store: store.requests(limit=100))
+        self.both(lambda store: store.catalogue())
+        self.both(lambda store: store.count_by_state())
+        self.both(lambda store: list(store.running()))
+        self.both(lambda store: store.nodes())
+        for job in self._memory.jobs(JobFilter()):
+            self.both(partial(whole_story, job_id=job.id))
+
+
+def whole_story(store: Store, job_id: str) -> list[object]:
+    """Everything stored about one job."""
+    return [store.attempts(job_id), store.runs(job_id), store.history(job_id)]
+
+
+TestStores = Stores.TestCase
+TestStores.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)

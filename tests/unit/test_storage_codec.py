@@ -1,0 +1,178 @@
+"""Records become rows and come back the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import create_mock_engine, insert
+
+from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
+from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
+from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
+from holdfast.domain.spec import Resources
+from holdfast.errors import Internal
+from holdfast.storage.sql import codec, facts, tables
+from holdfast.storage.sql.batch import Batch, Batches
+
+if TYPE_CHECKING:
+    from sqlalchemy import Dialect, Table
+
+TEXTS = st.text(max_size=20)
+TIMES = st.floats(0, 4e9)
+AMOUNTS = st.builds(Resources, *[st.integers(0, 1 << 60)] * 2, st.integers(0, 1000))
+CONTAINERS = st.lists(st.builds(ContainerResult, st.none() | st.integers(0, 255), message=TEXTS), max_size=2).map(tuple)
+CONDITIONS = st.frozensets(st.sampled_from(["OOMKilled", "Evicted", "AppError"]))
+OUTCOMES = st.builds(
+    RunOutcome,
+    containers=CONTAINERS,
+    conditions=CONDITIONS,
+    ended_by=st.sampled_from(EndedBy),
+    started=st.booleans(),
+    started_at=st.none() | TIMES,
+    ended_at=TIMES,
+    node=st.none() | TEXTS,
+    message=TEXTS,
+    log_tail=st.lists(TEXTS, max_size=2).map(tuple),
+    events=st.lists(st.builds(PodEvent, TEXTS, TEXTS), max_size=2).map(tuple),
+    peak_memory=st.none() | st.integers(0, 1 << 60),
+)
+FAILURES = st.builds(
+    Failure,
+    cause=st.sampled_from(Cause),
+    conditions=CONDITIONS,
+    containers=CONTAINERS,
+    hint=TEXTS,
+    rank=st.integers(0, 9),
+    ran_s=st.none() | TIMES,
+    ended_by=st.sampled_from(EndedBy),
+)
+DECISIONS = st.builds(
+    Decision,
+    action=st.sampled_from(Action),
+    code=st.sampled_from(DecisionCode),
+    reason=TEXTS,
+    policy=st.none() | TEXTS,
+    rule_index=st.none() | st.integers(0, 9),
+    delay_s=TIMES,
+    limits=st.lists(st.builds(LimitUse, TEXTS, st.integers(0, 9), st.none() | st.integers(0, 9))).map(tuple),
+    considered=st.lists(st.builds(Considered, TEXTS, TEXTS, st.booleans(), TEXTS), max_size=2).map(tuple),
+)
+
+
+@given(OUTCOMES)
+def test_outcomes_come_back_the_same(outcome: RunOutcome) -> None:
+    assert facts.load_outcome(facts.dump_outcome(outcome)) == outcome
+
+
+@given(FAILURES)
+def test_failures_come_back_the_same(failure: Failure) -> None:
+    assert facts.load_failure(facts.dump_failure(failure)) == failure
+
+
+@given(DECISIONS)
+def test_decisions_come_back_the_same(decision: Decision) -> None:
+    assert facts.load_decision(facts.dump_decision(decision)) == decision
+
+
+def test_what_has_its_default_is_not_stored() -> None:
+    text = facts.dump_outcome(RunOutcome((ContainerResult(0),), ended_at=2.0))
+    assert text == '{"containers":0,"ended_at":2.0}'
+
+
+def test_facts_are_stored_as_ascii_whatever_a_program_printed() -> None:
+    text = facts.dump_outcome(RunOutcome(log_tail=("\udcff \0 ☃",)))
+    assert text is not None
+    assert text.isascii()
+    assert "\0" not in text
+
+
+def test_what_is_not_there_stays_not_there() -> None:
+    assert [facts.dump_outcome(None), facts.dump_failure(None), facts.dump_decision(None)] == [None] * 3
+    assert [facts.load_outcome(None), facts.load_failure(None), facts.load_decision(None)] == [None] * 3
+
+
+JOB = Job(
+    "j", "n", "q", 7, 1.0, "{}", Resources(1, 2, 3), 4, 5, JobState.BACKOFF, "r", 6, 7.0, 8.0, 9.0, 10.0, 11.0,
+    {"p/r": 1}, 12, "node", cancel_requested=True,
+)  # fmt: skip
+ATTEMPT = Attempt(
+    "j", 1, AttemptStatus.ERROR, 2.0, 3, 4, 5.0, 6.0, 7.0, Resources(1, 2, 3), Ending.FAILED,
+    Failure(Cause.UNKNOWN, frozenset()), Decision(Action.FAIL, DecisionCode.FAIL_RULE, "r"), 8.0, "m",
+)  # fmt: skip
+RUN = Run("j-1-2-3", "j", 1, 2, RunStatus.ERROR, 4.0, "e", "n", Resources(1, 2, 3), 5.0, 6.0, RunOutcome())
+HISTORY = HistoryRow("j", 1, 2, "p", AttemptStatus.PENDING, AttemptStatus.ERROR, Outcome.GIVE_UP, 3.0, 4.0, "e", "m", 5)
+NODE = Node("n", "e", Resources(1, 2, 3), {"zone": "a"}, 4.0)
+
+
+@pytest.mark.parametrize("record", [JOB, ATTEMPT, RUN, HISTORY, NODE], ids=lambda record: type(record).__name__)
+def test_the_examples_set_every_field(record: Any) -> None:  # noqa: ANN401 - any record
+    unset = [field.name for field in fields(record) if getattr(record, field.name) in (field.default, None)]
+    assert unset == []
+
+
+@pytest.mark.parametrize(
+    ("record", "row", "read", "table"),
+    [
+        (ATTEMPT, codec.attempt_row, codec.Reader.attempt, tables.attempts),
+        (RUN, codec.run_row, codec.Reader.run, tables.runs),
+        (HISTORY, codec.history_row, codec.Reader.history, tables.history),
+        (NODE, codec.node_row, codec.Reader.node, tables.nodes),
+    ],
+)
+def test_a_row_has_a_value_for_every_column_and_reads_back(record: Any, row: Any, read: Any, table: Table) -> None:  # noqa: ANN401 - any codec
+    written = row(record)
+    assert len(written) == len(table.columns)
+    assert read(codec.Reader(), written) == record
+
+
+def test_a_job_row_has_a_value_for_every_column_and_reads_back() -> None:
+    row = (JOB.seq, *codec.new_job_row(JOB, codec.digest(JOB.spec)))
+    assert len(row) == len(tables.jobs.columns)
+    assert codec.Reader().job((*row, JOB.spec)) == JOB
+
+
+def test_jobs_without_a_retry_share_one_empty_dict() -> None:
+    read = codec.Reader()
+    rows = [
+        (each.seq, *codec.new_job_row(each, b""), "{}")
+        for each in (replace(JOB, counters={}), replace(JOB, counters={}))
+    ]
+    one, other = map(read.job, rows)
+    assert one.counters is other.counters
+    assert one.request is other.request
+
+
+def test_equal_specifications_have_one_digest() -> None:
+    assert codec.digest("{}") == codec.digest("{}") != codec.digest("{} ")
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"), [("plain", "plain"), ("snow ☃", "snow ☃"), ("nul \0", "nul ?"), ("bad \udcff ☃", "bad ? ☃")]
+)
+def test_text_no_database_takes_is_mended(text: str, stored: str) -> None:
+    assert codec.storable(text) == stored
+
+
+SQLITE: Dialect = create_mock_engine("sqlite://", print, paramstyle="qmark").dialect
+POSTGRES: Dialect = create_mock_engine("postgresql+psycopg://", print, paramstyle="format").dialect
+
+
+@pytest.mark.parametrize("dialect", [SQLITE, POSTGRES], ids=["sqlite", "postgresql"])
+def test_every_hot_statement_compiles_for_every_dialect(dialect: Dialect) -> None:
+    assert len(vars(Batches(dialect))) == 10
+
+
+def test_a_statement_that_takes_its_values_in_another_order_is_a_defect() -> None:
+    with pytest.raises(Internal, match="rows come as"):
+        Batch(insert(tables.specs), SQLITE, ("body", "digest"))
+
+
+def test_counters_are_stored_as_json() -> None:
+    row = dict(zip(tables.JOB_CHANGING, codec.job_changes(JOB), strict=True))
+    assert json.loads(row["counters"]) == {"p/r": 1}
