@@ -13,6 +13,8 @@ class LogPart:
     data: bytes
     size: int
     """Of the whole log, in bytes; 0 while there is none."""
+    offset: int = 0
+    """Where ``data`` begins: later than asked for when the log's beginning was given back to the disk."""
 
 
 class LogReader(Protocol):

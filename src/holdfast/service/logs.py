@@ -70,13 +70,14 @@ class Logs:
         if query.tail is not None:
             offset = self._tail_offset(job.id, attempt, query.rank, query.tail)
         part = self.reader.read(job.id, attempt, query.rank, offset=offset, limit=min(query.limit, LARGEST_PART))
-        at_end = offset + len(part.data) >= part.size
+        offset = max(offset, part.offset)
+        at_end = part.offset + len(part.data) >= part.size
         data = part.data if ended and at_end else whole_characters(part.data)
         return LogText(
             attempt=attempt,
             rank=query.rank,
-            offset=offset,
-            next_offset=offset + len(data),
+            offset=part.offset,
+            next_offset=part.offset + len(data),
             text=data.decode(errors="replace"),
             finished=ended and at_end,
         )
@@ -93,8 +94,11 @@ class Logs:
             return end
         position, wanted = end, lines
         while position > 0:
-            start = max(0, position - _BLOCK)
-            block = self.reader.read(job_id, attempt, rank, offset=start, limit=position - start).data
+            part = self.reader.read(job_id, attempt, rank, offset=max(0, position - _BLOCK), limit=_BLOCK)
+            start = part.offset
+            block = part.data[: max(0, position - start)]
+            if not block:
+                return position
             if position == end and block.endswith(b"\n"):
                 wanted += 1
             found = block.count(b"\n")

@@ -1,0 +1,1 @@
+"""Settings, wiring and process entry points: the only place that knows who is who."""

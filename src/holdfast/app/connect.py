@@ -1,0 +1,60 @@
+"""Finds a way to a Holdfast: a named server, the one running on the data directory, or this process itself.
+
+Decides which of the three it is; the answer is always a ``Client`` that speaks the public API.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from holdfast.app import logging
+from holdfast.app.datadir import DataDir
+from holdfast.app.settings import Settings
+from holdfast.client import Client
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def connect(*, drive: bool = False, settings: Settings | None = None) -> Iterator[Client]:
+    """Open a client for as long as the context lasts.
+
+    Args:
+        drive: Where no server runs, also run the jobs of the data directory in this process meanwhile, as
+            soon as no other process does.
+        settings: Where to look; by default the environment's.
+
+    Yields:
+        A client.
+    """
+    settings = settings or Settings()
+    logging.configure(settings.log_level)
+    if settings.url:
+        token = settings.token.get_secret_value() if settings.token else None
+        with Client(settings.url, token) as client:
+            yield client
+        return
+    directory = DataDir(settings.data)
+    server = directory.server()
+    if server is not None:
+        with Client(server.url, server.token) as client:
+            yield client
+        return
+    with ExitStack() as stack:
+        yield _in_process(stack, settings, directory, drive=drive)
+
+
+def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, drive: bool) -> Client:
+    # Imported here because a client of a running server needs none of the server's parts.
+    from holdfast.app import driver, wiring  # noqa: PLC0415
+    from holdfast.client.inprocess import InProcessTransport  # noqa: PLC0415
+
+    store = wiring.store(directory)
+    stack.callback(store.close)
+    transport = InProcessTransport(wiring.application(directory, store, token=None))
+    client = stack.enter_context(Client("http://holdfast", transport=transport))
+    if drive:
+        stack.enter_context(driver.driving(settings, directory))
+    return client

@@ -1,0 +1,118 @@
+"""The data directory: its layout, its one owner, and where its server is.
+
+Decides file names and modes; an owner holds a lock that dies with its process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING
+
+from holdfast.errors import DataDirLocked, Unavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """Where a running server is and how to get in."""
+
+    url: str
+    token: str
+    pid: int
+
+
+class DataDir:
+    """A data directory, made on first use with mode 0700."""
+
+    def __init__(self, path: Path) -> None:
+        """Make the directory.
+
+        Raises:
+            Unavailable: It cannot be made or written.
+        """
+        self.path = path
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            msg = f"cannot use {path} as data directory: {error.strerror}"
+            raise Unavailable(msg, hint="set HOLDFAST_DATA to a directory you can write") from error
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return self.path / "holdfast.db"
+
+    @property
+    def runs(self) -> Path:
+        """Where the process engine keeps work directories and logs."""
+        return self.path / "runs"
+
+    @property
+    def _server_file(self) -> Path:
+        return self.path / "server.json"
+
+    def lock(self, purpose: str) -> DataDirLock:
+        """Become the owner.
+
+        Raises:
+            DataDirLocked: Another process is; the message says which.
+        """
+        return DataDirLock(self.path / "lock", purpose)
+
+    def server(self) -> ServerAddress | None:
+        """Return the address a running server left, if it is still there."""
+        try:
+            found = json.loads(self._server_file.read_text())
+            address = ServerAddress(found["url"], found["token"], int(found["pid"]))
+            os.kill(address.pid, 0)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return address
+
+    def announce(self, address: ServerAddress) -> None:
+        """Leave a server's address and token, readable by its owner only."""
+        text = json.dumps({"url": address.url, "token": address.token, "pid": address.pid})
+        fresh = self._server_file.with_suffix(".new")
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:  # noqa: PTH123 - mode from the start
+            file.write(text)
+        fresh.replace(self._server_file)
+
+    def withdraw(self) -> None:
+        """Take the address away."""
+        self._server_file.unlink(missing_ok=True)
+
+
+class DataDirLock:
+    """Held ownership of a data directory."""
+
+    def __init__(self, path: Path, purpose: str) -> None:
+        """Take the lock without waiting.
+
+        Raises:
+            DataDirLocked: Somebody else has it.
+        """
+        self._file: IO[str] | None = path.open("a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.seek(0)
+            holder = self._file.read().strip() or "another process"
+            self._file.close()
+            self._file = None
+            msg = f"{path.parent} is held by {holder}"
+            raise DataDirLocked(msg, hint="stop that process, or set HOLDFAST_DATA to another directory") from None
+        self._file.truncate(0)
+        self._file.write(f"holdfast {purpose}, process {os.getpid()}")
+        self._file.flush()
+
+    def release(self) -> None:
+        """Give ownership up; double release is fine."""
+        if self._file is not None:
+            self._file.truncate(0)
+            self._file.close()
+            self._file = None

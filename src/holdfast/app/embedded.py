@@ -1,0 +1,83 @@
+"""Controller and local executor as two threads of this process: the embedded server without its API.
+
+Decides how the loops are paced and what happens when the controller's memory can no longer be trusted: it
+is dropped and rebuilt from the store.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.app.loop import Loop
+from holdfast.app.time import SystemClock, SystemDice
+from holdfast.controller.controller import Controller, ControllerSettings
+from holdfast.controller.mailbox import Mailbox
+from holdfast.dialects.native.codec import load_spec
+from holdfast.executor.executor import Executor
+
+if TYPE_CHECKING:
+    from holdfast.ports.engine import Engine
+    from holdfast.ports.store import ControllerStore
+
+EXECUTOR = "local"
+POLL_S = 0.05
+"""The longest a request from another process waits before it is looked at."""
+HEARTBEAT_S = 1.0
+_AFTER_REFUSED_COMMIT_S = 0.2
+
+
+class Embedded:
+    """The loops of an embedded server."""
+
+    def __init__(self, store: ControllerStore, engine: Engine) -> None:
+        """Wire controller and executor over a store and an engine; ``start`` begins."""
+        self._store = store
+        self._engine = engine
+        self._clock = SystemClock()
+        self._controller: Controller | None = None
+        self._control = Loop("holdfast-controller", self._tick)
+        self._mailbox = Mailbox(wake=self._control.wake)
+        self._executor = Executor(EXECUTOR, engine, self._mailbox, clock=self._clock)
+        self._execute = Loop("holdfast-executor", self._step)
+        engine.on_change(self._execute.wake)
+        self._mailbox.on_change(EXECUTOR, self._execute.wake)
+
+    def start(self) -> None:
+        """Begin."""
+        self._control.start()
+        self._execute.start()
+
+    def wake(self) -> None:
+        """Hint that there is a new request."""
+        self._control.wake()
+
+    def stop(self) -> None:
+        """End both loops; runs go on, and a later server takes them over."""
+        self._mailbox.close()
+        self._execute.stop()
+        self._control.stop()
+        self._engine.close()
+
+    def _tick(self) -> float:
+        controller = self._controller or Controller(
+            self._store,
+            clock=self._clock,
+            dice=SystemDice(),
+            load_spec=load_spec,
+            settings=ControllerSettings(executor_lease_s=None),
+        )
+        # Forgotten while it works: a tick that raises leaves memory nobody should trust, and the next one rebuilds it.
+        self._controller = None
+        ticked = controller.tick(self._mailbox.take())
+        self._controller = controller
+        self._mailbox.answer(ticked.responses, ticked.changed)
+        if not ticked.committed:
+            return _AFTER_REFUSED_COMMIT_S
+        if ticked.more:
+            return 0.0
+        if ticked.next_due is None:
+            return POLL_S
+        return min(POLL_S, max(0.0, ticked.next_due - self._clock.now()))
+
+    def _step(self) -> float:
+        return HEARTBEAT_S if self._executor.step() else _AFTER_REFUSED_COMMIT_S

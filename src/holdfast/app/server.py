@@ -1,0 +1,86 @@
+"""The server process: API, controller and local executor together on one data directory.
+
+Decides how it starts and stops: it owns the directory, leaves its address and a fresh token there, listens on
+the loopback address unless told otherwise, and on SIGTERM or Ctrl-C lets go without touching the runs.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from holdfast.app import logging, wiring
+from holdfast.app.datadir import DataDir, ServerAddress
+from holdfast.app.driver import start_embedded
+from holdfast.app.settings import DEFAULT_PORT, Settings
+from holdfast.errors import Refused, Unavailable
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+    from pathlib import Path
+
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_TOKEN_BYTES = 32
+
+
+def serve(
+    host: str = "127.0.0.1",
+    port: int = DEFAULT_PORT,
+    data: Path | None = None,
+    *,
+    started: Callable[[str], None] | None = None,
+) -> None:
+    """Run a server until it is told to stop.
+
+    Args:
+        host: Address to listen on; only loopback addresses, as there is no TLS yet.
+        port: Port to listen on; 0 picks a free one.
+        data: Data directory; default from the settings.
+        started: Called with the URL once requests are served.
+
+    Raises:
+        Refused: The address is not a loopback address.
+        DataDirLocked: Another process owns the data directory.
+        Unavailable: The port is taken.
+    """
+    settings = Settings() if data is None else Settings(data=data)
+    logging.configure(settings.log_level)
+    if host not in _LOOPBACK:
+        msg = f"refusing to listen on {host}: without TLS only a loopback address is safe"
+        raise Refused(msg, hint=f"one of {', '.join(sorted(_LOOPBACK))}; put a TLS proxy in front for others")
+    directory = DataDir(settings.data)
+    with ExitStack() as stack:
+        stack.callback(directory.lock("up").release)
+        token = settings.token.get_secret_value() if settings.token else secrets.token_urlsafe(_TOKEN_BYTES)
+        store = wiring.store(directory)
+        stack.callback(store.close)
+        config = uvicorn.Config(
+            wiring.application(directory, store, token=token),
+            host=host,
+            port=port,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+        )
+        sockets = [_bind(config)]
+        bound = sockets[0].getsockname()[1]
+        url = f"http://{f'[{host}]' if ':' in host else host}:{bound}"
+        start_embedded(stack, settings, directory)
+        directory.announce(ServerAddress(url, token, os.getpid()))
+        stack.callback(directory.withdraw)
+        if started is not None:
+            started(url)
+        uvicorn.Server(config).run(sockets=sockets)
+
+
+def _bind(config: uvicorn.Config) -> socket.socket:
+    try:
+        return config.bind_socket()
+    except SystemExit as error:
+        msg = f"port {config.port} on {config.host} is taken"
+        raise Unavailable(msg, hint="choose another with --port, or 0 for any free one") from error

@@ -1,0 +1,35 @@
+"""What can be set from outside, and from where: flags over environment over default.
+
+Decides names and defaults; nothing below ``app`` reads the environment.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - pydantic reads the annotation at run time
+
+import platformdirs
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+DEFAULT_PORT = 7070
+
+
+class Settings(BaseSettings):
+    """Settings of one Holdfast process; each is read from ``HOLDFAST_<NAME>``."""
+
+    model_config = SettingsConfigDict(env_prefix="HOLDFAST_", frozen=True, extra="ignore")
+
+    url: str | None = None
+    """Where the server is, e.g. ``http://127.0.0.1:7070``; unset: look in the data directory."""
+    token: SecretStr | None = None
+    """The bearer token to send with ``url``."""
+    data: Path = Field(default_factory=lambda: platformdirs.user_data_path("holdfast", appauthor=False))
+    """The data directory: database, logs, work directories, and the running server's address and token."""
+    nodes: int = Field(default=1, ge=1, le=64)
+    """How many nodes the local executor divides this machine into; more than one lets anti-affinity act."""
+    cpus: float | None = Field(default=None, gt=0)
+    """Cpus the local executor offers; unset: all there are."""
+    memory: str | None = None
+    """Memory the local executor offers, e.g. ``8Gi``; unset: all there is."""
+    log_level: str = "warning"
+    """Level of the structured log on stderr: debug, info, warning, error."""

@@ -1,0 +1,80 @@
+"""Puts the parts together: store, engine, API application.
+
+Decides which adapter stands behind each port; every entry point (``connect``, ``server``) starts here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.api.rest.app import create_app
+from holdfast.app.datadir import DataDir
+from holdfast.app.time import SortableIds, SystemClock
+from holdfast.domain.spec import Resources
+from holdfast.domain.units import parse_memory
+from holdfast.engines.process.engine import ProcessEngine, default_nodes
+from holdfast.engines.process.logs import ProcessLogs
+from holdfast.errors import InvalidSetting, Problem
+from holdfast.ports.engine import NodeInfo
+from holdfast.storage.sql import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fastapi import FastAPI
+
+    from holdfast.app.settings import Settings
+    from holdfast.ports.store import Store
+
+
+def data_dir(settings: Settings) -> DataDir:
+    """Open the data directory."""
+    return DataDir(settings.data)
+
+
+def store(directory: DataDir) -> Store:
+    """Open the database, at its newest schema."""
+    return open_store(directory.database)
+
+
+def engine(settings: Settings, directory: DataDir) -> ProcessEngine:
+    """Open the local-process engine."""
+    return ProcessEngine(directory.runs, nodes=nodes(settings))
+
+
+def nodes(settings: Settings) -> Sequence[NodeInfo]:
+    """Return the nodes this machine is divided into, with the capacity the operator set.
+
+    Raises:
+        InvalidSetting: The memory setting is not a size.
+    """
+    found = default_nodes(settings.nodes)
+    if settings.cpus is None and settings.memory is None:
+        return found
+    try:
+        memory = parse_memory(settings.memory) if settings.memory is not None else None
+    except ValueError as error:
+        problem = Problem("HOLDFAST_MEMORY", str(error))
+        raise InvalidSetting(problems=[problem]) from error
+    cpu_m = None if settings.cpus is None else round(settings.cpus * 1000)
+    return [_limited(node, cpu_m, memory, settings.nodes) for node in found]
+
+
+def _limited(node: NodeInfo, cpu_m: int | None, memory: int | None, share: int) -> NodeInfo:
+    capacity = Resources(
+        cpu_m=node.capacity.cpu_m if cpu_m is None else cpu_m // share,
+        memory=node.capacity.memory if memory is None else memory // share,
+        gpu=node.capacity.gpu,
+    )
+    return NodeInfo(node.name, capacity, node.labels)
+
+
+def application(directory: DataDir, database: Store, *, token: str | None) -> FastAPI:
+    """Make the API application over an open store."""
+    return create_app(
+        store=database,
+        clock=SystemClock(),
+        ids=SortableIds(),
+        logs=ProcessLogs(directory.runs),
+        token=token,
+    )

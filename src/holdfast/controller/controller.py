@@ -1,0 +1,192 @@
+"""One tick of the controller: take in, decide, commit, publish.
+
+Decides the order of a tick's steps and nothing else; work is bounded per tick, and nothing is published
+that is not durable (architecture decisions 5 to 7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from holdfast.controller.coordinator import Coordinator
+from holdfast.controller.handlers import (
+    PrepareAttempts,
+    ScheduleAttempts,
+    StartAttempts,
+    TerminateAttempts,
+    prepared_at_once,
+)
+from holdfast.controller.intake import Intake
+from holdfast.controller.lawbook import LawBook
+from holdfast.controller.observations import Observations
+from holdfast.controller.publisher import Publisher
+from holdfast.controller.world import Active, World
+from holdfast.domain import verdict
+from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import AttemptStatus, RunStatus
+from holdfast.domain.scheduling import RoundLimits
+from holdfast.domain.verdict import Circumstances, Verdict
+from holdfast.errors import Unavailable
+from holdfast.ports.exchange import ExchangeResponse
+from holdfast.ports.store import Changes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from holdfast.domain.job import Job
+    from holdfast.domain.spec import JobSpec
+    from holdfast.ports.clock import Clock, Dice
+    from holdfast.ports.exchange import ExchangeRequest
+    from holdfast.ports.store import ControllerStore
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """How a controller paces itself."""
+
+    requests_per_tick: int = 200
+    sweep_every_s: float = 1.0
+    """How often statuses are looked at for being overdue, and waiting reasons are renewed."""
+    executor_lease_s: float | None = 60.0
+    """After how long a silent executor counts as lost; ``None``: never, for an executor in this process."""
+    round_limits: RoundLimits = RoundLimits()  # noqa: RUF009 - frozen
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """What a tick did."""
+
+    responses: Mapping[str, ExchangeResponse]
+    """Answers, by executor, to the exchanges it was given; empty when the commit failed."""
+    changed: frozenset[str]
+    """Executors whose desired set changed: worth a hint."""
+    committed: bool
+    more: bool
+    """Whether there is more to do at once."""
+    next_due: float | None
+    """When something is due by time."""
+
+
+class Controller:
+    """The one writer of lifecycle state."""
+
+    def __init__(
+        self,
+        store: ControllerStore,
+        *,
+        clock: Clock,
+        dice: Dice,
+        load_spec: Callable[[str], JobSpec],
+        settings: ControllerSettings | None = None,
+    ) -> None:
+        """Take in everything that was going on."""
+        self._store = store
+        self._clock = clock
+        self._dice = dice
+        self._settings = settings or ControllerSettings()
+        self.world = World(load_spec)
+        self._book = LawBook(store)
+        self._observations = Observations(self.world, lease_s=self._settings.executor_lease_s)
+        self._publisher = Publisher(self.world)
+        self._intake = Intake(self.world, store.jobs_by_id, self._circumstances)
+        self._coordinator = Coordinator(self.world, conclude=self._conclude, requeue=self._requeue)
+        self._schedule = ScheduleAttempts(self.world, self._book.queues, self._settings.round_limits)
+        self._phases = (
+            PrepareAttempts(),
+            StartAttempts(self._observations.alive),
+            TerminateAttempts(self.world),
+        )
+        self._swept_at = float("-inf")
+        self._to_publish = True
+        self.world.restore(store.load())
+        for active in self.world.active.values():
+            for run in active.runs.values():
+                self._observations.expect(run.executor, clock.now())
+
+    def tick(self, exchanges: Sequence[ExchangeRequest] = ()) -> Ticked:
+        """Run one tick."""
+        now = self._clock.now()
+        if self._book.refresh():
+            self.world.schedule_needed = True
+        requests = (
+            self._store.requests(limit=self._settings.requests_per_tick) if not self.world.changes.handled else ()
+        )
+        self._intake.take(requests, now)
+        for exchange in exchanges:
+            self._observations.take(exchange, now)
+        self._intake.due(now)
+        self._sweep(now)
+        self._advance(now)
+        committed = self._commit()
+        changed = self._publisher.publish(now) if committed else frozenset()
+        responses = {
+            exchange.executor: ExchangeResponse(exchange.sequence, self._publisher.desired(exchange.executor))
+            for exchange in exchanges
+            if committed
+        }
+        more = len(requests) == self._settings.requests_per_tick or bool(self.world.touched)
+        return Ticked(responses, changed, committed, more, self.world.next_due())
+
+    def _sweep(self, now: float) -> None:
+        if now - self._swept_at < self._settings.sweep_every_s:
+            return
+        self._swept_at = now
+        self._observations.lose_silent(now)
+        self._coordinator.wake_overdue(now)
+        self.world.schedule_needed = True
+
+    def _advance(self, now: float) -> None:
+        """Work off everything that was touched, place what waits, and work that off too."""
+        self._work_off(now)
+        if self.world.schedule_needed:
+            self.world.schedule_needed = False
+            self._coordinator.run(self._schedule, self._schedule.source(now), now)
+            self._work_off(now)
+
+    def _work_off(self, now: float) -> None:
+        while batch := self.world.take_touched():
+            for active in batch:
+                prepared_at_once(self.world, active, now)
+                self._coordinator.promote(active, now)
+            for phase in self._phases:
+                self._coordinator.run(phase, [active for active in batch if self._in_flight(active)], now)
+
+    def _in_flight(self, active: Active) -> bool:
+        return self.world.active.get(active.attempt.job_id) is active
+
+    def _commit(self) -> bool:
+        changes = self.world.changes
+        if not changes:
+            return True
+        try:
+            self._store.commit(changes)
+        except Unavailable as error:
+            _log.warning("commit failed; trying again", error=str(error))
+            return False
+        self.world.changes = Changes()
+        return True
+
+    def _circumstances(self, job: Job, now: float) -> Circumstances:
+        spec = self.world.spec(job)
+        places = list(self.world.ledger.places.values())
+        return Circumstances(self._book.law(job, spec, places), spec, now, self._dice.draw())
+
+    def _conclude(self, active: Active, now: float) -> Verdict:
+        runs = sorted(active.runs.values(), key=lambda run: run.rank)
+        return verdict.conclude(active.job, active.attempt, runs, self._circumstances(active.job, now))
+
+    def _requeue(self, active: Active, now: float, why: str) -> None:
+        """Take an attempt that was never handed out off its places; it will be placed anew with fresh uids."""
+        for run in list(active.runs.values()):
+            self.world.put_run(active, replace(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now))
+        attempt = replace(active.attempt, status=AttemptStatus.PENDING, status_since=now, tries=0, message=why)
+        self.world.withdraw(active, attempt)
+        job = replace(
+            active.job, state=JobState.QUEUED, reason=why, attempt=attempt.number - 1, queued_at=now, updated_at=now
+        )
+        self.world.put_job(job)

@@ -1,0 +1,186 @@
+"""Drives attempts through the tables: source, handler, apply; and promotes them by what their runs are.
+
+Decides nothing a handler could decide and everything it may not: need_retry, expired and give_up are judged
+here and only here (BEP-1030). Leaves the phases' work to ``handlers`` and endings to ``judge``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from holdfast.domain.coordination import (
+    HandlerOptions,
+    HandlerResult,
+    is_expired,
+    judge_failure,
+    judge_waiting,
+    moved,
+    promotes,
+    resolve_options,
+    target_of,
+)
+from holdfast.domain.lifecycle import (
+    GANG_PROMOTIONS,
+    PROMOTE_TO_TERMINATED,
+    RUN_TERMINAL,
+    AttemptStatus,
+    Outcome,
+    PromotionRow,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from holdfast.controller.world import Active, World
+    from holdfast.domain.job import HistoryRow
+    from holdfast.domain.lifecycle import HandlerRow, TransitionStatus
+    from holdfast.domain.verdict import Verdict
+
+_log = structlog.get_logger(__name__)
+
+
+class Handler(Protocol):
+    """One phase's work."""
+
+    row: HandlerRow
+
+    def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
+        """Do the phase's work on a batch and say with whom it went well, badly or not at all."""
+        ...
+
+
+class Coordinator:
+    """Applies what handlers and runs report."""
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        conclude: Callable[[Active, float], Verdict],
+        requeue: Callable[[Active, float, str], None],
+        options: dict[str, HandlerOptions] | None = None,
+    ) -> None:
+        """Wire the coordinator.
+
+        Args:
+            world: The controller's memory.
+            conclude: Judges an attempt whose runs have all stopped.
+            requeue: Called with an attempt that goes back to PENDING, and why.
+            options: Overrides by handler name.
+        """
+        self._world = world
+        self._conclude = conclude
+        self._requeue = requeue
+        self._options = options or {}
+
+    def options(self, row: HandlerRow) -> HandlerOptions:
+        """Return how patient to be with a handler."""
+        return self._options.get(row.name) or resolve_options(row)
+
+    def run(self, handler: Handler, batch: Sequence[Active], now: float) -> None:
+        """Run a handler on those of a batch it is meant for, and apply what it says."""
+        targets = [active for active in batch if self._is_target(handler.row, active)]
+        if not targets:
+            return
+        result = self._execute(handler, targets, now)
+        by_id = {active.attempt.job_id: active for active in targets}
+        for job_id in result.successes:
+            self._apply(by_id[job_id], handler.row, Outcome.SUCCESS, now)
+        for job_id, (code, message) in result.failures.items():
+            active = by_id[job_id]
+            since = active.attempt.status_since
+            outcome = judge_failure(active.attempt.tries, self.options(handler.row), since=since, now=now)
+            self._apply(active, handler.row, outcome, now, code=code, message=message)
+        for job_id, message in result.skipped.items():
+            active = by_id[job_id]
+            outcome = judge_waiting(self._patience(handler.row, active), since=active.attempt.status_since, now=now)
+            self._apply(active, handler.row, outcome, now, message=message)
+
+    @staticmethod
+    def _is_target(row: HandlerRow, active: Active) -> bool:
+        return active.attempt.status in row.targets and (
+            row.run_targets is None or any(run.status in row.run_targets for run in active.runs.values())
+        )
+
+    @staticmethod
+    def _execute(handler: Handler, targets: Sequence[Active], now: float) -> HandlerResult:
+        try:
+            return handler.execute(targets, now)
+        except Exception as error:  # noqa: BLE001 - a handler that raises failed for all it was given (semantics 6)
+            _log.exception("handler raised", handler=handler.row.name, targets=len(targets))
+            failed = (type(error).__name__, str(error))
+            return HandlerResult(failures={active.attempt.job_id: failed for active in targets})
+
+    def _patience(self, row: HandlerRow, active: Active) -> HandlerOptions:
+        options = self.options(row)
+        if AttemptStatus.TERMINATING in row.targets and options.timeout_s is None:
+            return replace(options, timeout_s=active.spec.grace_s + KILL_ALLOWANCE_S)
+        return options
+
+    def _apply(self, active: Active, row: HandlerRow, outcome: Outcome, now: float, **error: str) -> None:
+        target = target_of(row, outcome)
+        step = self._world.step(active, row.name, outcome, now, **error)
+        if target.attempt is AttemptStatus.TERMINATED:
+            self._move_runs(active, target, now)
+            self._end(active, step, now)
+            return
+        self._world.record(active, replace(step, to_status=target.attempt or active.attempt.status))
+        if target.attempt is AttemptStatus.PENDING:
+            self._requeue(active, now, error.get("message", ""))
+            return
+        self._move_runs(active, target, now)
+        self._world.put_attempt(active, moved(active.attempt, outcome, target.attempt, now))
+
+    def _move_runs(self, active: Active, target: TransitionStatus, now: float) -> None:
+        if target.run is None:
+            return
+        for run in list(active.runs.values()):
+            if run.status not in RUN_TERMINAL and run.status is not target.run:
+                self._world.put_run(active, replace(run, status=target.run, status_since=now))
+
+    def promote(self, active: Active, now: float) -> None:
+        """Move an attempt on as far as its runs allow."""
+        for row in GANG_PROMOTIONS:
+            if active.attempt.status not in row.targets:
+                continue
+            if promotes(row, [run.status for run in active.runs.values()]):
+                self._promoted(active, row, row.success, Outcome.SUCCESS, now)
+                return
+            if row.expired and is_expired(active.attempt.status_since, row.timeout_s, now):
+                self._promoted(active, row, row.expired, Outcome.EXPIRED, now)
+                return
+
+    def _promoted(self, active: Active, row: PromotionRow, to: AttemptStatus, outcome: Outcome, now: float) -> None:
+        step = self._world.step(active, row.name, outcome, now)
+        if row is PROMOTE_TO_TERMINATED:
+            self._end(active, step, now)
+            return
+        self._world.record(active, replace(step, to_status=to))
+        attempt = moved(active.attempt, outcome, to, now)
+        if to is AttemptStatus.RUNNING:
+            attempt = replace(attempt, started_at=max(run.started_at or now for run in active.runs.values()))
+        self._world.put_attempt(active, attempt)
+
+    def _end(self, active: Active, step: HistoryRow, now: float) -> None:
+        verdict = self._conclude(active, now)
+        self._world.record(active, replace(step, to_status=verdict.attempt.status))
+        self._world.put_attempt(active, verdict.attempt)
+        self._world.put_job(verdict.job)
+
+    def wake_overdue(self, now: float) -> None:
+        """Touch attempts that wait in a status with a way out by time, so that the clock is looked at."""
+        for status in (AttemptStatus.SCHEDULED, AttemptStatus.PREPARING, AttemptStatus.PREPARED):
+            self._world.touched.update(self._world.by_status[status])
+        for status, patience_s in ((AttemptStatus.CREATING, _CREATING_LOOK_S), (AttemptStatus.TERMINATING, 0.0)):
+            for job_id, active in self._world.by_status[status].items():
+                if now - active.attempt.status_since <= patience_s:
+                    break
+                self._world.touched[job_id] = active
+
+
+KILL_ALLOWANCE_S = 30.0
+"""How long after its grace a run may take to be confirmed stopped before the attempt is ended without it."""
+_CREATING_LOOK_S = 30.0

@@ -1,0 +1,76 @@
+"""What of each place is in use; decides nothing, keeps the sums that scheduling reads.
+
+A run is charged from being placed until it is confirmed stopped; charging and releasing are idempotent
+by run uid, so a repeated report cannot leak capacity.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.spec import Resources
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.domain.job import Run
+    from holdfast.domain.placement import Place, PlaceKey
+    from holdfast.domain.scheduling import Usage
+
+
+class Ledger:
+    """Capacity by place and usage by queue, derived from the runs that are charged."""
+
+    def __init__(self) -> None:
+        """Start with no places and nothing charged."""
+        self.places: dict[PlaceKey, Place] = {}
+        self.usage: dict[str, Usage] = {}
+        self._free: dict[PlaceKey, Resources] = {}
+        self._charges: dict[str, tuple[PlaceKey, Resources, str]] = {}
+
+    @property
+    def free(self) -> Mapping[PlaceKey, Resources]:
+        """What is free now, by place."""
+        return self._free
+
+    def set_place(self, place: Place) -> bool:
+        """Add a place or change it; returns whether anything changed."""
+        if self.places.get(place.key) == place:
+            return False
+        self.places[place.key] = place
+        used = Resources(0)
+        for key, amount, _ in self._charges.values():
+            if key == place.key:
+                used += amount
+        self._free[place.key] = place.capacity - used
+        return True
+
+    def drop_places(self, executor: str) -> None:
+        """Forget the places of an executor that is lost."""
+        for key in [key for key in self.places if key[0] == executor]:
+            del self.places[key]
+            self._free.pop(key, None)
+
+    def charge(self, run: Run, queue: str) -> None:
+        """Charge a run to its place."""
+        if run.uid in self._charges:
+            return
+        key = (run.executor, run.node)
+        self._charges[run.uid] = (key, run.request, queue)
+        if key in self._free:
+            self._free[key] -= run.request
+
+    def release(self, uid: str) -> bool:
+        """Give a run's capacity back; returns whether it was charged."""
+        charge = self._charges.pop(uid, None)
+        if charge is None:
+            return False
+        key, amount, queue = charge
+        if key in self._free:
+            self._free[key] += amount
+        self.usage[queue].resources -= amount
+        return True
+
+    def charged(self) -> Mapping[str, tuple[PlaceKey, Resources, str]]:
+        """Everything that is charged, by run uid, for checks."""
+        return self._charges

@@ -1,0 +1,82 @@
+"""Carries exchanges between executors and a controller in the same process.
+
+Decides nothing: the newest request of each executor waits for the next tick, and its caller for the commit
+of that tick. A network transport has the same two sides.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Unavailable
+from holdfast.ports.exchange import ExchangeResponse, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.ports.exchange import ExchangeRequest
+
+
+class Mailbox(Transport):
+    """An in-process transport; safe to use from any thread."""
+
+    def __init__(self, *, wake: Callable[[], None], timeout_s: float = 30.0) -> None:
+        """Remember how to wake the controller and how long a caller waits for its answer."""
+        self._wake = wake
+        self._timeout_s = timeout_s
+        self._lock = threading.Condition()
+        self._waiting: dict[str, ExchangeRequest] = {}
+        self._answers: dict[str, ExchangeResponse] = {}
+        self._hints: dict[str, Callable[[], None]] = {}
+        self._closed = False
+
+    def exchange(self, request: ExchangeRequest) -> ExchangeResponse:
+        """Leave a request for the next tick and wait for its answer.
+
+        Raises:
+            Unavailable: No answer came in time, or the mailbox is closed.
+        """
+        with self._lock:
+            self._waiting[request.executor] = request
+        self._wake()
+        with self._lock:
+            answered = self._lock.wait_for(lambda: self._closed or self._answered(request), self._timeout_s)
+            answer = self._answers.get(request.executor)
+            if answered and answer is not None and answer.sequence >= request.sequence:
+                return answer
+        msg = "the controller did not answer"
+        raise Unavailable(msg)
+
+    def _answered(self, request: ExchangeRequest) -> bool:
+        answer = self._answers.get(request.executor)
+        return answer is not None and answer.sequence >= request.sequence
+
+    def on_change(self, executor: str, wake: Callable[[], None]) -> None:
+        """Register whom to wake when an executor's desired set changed."""
+        self._hints[executor] = wake
+
+    def take(self) -> list[ExchangeRequest]:
+        """Hand the waiting requests to a tick; an unanswered one is handed out again."""
+        with self._lock:
+            return list(self._waiting.values())
+
+    def answer(self, responses: Mapping[str, ExchangeResponse], changed: frozenset[str]) -> None:
+        """Give callers their answers, and hint to executors whose desired set changed without their asking."""
+        with self._lock:
+            for executor, response in responses.items():
+                self._answers[executor] = response
+                waiting = self._waiting.get(executor)
+                if waiting is not None and waiting.sequence <= response.sequence:
+                    del self._waiting[executor]
+            self._lock.notify_all()
+        for executor in changed - responses.keys():
+            hint = self._hints.get(executor)
+            if hint is not None:
+                hint()
+
+    def close(self) -> None:
+        """Let every caller go; double close is fine."""
+        with self._lock:
+            self._closed = True
+            self._lock.notify_all()

@@ -1,0 +1,150 @@
+"""Takes executors' observed sets in: what started, what ended, what is gone.
+
+Decides the status a report puts a run into; a report about a run nobody knows or one that is over changes
+nothing (terminal is absorbing).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.domain.failure import Condition, EndedBy, RunOutcome
+from holdfast.domain.job import Node, Run
+from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.ports.engine import Observation, RunPhase
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.controller.world import Active, World
+    from holdfast.ports.exchange import ExchangeRequest
+
+_STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.CASCADE})
+
+
+class Observations:
+    """What each executor last told."""
+
+    def __init__(self, world: World, *, lease_s: float | None) -> None:
+        """Remember the world and after how long a silent executor counts as lost; ``None`` is never."""
+        self._world = world
+        self._lease_s = lease_s
+        self._seen: dict[str, Mapping[str, Observation | None]] = {}
+        self._heard: dict[str, float] = {}
+
+    def expect(self, executor: str, now: float) -> None:
+        """Start an executor's lease although it has not spoken yet, as after a restart of ours."""
+        self._heard.setdefault(executor, now)
+
+    def alive(self, executor: str) -> bool:
+        """Whether the executor is known and within its lease."""
+        return executor in self._heard
+
+    def take(self, request: ExchangeRequest, now: float) -> None:
+        """Take one observed set in."""
+        self._heard[request.executor] = now
+        for node in request.nodes:
+            self._world.see_node(Node(node.name, request.executor, node.capacity, node.labels, seen_at=now))
+        before = self._seen.get(request.executor)
+        if before is None:
+            before = self._assumed(request)
+        for uid, observation in request.observed.items():
+            if before.get(uid) is not observation:
+                self._report(uid, observation, now)
+        for uid in before.keys() - request.observed.keys():
+            self._gone(uid, request.executor, now)
+        self._seen[request.executor] = request.observed
+
+    def _assumed(self, request: ExchangeRequest) -> Mapping[str, Observation | None]:
+        """After a restart of ours: every run this executor was seen to have, so that a missing one is noticed."""
+        started = frozenset({RunStatus.RUNNING})
+        return {
+            run.uid: None
+            for active in self._world.active.values()
+            for run in active.runs.values()
+            if run.executor == request.executor and run.status in started
+        }
+
+    def lose_silent(self, now: float) -> None:
+        """End the runs of executors that were silent for longer than their lease."""
+        if self._lease_s is None:
+            return
+        for executor in [name for name, heard in self._heard.items() if now - heard > self._lease_s]:
+            del self._heard[executor]
+            self._seen.pop(executor, None)
+            self._world.ledger.drop_places(executor)
+            self._world.schedule_needed = True
+            self._lose_runs(executor, now)
+
+    def _lose_runs(self, executor: str, now: float) -> None:
+        for active in list(self._world.active.values()):
+            for run in list(active.runs.values()):
+                if run.executor == executor and run.status in _HANDED_OUT:
+                    self._end(active, run, lost(run, now), now)
+
+    def _report(self, uid: str, observation: Observation, now: float) -> None:
+        found = self._find(uid)
+        if found is None:
+            return
+        active, run = found
+        if observation.outcome is not None:
+            self._end(active, run, observation.outcome, now)
+        elif observation.phase is RunPhase.RUNNING and run.status is RunStatus.CREATING:
+            started = observation.started_at or now
+            running = replace(run, status=RunStatus.RUNNING, status_since=now, started_at=started)
+            self._world.put_run(active, running)
+
+    def _gone(self, uid: str, executor: str, now: float) -> None:
+        """An executor no longer has a run it reported: it will never tell how that one ended."""
+        found = self._find(uid)
+        if found is not None and found[1].executor == executor and found[1].status in _HANDED_OUT:
+            self._end(*found, lost(found[1], now), now)
+
+    def _find(self, uid: str) -> tuple[Active, Run] | None:
+        job_id = self._world.owner.get(uid)
+        active = self._world.active.get(job_id) if job_id else None
+        run = active.runs.get(uid) if active else None
+        if active is None or run is None or run.status in RUN_TERMINAL:
+            return None
+        return active, run
+
+    def _end(self, active: Active, run: Run, outcome: RunOutcome, now: float) -> None:
+        outcome = replace(outcome, node=outcome.node or run.node, executor=outcome.executor or run.executor)
+        self._world.put_run(
+            active,
+            replace(
+                run,
+                status=ended_status(outcome),
+                status_since=now,
+                started_at=outcome.started_at or run.started_at,
+                ended_at=outcome.ended_at or now,
+                outcome=outcome,
+            ),
+        )
+
+
+_HANDED_OUT = frozenset({RunStatus.CREATING, RunStatus.RUNNING, RunStatus.TERMINATING})
+
+
+def ended_status(outcome: RunOutcome) -> RunStatus:
+    """Return the terminal status for how a run ended."""
+    if outcome.succeeded:
+        return RunStatus.TERMINATED
+    if outcome.ended_by in _STOPPED_BY_US:
+        return RunStatus.TERMINATED if outcome.started else RunStatus.CANCELLED
+    return RunStatus.ERROR
+
+
+def lost(run: Run, now: float) -> RunOutcome:
+    """Make the outcome of a run whose executor is gone."""
+    return RunOutcome(
+        conditions=frozenset({Condition.EXECUTOR_LOST}),
+        ended_by=EndedBy.LOST,
+        started=run.started_at is not None,
+        started_at=run.started_at,
+        ended_at=now,
+        node=run.node,
+        executor=run.executor,
+        message=f"executor {run.executor} was lost",
+    )

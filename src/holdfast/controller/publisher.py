@@ -1,0 +1,90 @@
+"""What every executor should have: the desired sets, kept in step with the runs' statuses.
+
+Decides which statuses are handed out and which are asked to stop, and why; changed sets are published only
+after the commit that made them true.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.lifecycle import RunStatus
+from holdfast.ports.engine import RunOrder, StopReason
+from holdfast.ports.exchange import DesiredRun
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.controller.world import Active, World
+    from holdfast.domain.job import Job, Run
+    from holdfast.domain.spec import JobSpec
+
+_RUNS = frozenset({RunStatus.CREATING, RunStatus.RUNNING})
+
+
+class Publisher:
+    """Desired sets by executor."""
+
+    def __init__(self, world: World) -> None:
+        """Start with nothing published."""
+        self._world = world
+        self._sets: dict[str, dict[str, DesiredRun]] = {}
+        self._published: dict[str, Mapping[str, DesiredRun]] = {}
+
+    def publish(self, now: float) -> frozenset[str]:
+        """Bring the sets up to date with every run that changed; returns the executors whose set changed."""
+        changed = set()
+        for uid, (active, run) in self._world.runs_changed.items():
+            if self._update(uid, active, run, now):
+                changed.add(run.executor)
+        self._world.runs_changed = {}
+        for executor in changed:
+            self._published[executor] = dict(self._sets[executor])
+        return frozenset(changed)
+
+    def desired(self, executor: str) -> Mapping[str, DesiredRun]:
+        """Return the published set of an executor."""
+        return self._published.get(executor, {})
+
+    def _update(self, uid: str, active: Active, run: Run, now: float) -> bool:
+        wanted = self._sets.setdefault(run.executor, {})
+        if run.status in _RUNS:
+            if uid in wanted:
+                return False
+            wanted[uid] = DesiredRun(order_for(active.job, active.spec, active.attempt.number, run))
+            return True
+        if run.status is RunStatus.TERMINATING:
+            order = order_for(active.job, active.spec, active.attempt.number, run)
+            wanted[uid] = DesiredRun(order, stop=stop_reason(active, now))
+            return True
+        return wanted.pop(uid, None) is not None
+
+
+def order_for(job: Job, spec: JobSpec, number: int, run: Run) -> RunOrder:
+    """Write out everything an engine needs to start a run."""
+    return RunOrder(
+        uid=run.uid,
+        job_id=job.id,
+        job_name=job.name,
+        attempt=number,
+        rank=run.rank,
+        size=job.gang,
+        command=spec.command,
+        env=spec.env,
+        working_dir=spec.working_dir,
+        resources=run.request,
+        node=run.node,
+        deadline_s=spec.deadline_s,
+        grace_s=spec.grace_s,
+        ports=spec.ports,
+    )
+
+
+def stop_reason(active: Active, now: float) -> StopReason:
+    """Say why what is left of an attempt is to be stopped."""
+    if active.job.cancel_requested:
+        return StopReason.USER
+    total_s = active.spec.total_deadline_s
+    if total_s is not None and now >= active.job.submitted_at + total_s:
+        return StopReason.DEADLINE
+    return StopReason.CASCADE

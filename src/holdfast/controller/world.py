@@ -1,0 +1,257 @@
+"""The controller's memory: every job that is not over, indexed the ways a tick needs it.
+
+Decides nothing; every change goes through ``put_*``, which keeps the indexes and the tick's ``Changes``
+in step. What is here can always be rebuilt from the store.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from holdfast.controller.ledger import Ledger
+from holdfast.domain.coordination import recorded
+from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Outcome
+from holdfast.domain.placement import Place
+from holdfast.domain.scheduling import RetryBalance, Usage
+from holdfast.domain.verdict import shape_of
+from holdfast.domain.waiting import GroupKey, Waiting, WaitingLine
+from holdfast.ports.store import Changes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from holdfast.domain.spec import JobSpec
+    from holdfast.ports.store import Snapshot
+
+_LIVE = [status for status in AttemptStatus if status not in ATTEMPT_TERMINAL]
+
+
+@dataclass(slots=True, eq=False)
+class Active:
+    """An attempt in flight with the runs of its current dispatch."""
+
+    job: Job
+    attempt: Attempt
+    spec: JobSpec
+    runs: dict[str, Run] = field(default_factory=dict)
+    last: HistoryRow | None = None
+    """The last step of its history."""
+
+
+class World:
+    """All jobs that are not over."""
+
+    def __init__(self, load_spec: Callable[[str], JobSpec]) -> None:
+        """Start empty; ``load_spec`` reads a job's stored specification."""
+        self.jobs: dict[str, Job] = {}
+        self.active: dict[str, Active] = {}
+        self.by_status: dict[AttemptStatus, dict[str, Active]] = {status: {} for status in _LIVE}
+        """In order of entering the status, by job id."""
+        self.unplaced: dict[str, Attempt] = {}
+        """Attempts that lost their place before they were handed out and wait for another, by job id."""
+        self.owner: dict[str, str] = {}
+        """Job id by run uid."""
+        self.line = WaitingLine()
+        self.balances: dict[tuple[str, int], RetryBalance] = {}
+        self.ledger = Ledger()
+        self.changes = Changes()
+        self.touched: dict[str, Active] = {}
+        """Attempts something happened to; the coordinator works them off."""
+        self.runs_changed: dict[str, tuple[Active, Run]] = {}
+        """Runs whose status changed since the last publication, by uid."""
+        self.schedule_needed = True
+        self._timers: list[tuple[float, str]] = []
+        self._load_spec = load_spec
+
+    def spec(self, job: Job) -> JobSpec:
+        """Return a job's specification."""
+        return self._load_spec(job.spec)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Take in everything that was going on when the last controller stopped."""
+        attempts = {attempt.job_id: attempt for attempt in snapshot.attempts}
+        runs: dict[str, list[Run]] = {}
+        for run in snapshot.runs:
+            runs.setdefault(run.job_id, []).append(run)
+        for job in snapshot.jobs:
+            self.admit(job)
+            attempt = attempts.get(job.id)
+            if attempt is not None:
+                self._resume(job, attempt, runs.get(job.id, ()), snapshot.history.get(attempt.key))
+        self.changes = Changes()
+
+    def _resume(self, job: Job, attempt: Attempt, runs: Iterable[Run], last: HistoryRow | None) -> None:
+        if attempt.status is AttemptStatus.PENDING:
+            self.unplaced[job.id] = attempt
+            return
+        active = Active(job, attempt, self.spec(job), last=last)
+        self.active[job.id] = active
+        self.line.remove(job.id)
+        self.by_status[attempt.status][job.id] = active
+        self.touched[job.id] = active
+        self._usage(job.queue).jobs += 1
+        for run in runs:
+            active.runs[run.uid] = run
+            self.owner[run.uid] = job.id
+            self.runs_changed[run.uid] = (active, run)
+            if run.status not in RUN_TERMINAL:
+                self._usage(job.queue).resources += run.request
+                self.ledger.charge(run, job.queue)
+
+    def admit(self, job: Job) -> None:
+        """Take in a job that was not known; a known one is ignored."""
+        if job.id in self.jobs or job.terminal:
+            return
+        self.jobs[job.id] = job
+        self._index(job)
+        spec = self.spec(job)
+        if spec.total_deadline_s is not None:
+            self.remind(job.submitted_at + spec.total_deadline_s, job.id)
+
+    def remind(self, when: float, job_id: str) -> None:
+        """Ask for ``due`` to name a job at a time."""
+        heapq.heappush(self._timers, (when, job_id))
+
+    def due(self, now: float) -> list[str]:
+        """Return the jobs whose reminders are due, in order; a job may have nothing to do any more."""
+        names = []
+        while self._timers and self._timers[0][0] <= now:
+            names.append(heapq.heappop(self._timers)[1])
+        return list(dict.fromkeys(names))
+
+    def next_due(self) -> float | None:
+        """Return the time of the next reminder."""
+        return self._timers[0][0] if self._timers else None
+
+    def put_job(self, job: Job) -> None:
+        """Change a job."""
+        self.changes.jobs[job.id] = job
+        active = self.active.get(job.id)
+        if active is not None:
+            active.job = job
+        if job.terminal:
+            self.jobs.pop(job.id, None)
+            self.line.remove(job.id)
+            return
+        self.jobs[job.id] = job
+        self._index(job)
+
+    def _index(self, job: Job) -> None:
+        if job.state is JobState.QUEUED and job.id not in self.active:
+            spec = self.spec(job)
+            key = GroupKey(job.queue, shape_of(job, spec.node_selector), job.attempt > 0)
+            self.line.add(key, Waiting(-job.priority, job.seq, job.id, job.queued_at))
+            self.schedule_needed = True
+            if spec.scheduling_timeout_s is not None:
+                self.remind(job.queued_at + spec.scheduling_timeout_s, job.id)
+            return
+        self.line.remove(job.id)
+        if job.retry_at is not None:
+            self.remind(job.retry_at, job.id)
+
+    def note_reason(self, job_id: str, reason: str, now: float) -> None:
+        """Remember why a job waits, if that is news."""
+        job = self.jobs.get(job_id)
+        if job is not None and job.reason != reason:
+            noted = replace(job, reason=reason, updated_at=now)
+            self.jobs[job_id] = self.changes.jobs[job_id] = noted
+
+    def open(self, job: Job, attempt: Attempt, runs: Sequence[Run]) -> Active:
+        """Begin an attempt with its runs on their places."""
+        active = Active(job, attempt, self.spec(job))
+        self.jobs[job.id] = self.changes.jobs[job.id] = job
+        self.active[job.id] = active
+        self.line.remove(job.id)
+        self.by_status[attempt.status][job.id] = active
+        self.touched[job.id] = active
+        self.changes.attempts[attempt.key] = attempt
+        for run in runs:
+            active.runs[run.uid] = run
+            self.owner[run.uid] = job.id
+            self.changes.runs[run.uid] = run
+            self.ledger.charge(run, job.queue)
+        return active
+
+    def put_attempt(self, active: Active, attempt: Attempt) -> None:
+        """Change an attempt; a terminal one is no longer in flight."""
+        before = active.attempt.status
+        active.attempt = attempt
+        self.changes.attempts[attempt.key] = attempt
+        if attempt.status is before:
+            return
+        del self.by_status[before][attempt.job_id]
+        if attempt.status in ATTEMPT_TERMINAL:
+            self._close(active)
+        else:
+            self.by_status[attempt.status][attempt.job_id] = active
+            self.touched[attempt.job_id] = active
+
+    def put_run(self, active: Active, run: Run) -> None:
+        """Change a run; a terminal one gives its capacity back."""
+        active.runs[run.uid] = run
+        self.changes.runs[run.uid] = run
+        self.runs_changed[run.uid] = (active, run)
+        self.touched[run.job_id] = active
+        if run.status in RUN_TERMINAL and self.ledger.release(run.uid):
+            self.schedule_needed = True
+
+    def drop_runs(self, active: Active) -> None:
+        """Forget an attempt's runs, which are all terminal, before it is placed anew."""
+        for uid in active.runs:
+            self.owner.pop(uid, None)
+        active.runs = {}
+
+    def _close(self, active: Active) -> None:
+        job_id = active.attempt.job_id
+        self.active.pop(job_id, None)
+        self.touched.pop(job_id, None)
+        self._usage(active.job.queue).jobs -= 1
+        self.schedule_needed = True
+        self.drop_runs(active)
+
+    def withdraw(self, active: Active, attempt: Attempt) -> None:
+        """Take an attempt that is to be placed anew out of flight; its job goes back in line."""
+        del self.by_status[active.attempt.status][attempt.job_id]
+        self.changes.attempts[attempt.key] = attempt
+        self.unplaced[attempt.job_id] = attempt
+        self._close(active)
+
+    def _usage(self, queue: str) -> Usage:
+        return self.ledger.usage.setdefault(queue, Usage())
+
+    def record(self, active: Active, row: HistoryRow) -> None:
+        """Write one step of an attempt's history, merged with the last when it repeats it."""
+        active.last = recorded(active.last, row)
+        self.changes.history[row.job_id, row.attempt, active.last.seq] = active.last
+
+    def step(self, active: Active, phase: str, outcome: Outcome, now: float, **error: str) -> HistoryRow:
+        """Make a history row for an attempt where it stands now."""
+        attempt = active.attempt
+        return HistoryRow(
+            attempt.job_id,
+            attempt.number,
+            0,
+            phase,
+            attempt.status,
+            attempt.status,
+            outcome,
+            now,
+            now,
+            error_code=error.get("code", ""),
+            message=error.get("message", ""),
+        )
+
+    def see_node(self, node: Node) -> None:
+        """Take in a node as reported."""
+        if self.ledger.set_place(Place((node.executor, node.name), node.capacity, node.labels)):
+            self.changes.nodes[node.executor, node.name] = node
+            self.schedule_needed = True
+
+    def take_touched(self) -> list[Active]:
+        """Return the attempts something happened to, and forget which they were."""
+        batch = list(self.touched.values())
+        self.touched = {}
+        return batch

@@ -1,0 +1,237 @@
+"""Concludes an attempt: from the facts of its runs to the job's next state.
+
+Decides what happens to the job when an attempt is over, when a person cancels, holds or releases it, and
+when it waited too long; leaves matching rules to ``policy`` and writing it down to ``controller``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from holdfast.domain.classify import classify, initiating
+from holdfast.domain.delay import retry_at as due_at
+from holdfast.domain.failure import Cause, Condition, EndedBy, Failure, in_words
+from holdfast.domain.job import Attempt, Job, JobState
+from holdfast.domain.lifecycle import ENDING_STATUS, Ending
+from holdfast.domain.placement import Place, Shape, ever_fits, why_not
+from holdfast.domain.policy.decide import decide
+from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory, RetrySettings
+from holdfast.domain.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.category_match import CompiledCategories
+    from holdfast.domain.job import Run
+    from holdfast.domain.policy.compiled import PolicySet
+    from holdfast.domain.spec import JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """Everything that is in force when a failure is judged."""
+
+    policies: PolicySet
+    categories: CompiledCategories
+    settings: RetrySettings
+    places: Sequence[Place] = ()
+    """The nodes there are, to see whether a grown job could ever fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What surrounds one judgement."""
+
+    law: Law
+    spec: JobSpec
+    now: float
+    draw: float = 0.0
+    """In [0, 1), for random jitter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A job and its attempt after the attempt is over."""
+
+    job: Job
+    attempt: Attempt
+
+
+def shape_of(job: Job, selector: Mapping[str, str]) -> Shape:
+    """Return what decides where the job's next attempt fits."""
+    return Shape(job.request, job.gang, tuple(sorted(selector.items())), job.avoid_node)
+
+
+def conclude(job: Job, attempt: Attempt, runs: Sequence[Run], at: Circumstances) -> Verdict:
+    """Conclude an attempt whose runs have all stopped."""
+    if runs and all(run.outcome is not None and run.outcome.succeeded for run in runs):
+        return _succeeded(job, attempt, at.now)
+    if job.cancel_requested:
+        started = any(run.started_at is not None for run in runs)
+        return cancelled(job, attempt, at.now, started=started)
+    return fail(job, attempt, judged_failure(attempt, runs, at.law, at.now), at)
+
+
+def fail(job: Job, attempt: Attempt, failure: Failure, at: Circumstances) -> Verdict:
+    """Judge a failure and move the job on: retry, hold or give up."""
+    history = RetryHistory(
+        job_id=job.id,
+        attempt=attempt.number,
+        counters=tuple(job.counters.items()),
+        total=job.retries,
+        memory=attempt.request.memory,
+    )
+    decision = decide(at.law.policies, failure, history, at.law.settings, draw=at.draw)
+    due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=at.now, grace_s=at.spec.grace_s)
+    decision = _within_total_deadline(decision, job, at, due)
+    decision = _that_still_fits(decision, job, at)
+    ended = replace(
+        attempt,
+        status=ENDING_STATUS[Ending.FAILED if failure.started else Ending.NEVER_STARTED],
+        status_since=at.now,
+        ended_at=at.now,
+        ending=Ending.FAILED,
+        failure=failure,
+        decision=decision,
+        retry_at=due if decision.runs_again else None,
+    )
+    return Verdict(_after(job, decision, failure, now=at.now, due=due), ended)
+
+
+def judged_failure(attempt: Attempt, runs: Sequence[Run], law: Law, now: float) -> Failure:
+    """Classify the failure that is to be judged: the earliest one, never one we caused ourselves."""
+    ended = [(run.rank, run.outcome) for run in runs if run.outcome is not None]
+    index = initiating(ended)
+    if index is None:
+        return Failure(
+            Cause.UNKNOWN, frozenset(), message=attempt.message or "no run reported how it ended", failed_at=now
+        )
+    rank, outcome = ended[index]
+    return classify(outcome, rank=rank, categories=law.categories)
+
+
+def expired_in_line(job: Job, now: float, timeout_s: float) -> tuple[Attempt, Failure]:
+    """Make the attempt and the failure of a job that waited for a place for too long."""
+    waited = format_duration(timeout_s)
+    message = f"found no place within {waited}" + (f": {job.reason}" if job.reason else "")
+    failure = Failure(
+        Cause.SCHEDULER_TIMEOUT,
+        frozenset({Condition.UNSCHEDULABLE}),
+        started=False,
+        failed_at=now,
+        message=message,
+    )
+    attempt = Attempt(
+        job.id,
+        job.attempt + 1,
+        status_since=job.queued_at,
+        created_at=job.queued_at,
+        request=job.request,
+        message=message,
+    )
+    return attempt, failure
+
+
+def cancelled(job: Job, attempt: Attempt, now: float, *, started: bool) -> Verdict:
+    """End an attempt and its job because a user asked for it."""
+    ending = Ending.CANCELLED if started else Ending.NEVER_STARTED
+    failure = Failure(
+        Cause.USER_CANCELLED, frozenset(), started=started, failed_at=now, message=job.reason, ended_by=EndedBy.USER
+    )
+    ended = replace(
+        attempt,
+        status=ENDING_STATUS[ending],
+        status_since=now,
+        ended_at=now,
+        ending=ending,
+        failure=failure,
+    )
+    return Verdict(cancelled_in_line(job, now), ended)
+
+
+def cancelled_in_line(job: Job, now: float) -> Job:
+    """End a job that has no attempt in flight because a user asked for it."""
+    return replace(
+        job,
+        state=JobState.CANCELLED,
+        reason=job.reason or "cancelled",
+        cancel_requested=True,
+        retry_at=None,
+        ended_at=now,
+        updated_at=now,
+    )
+
+
+def held(job: Job, reason: str, now: float) -> Job:
+    """Make a waiting job wait for a person."""
+    return replace(job, state=JobState.HELD, reason=reason or "held", retry_at=None, updated_at=now)
+
+
+def queued(job: Job, now: float) -> Job:
+    """Put a job back in line: its hold was lifted, or its retry is due."""
+    return replace(job, state=JobState.QUEUED, reason="", retry_at=None, queued_at=now, updated_at=now)
+
+
+def _succeeded(job: Job, attempt: Attempt, now: float) -> Verdict:
+    ended = replace(
+        attempt, status=ENDING_STATUS[Ending.SUCCEEDED], status_since=now, ended_at=now, ending=Ending.SUCCEEDED
+    )
+    return Verdict(replace(job, state=JobState.SUCCEEDED, reason="", ended_at=now, updated_at=now), ended)
+
+
+def _within_total_deadline(decision: Decision, job: Job, at: Circumstances, due: float) -> Decision:
+    """Refuse a retry that could only start after the job's total deadline."""
+    total_s = at.spec.total_deadline_s
+    if total_s is None or not decision.runs_again or max(at.now, due) < job.submitted_at + total_s:
+        return decision
+    reason = f"total deadline of {format_duration(total_s)} leaves no time for a retry"
+    return _refused(decision, DecisionCode.TOTAL_DEADLINE, reason)
+
+
+def _that_still_fits(decision: Decision, job: Job, at: Circumstances) -> Decision:
+    """Refuse a retry whose grown request fits no node there is (semantics 4)."""
+    places = at.law.places
+    if decision.memory is None or not decision.runs_again or not places:
+        return decision
+    grown = replace(
+        shape_of(job, at.spec.node_selector), request=replace(job.request, memory=decision.memory), avoid=None
+    )
+    if ever_fits(grown, places):
+        return decision
+    free = {place.key: place.capacity for place in places}
+    reason = f"retry granted, but with more memory it {why_not(grown, places, free)}"
+    return _refused(decision, DecisionCode.UNSCHEDULABLE, reason)
+
+
+def _refused(decision: Decision, code: DecisionCode, reason: str) -> Decision:
+    return replace(
+        decision, action=Action.FAIL, code=code, reason=reason, counter=None, delay_s=0.0, avoid_node=None, memory=None
+    )
+
+
+def _after(job: Job, decision: Decision, failure: Failure, *, now: float, due: float) -> Job:
+    what = in_words(failure)
+    if decision.action is Action.HOLD:
+        return held(job, decision.reason, now)
+    if not decision.runs_again:
+        return replace(
+            job, state=JobState.FAILED, reason=f"{what}; {decision.reason}", retry_at=None, ended_at=now, updated_at=now
+        )
+    waits = due > now
+    return replace(
+        job,
+        state=JobState.BACKOFF if waits else JobState.QUEUED,
+        reason=f"{what}; {decision.reason}",
+        retry_at=due if waits else None,
+        queued_at=now,
+        updated_at=now,
+        counters=_counted(job.counters, decision.counter),
+        retries=job.retries + (decision.counter is not None),
+        request=job.request if decision.memory is None else replace(job.request, memory=decision.memory),
+        avoid_node=decision.avoid_node,
+    )
+
+
+def _counted(counters: Mapping[str, int], name: str | None) -> Mapping[str, int]:
+    return counters if name is None else {**counters, name: counters.get(name, 0) + 1}

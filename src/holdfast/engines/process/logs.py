@@ -1,0 +1,43 @@
+"""Reads the log files of local runs for the ways in.
+
+Decides nothing: ``layout`` says where a log is and where it still begins.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from holdfast.engines.process.layout import log_path, log_start
+from holdfast.errors import Unavailable
+from holdfast.ports.logs import LogPart
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class ProcessLogs:
+    """The logs below one engine directory."""
+
+    def __init__(self, directory: Path) -> None:
+        """Remember the directory of the engine."""
+        self._directory = directory
+
+    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
+        """Read at most ``limit`` bytes from ``offset``, or from where a capped log still begins.
+
+        Raises:
+            Unavailable: The file is there and cannot be read.
+        """
+        path = log_path(self._directory, job_id, attempt, rank)
+        try:
+            with path.open("rb", buffering=0) as file:
+                size = os.fstat(file.fileno()).st_size
+                begins = max(offset, log_start(path)) if offset < size else offset
+                file.seek(begins)
+                return LogPart(file.read(limit), size, begins)
+        except FileNotFoundError:
+            return LogPart(b"", 0, offset)
+        except OSError as error:
+            msg = f"cannot read {path}: {error.strerror}"
+            raise Unavailable(msg) from error

@@ -1,0 +1,1 @@
+"""The executor: its own loop, state against state, driving one engine."""

@@ -1,0 +1,131 @@
+"""One step of an executor: tell what is observed, learn what is desired, close the difference.
+
+Decides which runs to start, stop and forget from the two sets alone; knows nothing of retries. Results stay
+with the engine until the controller has them safe, which it says by no longer desiring the run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from holdfast.domain.failure import EndedBy, RunOutcome
+from holdfast.errors import Unavailable
+from holdfast.ports.engine import Observation, RunPhase, StopReason
+from holdfast.ports.exchange import ExchangeRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.ports.clock import Clock
+    from holdfast.ports.engine import Engine, RunOrder
+    from holdfast.ports.exchange import DesiredRun, Transport
+
+_log = structlog.get_logger(__name__)
+_ENDED_BY = {StopReason.USER: EndedBy.USER, StopReason.PREEMPTION: EndedBy.PREEMPTION, StopReason.LOST: EndedBy.LOST}
+
+
+class Executor:
+    """Drives one engine towards what the controller wants."""
+
+    def __init__(
+        self, name: str, engine: Engine, transport: Transport, *, clock: Clock, lease_s: float | None = None
+    ) -> None:
+        """Wire the executor.
+
+        Args:
+            name: Its name, stable over restarts.
+            engine: What it drives.
+            transport: How it reaches the controller.
+            clock: Its time.
+            lease_s: After how long without an answer it stops its own runs, before the controller may start
+                them elsewhere; ``None`` is never, for a controller in the same process.
+        """
+        self._name = name
+        self._engine = engine
+        self._transport = transport
+        self._clock = clock
+        self._lease_s = lease_s
+        self._sequence = 0
+        self._answered_at = clock.now()
+        self._stopping: set[str] = set()
+        self._never_started: dict[str, Observation] = {}
+
+    def step(self) -> bool:
+        """Exchange once and act on the answer; returns whether the controller could be reached."""
+        observed = {**self._engine.observe(), **self._never_started}
+        self._sequence += 1
+        request = ExchangeRequest(self._name, self._sequence, self._engine.nodes(), observed)
+        try:
+            response = self._transport.exchange(request)
+        except Unavailable as error:
+            _log.warning("controller not reached", executor=self._name, error=str(error))
+            self._fence(observed)
+            return False
+        if response.sequence < self._sequence:
+            return True
+        self._answered_at = self._clock.now()
+        self._close_difference(observed, response.desired)
+        return True
+
+    def _close_difference(self, observed: Mapping[str, Observation], desired: Mapping[str, DesiredRun]) -> None:
+        starts = [wanted.order for uid, wanted in desired.items() if wanted.stop is None and uid not in observed]
+        self._stop([(wanted.order, wanted.stop) for wanted in desired.values() if wanted.stop is not None], observed)
+        unwanted = [seen for uid, seen in observed.items() if uid not in desired]
+        self._drop(unwanted)
+        if starts:
+            self._engine.start(starts)
+
+    def _stop(self, orders: Sequence[tuple[RunOrder, StopReason]], observed: Mapping[str, Observation]) -> None:
+        stops = []
+        for order, reason in orders:
+            seen = observed.get(order.uid)
+            if seen is None:
+                self._never_started[order.uid] = self._not_started(order, reason)
+            elif seen.phase is not RunPhase.FINISHED and order.uid not in self._stopping:
+                stops.append((order.uid, order.grace_s, reason))
+        self._stop_now(stops)
+
+    def _drop(self, unwanted: Sequence[Observation]) -> None:
+        """Forget results that are safe with the controller; stop what it does not know."""
+        finished = [seen.uid for seen in unwanted if seen.phase is RunPhase.FINISHED]
+        self._stop_now(
+            [
+                (seen.uid, 0.0, StopReason.LOST)
+                for seen in unwanted
+                if seen.phase is not RunPhase.FINISHED and seen.uid not in self._stopping
+            ]
+        )
+        if finished:
+            self._forget(finished)
+
+    def _stop_now(self, stops: list[tuple[str, float, StopReason]]) -> None:
+        if stops:
+            self._stopping.update(uid for uid, _, _ in stops)
+            self._engine.stop(stops)
+
+    def _not_started(self, order: RunOrder, reason: StopReason) -> Observation:
+        """Report a run that is to be stopped and was never begun, so that nobody waits for it."""
+        outcome = RunOutcome(
+            ended_by=_ENDED_BY.get(reason, EndedBy.CASCADE),
+            started=False,
+            ended_at=self._clock.now(),
+            node=order.node,
+            executor=self._name,
+            message="stopped before it was started",
+        )
+        return Observation(order.uid, RunPhase.FINISHED, outcome=outcome)
+
+    def _forget(self, uids: list[str]) -> None:
+        for uid in uids:
+            self._stopping.discard(uid)
+            self._never_started.pop(uid, None)
+        self._engine.forget(uids)
+
+    def _fence(self, observed: Mapping[str, Observation]) -> None:
+        """Stop everything once the lease is over: the controller may start it elsewhere from now on."""
+        if self._lease_s is None or self._clock.now() - self._answered_at <= self._lease_s:
+            return
+        running = [uid for uid, seen in observed.items() if seen.phase is not RunPhase.FINISHED]
+        self._stop_now([(uid, 0.0, StopReason.LOST) for uid in running if uid not in self._stopping])

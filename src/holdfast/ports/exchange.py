@@ -1,0 +1,62 @@
+"""The exchange between executor and controller: full observed set in, full desired set out.
+
+State against state, so that a lost, late or repeated message heals itself (architecture decision 8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from holdfast.ports.engine import NodeInfo, Observation, RunOrder, StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredRun:
+    """A run the controller wants to exist, or wants stopped; one it does not name must not be kept."""
+
+    order: RunOrder
+    stop: StopReason | None = None
+    """Set when it is to be stopped within ``order.grace_s``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeRequest:
+    """What an executor tells."""
+
+    executor: str
+    sequence: int
+    """Grows with every exchange of one executor life; an older answer than the last is ignored."""
+    nodes: Sequence[NodeInfo]
+    """Its places and their whole capacity."""
+    observed: Mapping[str, Observation]
+    """Every run it has and has not been told to forget, by uid."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeResponse:
+    """What the controller answers, once what it learned is durable."""
+
+    sequence: int
+    """Of the request this answers."""
+    desired: Mapping[str, DesiredRun] = field(default_factory=dict)
+    """Every run the executor should have; finished runs missing here may be forgotten, others are stopped."""
+
+
+class Transport(Protocol):
+    """Carries exchanges; in process here, over a network later."""
+
+    def exchange(self, request: ExchangeRequest) -> ExchangeResponse:
+        """Deliver the observed set and return the desired one.
+
+        Raises:
+            Unavailable: The controller cannot be reached; nothing is known of what it received.
+        """
+        ...
+
+    def on_change(self, executor: str, wake: Callable[[], None]) -> None:
+        """Register a hint to call, from any thread, when the executor's desired set may have changed."""
+        ...

@@ -1,0 +1,67 @@
+"""A Holdfast of one's own for each test: real store, real processes, the public client."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.app.connect import connect
+from holdfast.app.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from holdfast.client import Client
+    from holdfast.wire.jobs import JobView
+
+ENDED = frozenset({"Succeeded", "Failed", "Cancelled", "Held"})
+
+
+class Holdfast:
+    """A running embedded Holdfast and the few verbs the stories need."""
+
+    def __init__(self, client: Client, folder: Path) -> None:
+        self.client = client
+        self.folder = folder
+
+    def submit(self, program: str, *arguments: str, **spec: object) -> str:
+        """Submit a Python program given as text; returns the job's id."""
+        command = [sys.executable, "-c", program, *arguments]
+        name = spec.pop("name", "story")
+        return self.client.submit({"name": name, "command": command, "grace": "2s", **spec}).id
+
+    def wait(self, job: str, until: Callable[[JobView], bool], *, within_s: float = 45.0) -> JobView:
+        """Poll a job until it is as wanted."""
+        deadline = time.monotonic() + within_s
+        pause = threading.Event()
+        while True:
+            view = self.client.job(job)
+            if until(view):
+                return view
+            if time.monotonic() > deadline:
+                pytest.fail(f"job is still {view.state} ({view.reason}) after {within_s} s")
+            pause.wait(0.03)
+
+    def ended(self, job: str, *, within_s: float = 45.0) -> JobView:
+        """Wait for a job to end or be held."""
+        return self.wait(job, lambda view: view.state in ENDED, within_s=within_s)
+
+    def run(self, program: str, *arguments: str, **spec: object) -> JobView:
+        """Submit and wait."""
+        return self.ended(self.submit(program, *arguments, **spec))
+
+    def settings(self, values: Mapping[str, Any]) -> None:
+        """Change the operator's settings."""
+        self.client.put_settings(values)
+
+
+@pytest.fixture
+def holdfast(tmp_path: Path) -> Iterator[Holdfast]:
+    settings = Settings(data=tmp_path / "data", cpus=4.0)
+    with connect(drive=True, settings=settings) as client:
+        yield Holdfast(client, tmp_path)
