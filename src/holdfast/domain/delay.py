@@ -35,7 +35,10 @@ def delay_s(backoff: Backoff, n: int, *, seed: str, draw: float = 0.0) -> float:
         Seconds, from 0 to the back-off's maximum.
     """
     cap = LONGEST_DELAY_S if backoff.max_s is None else min(backoff.max_s, LONGEST_DELAY_S)
-    return min(cap, _jittered(backoff, _base_s(backoff, n - 1, cap), token=f"{seed}{n}", draw=draw))
+    base = _base_s(backoff, n - 1, cap)
+    if backoff.jitter is JitterMode.NONE or not base:
+        return base
+    return min(cap, _jittered(backoff, base, token=f"{seed}{n}", draw=draw))
 
 
 def backendai_delay_s(backoff: Backoff, retry_count: int, *, seed: str, draw: float = 0.0) -> float:
@@ -90,8 +93,10 @@ def _base_s(backoff: Backoff, exponent: int, cap: float) -> float:
     """Grow the initial delay, stopping at the cap; any exponent is safe."""
     if backoff.initial_s <= 0:
         return 0.0
+    if exponent <= 0:
+        return min(backoff.initial_s, cap)
     try:
-        base = backoff.initial_s * math.pow(backoff.multiplier, max(0, exponent))
+        base = backoff.initial_s * math.pow(backoff.multiplier, exponent)
     except OverflowError:
         return cap
     return min(base, cap)

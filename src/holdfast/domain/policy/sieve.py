@@ -19,61 +19,76 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import ContainerResult, Failure
     from holdfast.domain.policy.model import Rule
 
-_ANY_CODE = -1
-"""Stands for every code a ``NotIn`` might accept."""
-
 
 class _Dimension:
     """Which rules accept which value of one dimension."""
 
-    __slots__ = ("_accepting", "_indifferent", "used")
+    __slots__ = ("accepting", "indifferent", "used")
 
     def __init__(self, wanted: Sequence[Collection[str | int] | None]) -> None:
         self.used = any(values is not None for values in wanted)
-        self._indifferent = sum(1 << bit for bit, values in enumerate(wanted) if values is None)
-        self._accepting: dict[str | int, int] = {}
+        self.indifferent = _bits(values is None for values in wanted)
+        self.accepting: dict[str | int | None, int] = {}
         for bit, values in enumerate(wanted):
             for value in values or ():
-                self._accepting[value] = self._accepting.get(value, 0) | 1 << bit
-
-    def bits(self, values: Iterable[str | int]) -> int:
-        """Return the rules that accept any of the values, or do not care."""
-        found, accepting = self._indifferent, self._accepting
-        for value in values:
-            if value in accepting:
-                found |= accepting[value]
-        return found
+                self.accepting[value] = self.accepting.get(value, self.indifferent) | 1 << bit
 
 
 class Sieve:
     """Bit masks over the rules of a set, in order; bit 0 is the first rule."""
 
-    __slots__ = ("_all", "_any_message", "_codes", "_conditions", "_messages", "_words")
+    __slots__ = ("_all", "_any_message", "_codes", "_conditions", "_messages", "_not_in", "_signals", "_words")
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         """Index the rules."""
         self._all = (1 << len(rules)) - 1
         words = ((what, _Dimension([getattr(rule, field) for rule in rules])) for what, field in _WORDS)
-        self._words: tuple[tuple[Callable[[Failure], str], _Dimension], ...] = tuple(
-            (attrgetter(what), dimension) for what, dimension in words if dimension.used
+        self._words: tuple[tuple[Callable[[Failure], str], dict[str | int | None, int], int], ...] = tuple(
+            (attrgetter(what), dimension.accepting, dimension.indifferent)
+            for what, dimension in words
+            if dimension.used
         )
         self._conditions = _Dimension([rule.conditions for rule in rules])
-        self._codes = _Dimension([_codes_of(rule) for rule in rules])
-        self._messages = sum(1 << bit for bit, rule in enumerate(rules) if rule.termination_message is not None)
+        self._signals = _Dimension([rule.signals for rule in rules])
+        self._codes = _Dimension([_codes_in(rule) for rule in rules])
+        self._not_in = _bits(_excludes(rule) for rule in rules)
+        self._messages = _bits(rule.termination_message is not None for rule in rules)
         self._any_message = any_of(rule.termination_message for rule in rules if rule.termination_message is not None)
 
     def candidates(self, failure: Failure) -> int:
         """Return the bits of all rules that may match."""
         bits = self._all
-        for read, dimension in self._words:
-            bits &= dimension.bits((read(failure),))
+        for read, accepting, indifferent in self._words:
+            bits &= accepting.get(read(failure), indifferent)
         failed = [container for container in failure.containers if container.exit_code]
         if self._conditions.used:
-            bits &= self._conditions.bits(_condition_names(failure, failed))
+            bits &= self._of_conditions(failure, failed)
         if self._codes.used:
-            bits &= self._codes.bits(_exit_codes(failed))
+            bits &= self._of_codes(failed)
+        if self._signals.used:
+            bits &= self._of_signals(failed)
         if bits & self._messages and not self._some_message_matches(failed):
             bits &= ~self._messages
+        return bits
+
+    def _of_conditions(self, failure: Failure, failed: Sequence[ContainerResult]) -> int:
+        accepting, bits = self._conditions.accepting, self._conditions.indifferent
+        for condition in failure.conditions:
+            bits |= accepting.get(condition, 0)
+        for container in failed:
+            bits |= accepting.get(container.reason, 0)
+        return bits
+
+    def _of_codes(self, failed: Sequence[ContainerResult]) -> int:
+        accepting, bits = self._codes.accepting, self._codes.indifferent
+        for container in failed:
+            bits |= self._not_in | accepting.get(container.exit_code, 0)
+        return bits
+
+    def _of_signals(self, failed: Sequence[ContainerResult]) -> int:
+        accepting, bits = self._signals.accepting, self._signals.indifferent
+        for container in failed:
+            bits |= accepting.get(container.signal, 0)
         return bits
 
     def _some_message_matches(self, failed: Sequence[ContainerResult]) -> bool:
@@ -84,18 +99,17 @@ class Sieve:
 _WORDS = (("cause", "causes"), ("category", "categories"), ("subcategory", "subcategories"))
 
 
-def _codes_of(rule: Rule) -> Collection[int] | None:
+def _bits(flags: Iterable[bool]) -> int:
+    return sum(1 << bit for bit, flag in enumerate(flags) if flag)
+
+
+def _codes_in(rule: Rule) -> Collection[int] | None:
+    """List the codes a rule accepts by name; none for ``NotIn``, whose rules any failed container lets through."""
     codes = rule.exit_codes
     if codes is None:
         return None
-    return codes.values if codes.operator is ExitCodeOperator.IN else (_ANY_CODE,)
+    return codes.values if codes.operator is ExitCodeOperator.IN else ()
 
 
-def _condition_names(failure: Failure, failed: Sequence[ContainerResult]) -> list[str]:
-    return [*failure.conditions, *(container.reason for container in failed)]
-
-
-def _exit_codes(failed: Sequence[ContainerResult]) -> list[int]:
-    """List the codes of failed containers, and the one that stands for any when there is one."""
-    codes = [container.exit_code for container in failed if container.exit_code]
-    return [*codes, _ANY_CODE] if codes else codes
+def _excludes(rule: Rule) -> bool:
+    return rule.exit_codes is not None and rule.exit_codes.operator is ExitCodeOperator.NOT_IN
