@@ -9,18 +9,11 @@ from holdfast.domain.failure import Cause, Condition, EndedBy
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode
-from holdfast.errors import all_errors
-from tools.docs import lifecycle
-from tools.docs.source import enum_table, markdown, table
+from tools.docs import commands, configuration, http, lifecycle, policies
+from tools.docs.source import enum_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-def errors() -> str:
-    """List every error: its code and what it means."""
-    rows = [[f"`{error.code}`", markdown((error.__doc__ or "").splitlines()[0])] for error in all_errors()[1:]]
-    return table(["Code", "Meaning"], rows)
 
 
 def values(enum: type[AttemptStatus | RunStatus]) -> str:
@@ -44,5 +37,12 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "jitter": partial(enum_table, JitterMode, title="Jitter"),
     "anti-affinity": partial(enum_table, AntiAffinity, title="Mode"),
     "exit-code-operators": partial(enum_table, ExitCodeOperator, title="Operator"),
-    "errors": errors,
+    "built-in-policy": policies.built_in,
+    "errors": http.errors,
+    "endpoints": http.endpoints,
+    "metrics": http.metrics,
+    "commands": commands.reference,
+    "exit-codes": commands.exit_code_table,
+    "nouns": commands.nouns,
+    "settings": configuration.settings,
 }

@@ -48,8 +48,8 @@ def connect(*, drive: bool = False, settings: Settings | None = None) -> Iterato
 
 def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, drive: bool) -> Client:
     # Imported here because a client of a running server needs none of the server's parts.
-    from holdfast.app import driver, wiring  # noqa: PLC0415
-    from holdfast.client.inprocess import InProcessTransport  # noqa: PLC0415
+    from holdfast.app import driver, wiring  # noqa: PLC0415 - as said above
+    from holdfast.client.inprocess import InProcessTransport  # noqa: PLC0415 - as said above
 
     store = wiring.store(directory)
     stack.callback(store.close)

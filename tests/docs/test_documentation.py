@@ -1,0 +1,197 @@
+"""The documentation is true: generated parts are fresh, everything that has a name is named, manifests can be read."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from holdfast.app.settings import Settings
+from holdfast.cli import exit_codes
+from holdfast.cli.commands import COMMANDS
+from holdfast.dialects.documents import read_documents
+from holdfast.dialects.manifests import read_all, read_manifests
+from holdfast.dialects.native.settings import read_settings
+from holdfast.domain import lifecycle
+from holdfast.domain.failure import Cause, Condition, EndedBy
+from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
+from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode
+from holdfast.errors import all_errors
+from tools.docs import pages
+from tools.docs.blocks import BLOCKS
+from tools.docs.http import application
+from tools.docs.source import member_docs
+
+if TYPE_CHECKING:
+    from enum import StrEnum
+
+    from holdfast.cli.command import Command
+    from holdfast.errors import HoldfastError
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+TEXTS = {path: path.read_text() for path in [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]}
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SETTINGS_KEYS = {"globalMaxRetries", "defaultBackoff", "defaultPolicyName"}
+
+
+def page(name: str) -> str:
+    return TEXTS[DOCS / name]
+
+
+def blocks(language: str) -> list[object]:
+    """List every fenced block of a language, by page and place."""
+    return [
+        pytest.param(match[2], id=f"{path.relative_to(ROOT)}:{text[: match.start()].count(chr(10)) + 1}")
+        for path, text in TEXTS.items()
+        for match in FENCE.finditer(text)
+        if match[1] == language
+    ]
+
+
+def test_no_generated_part_is_stale() -> None:
+    assert pages.stale() == [], "run ./dev docs"
+
+
+def test_every_generated_part_is_shown_somewhere() -> None:
+    assert pages.used() == set(BLOCKS)
+
+
+@pytest.mark.parametrize("error", all_errors()[1:], ids=lambda error: error.code)
+def test_every_error_code_is_documented(error: type[HoldfastError]) -> None:
+    assert f"`{error.code}`" in page("rest.md")
+
+
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_every_setting_is_documented(name: str) -> None:
+    assert f"`HOLDFAST_{name.upper()}`" in page("operations.md")
+    assert member_docs(Settings)[name], "say below the field what it means"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_and_option_is_documented(command: Command[Any]) -> None:
+    reference = page("cli.md").partition(f"### holdfast {command.name}\n")[2]
+    section = reference.partition("\n### ")[0]
+    options = [field.name for field in fields(command.options)]
+    assert section
+    assert section.count("\n| `") == len(options)
+
+
+@pytest.mark.parametrize("code", sorted(exit_codes.MEANINGS))
+def test_every_exit_code_is_documented(code: int) -> None:
+    assert f"\n| {code} |" in page("cli.md")
+
+
+def test_every_metric_is_documented() -> None:
+    registry = CollectorRegistry()
+    application(registry)
+    assert [family.name for family in registry.collect() if f"`{family.name}" not in page("rest.md")] == []
+
+
+@pytest.mark.parametrize(
+    ("enum", "name"),
+    [
+        (JobState, "lifecycle.md"),
+        (AttemptStatus, "lifecycle.md"),
+        (RunStatus, "lifecycle.md"),
+        (Outcome, "lifecycle.md"),
+        (Condition, "classification.md"),
+        (Cause, "classification.md"),
+        (EndedBy, "classification.md"),
+        (Action, "policies.md"),
+        (DecisionCode, "policies.md"),
+        (JitterMode, "policies.md"),
+        (AntiAffinity, "policies.md"),
+        (ExitCodeOperator, "policies.md"),
+    ],
+)
+def test_every_word_of_the_vocabulary_is_documented(enum: type[StrEnum], name: str) -> None:
+    assert [member.value for member in enum if f"`{member.value}`" not in page(name)] == []
+
+
+@pytest.mark.parametrize(
+    "enum", [JobState, Condition, Cause, EndedBy, Action, DecisionCode, JitterMode, AntiAffinity, ExitCodeOperator]
+)
+def test_every_word_of_the_vocabulary_says_what_it_means(enum: type[StrEnum]) -> None:
+    docs = member_docs(enum)
+    assert [member.name for member in enum if not docs[member.name]] == []
+
+
+def test_every_handler_promotion_and_transition_is_in_the_lifecycle_page() -> None:
+    text = page("lifecycle.md")
+    promotions = (*lifecycle.PROMOTIONS, *lifecycle.GANG_PROMOTIONS)
+    names = [row.name for row in lifecycle.HANDLERS] + [row.name for row in promotions]
+    assert [name for name in names if f"`{name}`" not in text] == []
+    moves = {
+        (source, to.attempt)
+        for row in lifecycle.HANDLERS
+        if row is not lifecycle.TERMINATE
+        for source in row.targets
+        for outcome in Outcome
+        if (to := row.transitions.on(outcome)) and to.attempt and to.attempt is not source
+    } | {(source, row.success) for row in lifecycle.GANG_PROMOTIONS for source in row.targets}
+    assert [move for move in moves if f"{move[0]} --> {move[1]}:" not in text] == []
+
+
+@pytest.mark.parametrize("text", blocks("yaml"))
+def test_every_manifest_in_the_documentation_can_be_read(text: str) -> None:
+    if SETTINGS_KEYS & set(yaml.safe_load(text.partition("\n---")[0])):
+        read_settings(yaml.safe_load(text))
+    else:
+        assert read_manifests(text)
+
+
+@pytest.mark.parametrize("text", blocks("json"))
+def test_every_json_in_the_documentation_is_json(text: str) -> None:
+    assert json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=str(path.relative_to(ROOT)))
+        for path in sorted((ROOT / "examples").rglob("*"))
+        if path.suffix in {".yaml", ".jsonl"}
+    ],
+)
+def test_every_example_can_be_read(path: Path) -> None:
+    assert read_all(read_documents(path.read_text(), name=path.name))
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=path.name) for path in sorted((DOCS / "decisions").glob("0*.md"))]
+)
+def test_a_decision_record_is_short_and_complete(path: Path) -> None:
+    text = path.read_text()
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert headings == ["Context", "Decision", "Consequences", "Alternatives", "Enforced by"]
+    assert text.count("\n") < 60
+    assert path.name in page("decisions/index.md")
+
+
+@pytest.mark.parametrize("name", ["src/holdfast", "tests", "tools"])
+def test_nothing_in_the_tree_speaks_of_the_machine_it_was_written_on(name: str) -> None:
+    """Paths of one machine and credentials have no place in the code."""
+    private = re.compile(r"/root/|BEGIN [A-Z ]*PRIVATE KEY")
+    found = [
+        str(path) for path in (ROOT / name).rglob("*.py") if path != Path(__file__) and private.search(path.read_text())
+    ]
+    assert found == []
+
+
+FILES_NAMED = re.compile(
+    r"`((?:domain|ports|controller|cli|api|app|storage|dialects|engines|wire|tests|tools)/[\w/]+\.py)`"
+)
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=str(path.relative_to(ROOT))) for path in TEXTS])
+def test_every_file_that_a_page_names_exists(path: Path) -> None:
+    named = FILES_NAMED.findall(TEXTS[path])
+    assert [name for name in named if not any((base / name).exists() for base in (ROOT, ROOT / "src/holdfast"))] == []
