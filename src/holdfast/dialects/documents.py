@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 LARGEST_TEXT = 16 * 1024 * 1024
 DEEPEST = 64
-_SPACE = re.compile(r"[ \t\n\r]*")
+_NOT_SPACE = re.compile(r"[^ \t\n\r]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +110,12 @@ def _read_json(text: str, name: str) -> list[Document] | None:
 
 
 def _json_values(text: str) -> Iterator[tuple[dict[str, Any], int]]:
-    position, line, end = 0, 1, len(text)
+    position, line = 0, 1
     while True:
-        start = _SPACE.match(text, position).end()  # type: ignore[union-attr] # the pattern matches everywhere
-        if start == end:
+        found = _NOT_SPACE.search(text, position)
+        if found is None:
             return
+        start = found.start()
         line += text.count("\n", position, start)
         value, position = _DECODER.raw_decode(text, start)
         if not isinstance(value, dict):
@@ -169,8 +171,7 @@ def _line_of_duplicate(text: str) -> int | None:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         msg = f"the key {twice!r} is there twice"
         raise _DuplicateKey(msg)
     return mapping

@@ -81,7 +81,7 @@ def _reader(value: Mapping[str, Any], problems: list[Problem]) -> Callable[..., 
     reader = _READERS.get((version, kind)) if isinstance(version, str) and isinstance(kind, str) else None
     if reader is not None:
         return reader
-    versions, kinds = dict.fromkeys(v for v, _ in _READERS), dict.fromkeys(k for _, k in _READERS)
+    versions, kinds = (list(dict.fromkeys(part)) for part in zip(*_READERS, strict=True))
     if version not in versions:
         problems.append(_unsupported("apiVersion", version, tuple(versions)))
     elif version != API_VERSION:

@@ -28,6 +28,7 @@ DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 LONGEST_NAME = 63
 LONGEST_TEXT = 4096
 LONGEST_PATTERN = 1000
+LONGEST_QUOTE = 80
 NAME_RULE = (
     "must consist of lowercase alphanumeric characters or '-', and must start and end with an alphanumeric character"
 )
@@ -51,7 +52,7 @@ def kind_of(value: object) -> str:
 def shown(value: object) -> str:
     """Quote a value for a message, shortened."""
     text = repr(str(value)) if isinstance(value, str) else repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004 - a line's worth
+    return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 3]}..."
 
 
 def regex_error(pattern: str) -> str | None:
@@ -91,7 +92,7 @@ class Fields:
         """Whether a field is there and not null."""
         return self.value.get(name) is not None
 
-    def raw(self, name: str, *, required: bool = False) -> Any:  # noqa: ANN401 - text may hold anything
+    def raw(self, name: str, *, required: bool = False) -> object:
         """Take a field as it is; ``None`` when it is absent or null."""
         self._known.add(name)
         value = self.value.get(name)

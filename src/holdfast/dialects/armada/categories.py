@@ -58,9 +58,10 @@ def _short(fields: Fields, name: str, label: str | None = None) -> str:
     value = fields.raw(name)
     if value is None or value == "" or not fields.check_text(name, value):
         return ""
-    if len(value) > LONGEST_NAME:
-        fields.problem(name, f"{label or name} {shown(value)} must be at most {LONGEST_NAME} characters")
-    return str(value)
+    text = str(value)
+    if len(text) > LONGEST_NAME:
+        fields.problem(name, f"{label or name} {shown(text)} must be at most {LONGEST_NAME} characters")
+    return text
 
 
 def _read_category(fields: Fields, place: int) -> FailureCategory:

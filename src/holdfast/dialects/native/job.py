@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.dialects.native.envelope import take_kind
 from holdfast.dialects.native.policy import read_policy
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.policy.model import RetryPolicy
 
+T = TypeVar("T")
 LARGEST_GANG = 100_000
 MOST_PRIORITY = 1_000_000
 MOST_ARGUMENTS = 10_000
@@ -98,7 +99,7 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec:
     return job
 
 
-def _or(value: Any, default: Any) -> Any:  # noqa: ANN401 - of one type
+def _or(value: T | None, default: T) -> T:
     return default if value is None else value
 
 

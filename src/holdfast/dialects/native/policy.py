@@ -241,9 +241,10 @@ def _read_static(part: Fields) -> int | None:
     value = part.raw("static")
     if value is None:
         return None
-    negative = isinstance(value, str) and value.startswith("-")
+    text = value.removeprefix("-") if isinstance(value, str) else value
+    negative = text != value
     try:
-        size = parse_memory(value[1:] if negative else value)
+        size = parse_memory(text)
     except ValueError as error:
         part.problem("static", f"invalid static quantity: {error}")
         return None

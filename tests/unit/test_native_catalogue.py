@@ -1,0 +1,164 @@
+"""Reading and writing queues, failure categories and settings; dispatch by kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast.dialects.documents import read_documents
+from holdfast.dialects.manifests import read_manifest, read_manifests, supported
+from holdfast.dialects.native import codec
+from holdfast.dialects.native.settings import read_settings
+from holdfast.domain.category import CategoryRule, FailureCategory
+from holdfast.domain.job import Queue
+from holdfast.domain.policy.model import Backoff, ContainerScope, ExitCodeOperator, ExitCodes, RetrySettings
+from holdfast.domain.spec import Resources
+from holdfast.errors import InvalidManifest, InvalidRequest, Problem
+
+
+def manifest(kind: str, name: str | None, spec: object) -> dict[str, Any]:
+    return {"apiVersion": "holdfast.dev/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def problems_of(value: dict[str, Any]) -> tuple[Problem, ...]:
+    with pytest.raises(InvalidManifest) as caught:
+        read_manifest(value)
+    return caught.value.problems
+
+
+def test_every_field_of_a_queue_is_read_and_written() -> None:
+    spec = {
+        "weight": 2.5,
+        "maxRunning": {"cpu": "2500m", "memory": "1Gi", "gpu": 2},
+        "maxRunningJobs": 7,
+        "retryPolicies": ["infra", "ml"],
+        "paused": True,
+    }
+    queue = read_manifest(manifest("Queue", "q", spec))
+    assert queue == Queue("q", 2.5, Resources(2500, 1024**3, 2), 7, ("infra", "ml"), paused=True)
+    assert isinstance(queue, Queue)
+    assert codec.load_queue(codec.dump_queue(queue)) == queue
+
+
+def test_a_queue_needs_a_name_only() -> None:
+    assert read_manifest({"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "q"}}) == Queue("q")
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"weight": 0}, "spec.weight"),
+        ({"weight": -1}, "spec.weight"),
+        ({"maxRunningJobs": 0}, "spec.maxRunningJobs"),
+        ({"maxRunning": {"cpus": 1}}, "spec.maxRunning.cpus"),
+        ({"paused": "yes"}, "spec.paused"),
+        ({"retryPolicies": [1]}, "spec.retryPolicies[0]"),
+        ({"wieght": 1}, "spec.wieght"),
+        ("fast", "spec"),
+    ],
+)
+def test_a_wrong_queue_is_refused(spec: object, path: str) -> None:
+    assert [problem.path for problem in problems_of(manifest("Queue", "q", spec))] == [path]
+
+
+def test_every_field_of_a_failure_category_is_read_and_written() -> None:
+    rules = [
+        {"onExitCodes": {"operator": "In", "values": [74]}, "onConditions": ["AppError"], "containerName": "main"},
+        {"onTerminationMessage": {"pattern": "a"}, "onLog": {"pattern": "CUDA out of memory"}, "subcategory": "oom"},
+        {"onPodError": {"pattern": "b"}, "hint": "look at the image"},
+        {"onPodEvents": {"regexp": "c", "type": "Warning", "reason": "Failed"}},
+    ]
+    category = read_manifest(manifest("FailureCategory", "cuda_error", {"precedence": 3, "hint": "h", "rules": rules}))
+    codes = ExitCodes(ExitCodeOperator.IN, frozenset({74}), ContainerScope.ANY_FAILED)
+    assert category == FailureCategory(
+        "cuda_error",
+        (
+            CategoryRule(exit_codes=codes, conditions=frozenset({"AppError"}), container_name="main"),
+            CategoryRule(termination_message="a", log="CUDA out of memory", subcategory="oom"),
+            CategoryRule(pod_error="b", hint="look at the image"),
+            CategoryRule(pod_event="c", pod_event_type="Warning", pod_event_reason="Failed"),
+        ),
+        precedence=3,
+        hint="h",
+    )
+    assert isinstance(category, FailureCategory)
+    assert codec.load_category(codec.dump_category(category)) == category
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"rules": []}, "spec.rules"),
+        ({}, "spec.rules"),
+        ({"rules": [{}]}, "spec.rules[0]"),
+        ({"rules": [{"containerName": "main"}]}, "spec.rules[0]"),
+        ({"rules": [{"onLog": {"pattern": "("}}]}, "spec.rules[0].onLog.pattern"),
+        ({"rules": [{"onPodEvents": {"regexp": "x"}}]}, "spec.rules[0].onPodEvents.type"),
+        ({"rules": [{"onLog": {"pattern": "x"}, "subcategory": "a" * 64}]}, "spec.rules[0].subcategory"),
+        ({"rules": [{"onLog": {"pattern": "x"}, "onLogs": 1}]}, "spec.rules[0].onLogs"),
+        ({"rules": [{"onLog": {"pattern": "x"}}], "precedence": "high"}, "spec.precedence"),
+    ],
+)
+def test_a_wrong_failure_category_is_refused(spec: object, path: str) -> None:
+    assert [problem.path for problem in problems_of(manifest("FailureCategory", "c", spec))] == [path]
+
+
+def test_settings_left_out_have_their_defaults() -> None:
+    assert read_settings({}) == (RetrySettings(), None)
+
+
+def test_settings_are_read_and_written() -> None:
+    value = {"globalMaxRetries": 0, "defaultBackoff": {"initialDelay": 0}, "defaultPolicyName": "infra"}
+    settings, name = read_settings(value)
+    assert (settings.global_max_retries, settings.default_backoff, name) == (0, Backoff(initial_s=0.0), "infra")
+    assert codec.load_settings(codec.dump_settings(settings, name)) == (settings, name)
+
+
+def test_wrong_settings_are_refused_together() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        read_settings({"globalMaxRetries": -1, "defaultBackof": {}, "defaultPolicyName": "A"})
+    assert [problem.path for problem in caught.value.problems] == [
+        "globalMaxRetries",
+        "defaultPolicyName",
+        "defaultBackof",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "paths"),
+    [
+        ({}, ["apiVersion", "kind"]),
+        ({"apiVersion": "holdfast.dev/v2", "kind": "Job"}, ["apiVersion"]),
+        ({"apiVersion": "holdfast.dev/v1", "kind": "Jobs"}, ["kind"]),
+        ({"apiVersion": "holdfast.dev/v1"}, ["kind"]),
+        ({"apiVersion": 1, "kind": ["Job"]}, ["apiVersion", "kind"]),
+        ({"apiVersion": "armadaproject.io/v1", "kind": "Queue"}, ["kind"]),
+    ],
+)
+def test_an_unsupported_kind_lists_the_supported_ones(value: dict[str, Any], paths: list[str]) -> None:
+    found = problems_of(value)
+    assert [problem.path for problem in found] == paths
+    assert all(problem.allowed for problem in found)
+
+
+def test_the_supported_kinds_can_be_listed() -> None:
+    assert "holdfast.dev/v1/Job" in supported()
+    assert "armadaproject.io/v1beta1/RetryPolicy" in supported()
+
+
+def test_the_problems_of_all_documents_come_together_with_their_document() -> None:
+    with pytest.raises(InvalidManifest) as caught:
+        read_manifests(
+            "command: [x]\ngang: 0\n---\ncommand: [x]\n---\nkind: Job\napiVersion: holdfast.dev/v1\nspec: {}\n"
+        )
+    assert [(problem.path, problem.line) for problem in caught.value.problems] == [
+        ("document[0].gang", 2),
+        ("document[2].spec.command", 8),
+    ]
+
+
+def test_manifests_of_several_kinds_come_from_one_text() -> None:
+    text = "command: [x]\n---\napiVersion: holdfast.dev/v1\nkind: Queue\nmetadata: {name: q}\n"
+    assert [type(one).__name__ for one in read_manifests(text)] == ["JobSpec", "Queue"]
+    assert read_manifest(read_documents('{"command": ["x"]}')[0]) == read_manifests(text)[0]
