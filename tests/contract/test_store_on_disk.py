@@ -14,7 +14,7 @@ import pytest
 from holdfast.domain.job import Attempt, Job, JobState, Queue, Run
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
-from holdfast.errors import Conflict, Internal, InvalidSetting, Unavailable
+from holdfast.errors import Conflict, Internal, InvalidRequest, InvalidSetting, Unavailable
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.storage.sql import open_store
 
@@ -113,6 +113,14 @@ def test_a_full_disk_is_unavailable_and_nothing_accepted_is_lost(
     monkeypatch.undo()
     roomy = sqlite.open()
     assert roomy.submit(Submission([job("j2")], idempotency_key="k")) == ("j2",)
+
+
+@pytest.mark.parametrize("bad", [{"spec": "{\udcff}"}, {"name": "\udcff"}])
+def test_text_that_is_not_unicode_is_refused_and_nothing_is_kept(sqlite: Place, bad: dict[str, str]) -> None:
+    store = sqlite.open()
+    with pytest.raises(InvalidRequest, match="not valid Unicode"):
+        store.submit(Submission([job("j1"), replace(job("j2"), **bad)]))  # type: ignore[arg-type] # fields by name
+    assert store.jobs(JobFilter()) == []
 
 
 def test_a_file_that_is_no_database_is_named_as_damaged(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def storable(text: str) -> str:
 
 def digest(spec: str) -> bytes:
     """Return the key a specification is stored under."""
-    return hashlib.blake2b(spec.encode(), digest_size=_DIGEST_BYTES).digest()
+    return hashlib.blake2b(spec.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
 
 
 def job_changes(job: Job) -> tuple[Any, ...]:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import exc
 
-from holdfast.errors import HoldfastError, Internal, Unavailable
+from holdfast.errors import HoldfastError, Internal, InvalidRequest, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TRY_AGAIN = "nothing was changed; it is safe to try again"
 _RESTORE = "stop Holdfast, keep a copy of the damaged files, and restore the last backup"
+_SHOWN = 40
 _PRIMARY = 0xFF
 """SQLite's extended result codes carry the primary one in their low byte."""
 
@@ -50,6 +51,7 @@ def translated() -> Iterator[None]:
 
     Raises:
         Unavailable: The disk is full, the database is locked, unreachable or busy.
+        InvalidRequest: Text has characters that do not exist.
         Internal: The database is corrupt, or the statement was wrong.
     """
     try:
@@ -57,6 +59,9 @@ def translated() -> Iterator[None]:
     except exc.TimeoutError as error:
         message = "the database is busy: no connection became free"
         raise Unavailable(message, hint=_TRY_AGAIN) from error
+    except UnicodeEncodeError as error:
+        message = f"{error.object[: error.end][-_SHOWN:]!r} is not valid Unicode text"
+        raise InvalidRequest(message) from error
     except exc.DBAPIError as error:
         raise _explain(error) from error
 

@@ -86,7 +86,7 @@ jobs = Table(
     Column("spec", LargeBinary, ForeignKey("specs.digest"), nullable=False, index=True),
     Column("gang", Integer, nullable=False),
     *_resources(),
-    Column("state", Text, nullable=False, index=True),
+    Column("state", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("queued_at", Double, nullable=False),
@@ -98,6 +98,7 @@ jobs = Table(
     Column("retries", Integer, nullable=False),
     Column("avoid_node", Text),
     Column("cancel_requested", Boolean, nullable=False),
+    Index(None, "state", "seq"),
     CheckConstraint("gang >= 1", name="gang"),
     CheckConstraint("attempt >= 0 AND retries >= 0", name="counts"),
     sqlite_autoincrement=True,  # a pruned job's place in the order is never given again

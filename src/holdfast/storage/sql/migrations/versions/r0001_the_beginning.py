@@ -77,7 +77,7 @@ def _create_jobs() -> None:
     )
     op.create_index(op.f("ix_jobs_name"), "jobs", ["name"], unique=False)
     op.create_index(op.f("ix_jobs_spec"), "jobs", ["spec"], unique=False)
-    op.create_index(op.f("ix_jobs_state"), "jobs", ["state"], unique=False)
+    op.create_index(op.f("ix_jobs_state_seq"), "jobs", ["state", "seq"], unique=False)
 
 
 def _create_job_labels() -> None:
