@@ -16,21 +16,21 @@ from holdfast.dialects.native.codec import load_spec
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.compose import effective_policies
-from holdfast.domain.policy.decide import decide
+from holdfast.domain.policy.decide import GLOBAL_LIMIT, decide
+from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import RetryHistory
 from holdfast.errors import NotFound
 from holdfast.service.naming import find_attempt
-from holdfast.service.prose import attempt_lines, job_line
+from holdfast.service.prose import cancelled_line, job_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Attempt, Job
     from holdfast.domain.policy.model import Decision, RetryPolicy, RetrySettings
     from holdfast.ports.store import Catalogue, Store
 
-GLOBAL_LIMIT = "globalMaxRetries"
 _MOST_COMPILED = 256
 
 
@@ -73,7 +73,15 @@ class Explainer:
         if chosen is None:
             return Explanation(job, None, job_line(job), ())
         complete = self._complete(job, attempts, chosen)
-        return Explanation(job, complete, job_line(job), attempt_lines(complete))
+        return Explanation(job, complete, job_line(job), self._prose(job, attempts, complete))
+
+    def _prose(self, job: Job, attempts: Sequence[Attempt], attempt: Attempt) -> Sequence[str]:
+        if attempt.failure is None:
+            return ()
+        if attempt.decision is None:
+            return (cancelled_line(attempt, attempt.failure),)
+        history = history_before(job, attempts, attempt)
+        return explain(attempt.decision, attempt.failure, history, self._current().settings)
 
     def _complete(self, job: Job, attempts: Sequence[Attempt], attempt: Attempt) -> Attempt:
         if attempt.decision is None or attempt.failure is None:
@@ -89,7 +97,7 @@ class Explainer:
     def _rebuilt(self, job: Job, decision: Decision, failure: Failure, history: RetryHistory) -> Decision | None:
         """Decide again as then; ``None`` when what was in force then cannot be found any more."""
         settings = settings_then(decision, self._current().settings)
-        for policies in (self._policies_of(job, decision), self._pinned_alone(decision)):
+        for policies in (self._policies_of(job, decision), *self._deciding_alone(job, decision)):
             again = decide(policies, failure, history, settings, draw=0.0, explain=True)
             if (again.policy, again.rule) == (decision.policy, decision.rule):
                 return again
@@ -118,9 +126,12 @@ class Explainer:
             return policy
         return self._revision(decision) or policy
 
-    def _pinned_alone(self, decision: Decision) -> PolicySet:
-        policy = self._revision(decision)
-        return PolicySet.compile([policy] if policy else [], infrastructure=INFRASTRUCTURE)
+    def _deciding_alone(self, job: Job, decision: Decision) -> Iterator[PolicySet]:
+        """Compile the deciding policy alone: the stored revision, or the one written in the job."""
+        named = self._revision(decision)
+        inline = [policy for policy in load_spec(job.spec).inline_policies if policy.name == decision.policy]
+        for policy in (*([named] if named else []), *inline):
+            yield PolicySet.compile([policy], infrastructure=INFRASTRUCTURE)
 
     def _revision(self, decision: Decision) -> RetryPolicy | None:
         if decision.policy is None or decision.policy_revision is None:

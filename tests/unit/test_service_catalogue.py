@@ -1,0 +1,93 @@
+"""Editing the catalogue: what is named must exist, and a wrong name is answered with the right one."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.domain.category import CategoryRule, FailureCategory
+from holdfast.domain.job import Queue
+from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
+from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidSetting, NotFound
+from holdfast.service.categories import Categories
+from holdfast.service.policies import Policies
+from holdfast.service.queues import Queues
+from holdfast.service.settings import Settings
+from holdfast.storage.memory import MemoryStore
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+def test_a_changed_policy_is_a_new_revision_and_an_equal_one_is_not(store: MemoryStore) -> None:
+    policies = Policies(store)
+    assert policies.put(RetryPolicy("infra"), create=True).revision == 1
+    assert policies.put(RetryPolicy("infra")).revision == 1
+    assert policies.put(RetryPolicy("infra", default_action=Action.RETRY)).revision == 2
+    assert [(policy.name, policy.revision) for policy in policies.list()] == [("infra", 2)]
+
+
+def test_create_wants_a_new_name_and_update_a_known_one(store: MemoryStore) -> None:
+    policies = Policies(store)
+    with pytest.raises(NotFound):
+        policies.put(RetryPolicy("infra"), create=False)
+    policies.put(RetryPolicy("infra"))
+    with pytest.raises(AlreadyExists):
+        policies.put(RetryPolicy("infra"), create=True)
+
+
+@pytest.mark.parametrize(("name", "hint"), [("infa", "did you mean 'infra'?"), ("zzz", "there are: infra")])
+def test_a_wrong_name_is_answered_with_the_right_ones(store: MemoryStore, name: str, hint: str) -> None:
+    policies = Policies(store)
+    policies.put(RetryPolicy("infra"))
+    for ask in (policies.get, policies.delete):
+        with pytest.raises(NotFound) as caught:
+            ask(name)
+        assert caught.value.hint == hint
+
+
+def test_a_policy_that_a_queue_names_stays(store: MemoryStore) -> None:
+    Policies(store).put(RetryPolicy("infra"))
+    Queues(store).put(Queue("default", retry_policies=("infra",)))
+    with pytest.raises(Conflict, match="default"):
+        Policies(store).delete("infra")
+
+
+def test_a_queue_names_policies_that_exist_or_all_that_do_not_are_told(store: MemoryStore) -> None:
+    with pytest.raises(InvalidManifest) as caught:
+        Queues(store).put(Queue("gpu", retry_policies=("a", "b")))
+    assert [problem.path for problem in caught.value.problems] == ["spec.retryPolicies[0]", "spec.retryPolicies[1]"]
+
+
+def test_queues_are_listed_by_name_and_read_one_by_one(store: MemoryStore) -> None:
+    queues = Queues(store)
+    queues.put(Queue("b", weight=2.0), create=True)
+    queues.put(Queue("a"), create=True)
+    assert [queue.name for queue in queues.list()] == ["a", "b", "default"]
+    assert queues.get("b").weight == 2.0
+    queues.delete("b")
+    with pytest.raises(NotFound):
+        queues.get("b")
+
+
+def test_categories_are_listed_in_order_of_evaluation(store: MemoryStore) -> None:
+    categories = Categories(store)
+    rule = CategoryRule(log="x")
+    categories.put(FailureCategory("late", (rule,), precedence=9))
+    categories.put(FailureCategory("early", (rule,), precedence=1))
+    assert [category.name for category in categories.list()] == ["early", "late"]
+    assert categories.get("late").precedence == 9
+    categories.delete("late")
+    with pytest.raises(NotFound):
+        categories.delete("late")
+
+
+def test_settings_name_a_default_policy_that_exists(store: MemoryStore) -> None:
+    settings = Settings(store)
+    with pytest.raises(InvalidSetting) as caught:
+        settings.put(RetrySettings(), "infra")
+    assert caught.value.problems[0].path == "defaultPolicyName"
+    Policies(store).put(RetryPolicy("infra"))
+    settings.put(RetrySettings(global_max_retries=3), "infra")
+    assert settings.get() == (RetrySettings(global_max_retries=3), "infra")
