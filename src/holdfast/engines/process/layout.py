@@ -89,7 +89,4 @@ def _make(path: str) -> bool:
 
 
 def _remove(path: str) -> None:
-    try:
-        os.unlink(path)  # noqa: PTH108 - as above
-    except FileNotFoundError:
-        return
+    Path(path).unlink(missing_ok=True)

@@ -20,7 +20,6 @@ def main() -> None:
     sys.path.append(str(Path(__file__).resolve().parent.parent))
     from keeper.loop import serve  # type: ignore[import-not-found]  # noqa: PLC0415 - only now can it be found
 
-    os.umask(0o077)
     os.chdir(directory)
     lock = os.open("keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -36,9 +35,11 @@ def _listen() -> socket.socket:
     """Bind by a relative name: an absolute one may be longer than a socket's address can be."""
     Path(SOCKET_NAME).unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    usual = os.umask(0o077)
     listener.bind(SOCKET_NAME)
+    os.umask(usual)  # runs inherit the server's
     listener.listen(16)
-    listener.setblocking(False)  # noqa: FBT003 - the standard library's signature
+    listener.settimeout(0)
     return listener
 
 

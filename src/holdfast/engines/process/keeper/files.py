@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+
+from .libc import punch_hole
 
 MESSAGE_BYTES = 4096
 TAIL_BYTES = 4096
 TAIL_LINES = 20
-_PUNCH_HOLE_KEEP_SIZE = 3
 _BLOCK = 4096
 
 
@@ -45,7 +47,7 @@ def _text(path: str, size: int, *, from_end: bool) -> str:
 def mark(path: str) -> tuple[int, int]:
     """Return something that changes when a file does."""
     try:
-        facts = os.stat(path)  # noqa: PTH116 - a hot path
+        facts = Path(path).stat()
     except OSError:
         return 0, 0
     return facts.st_mtime_ns, facts.st_size
@@ -58,7 +60,7 @@ def cap(path: str, limit: int) -> None:
     freed becomes a hole. Where the file system has no holes, the log starts again from nothing.
     """
     try:
-        facts = os.stat(path)  # noqa: PTH116 - a hot path
+        facts = Path(path).stat()
         if facts.st_blocks * 512 <= limit + _BLOCK:
             return
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -66,18 +68,7 @@ def cap(path: str, limit: int) -> None:
         return
     try:
         length = (facts.st_size - limit // 2) // _BLOCK * _BLOCK
-        if length > 0 and not _punch(fd, length):
+        if length > 0 and not punch_hole(fd, length):
             os.ftruncate(fd, 0)
     finally:
         os.close(fd)
-
-
-def _punch(fd: int, length: int) -> bool:
-    try:
-        import ctypes  # noqa: PLC0415 - loaded already where it exists, see processes.adopt_orphans
-
-        libc = ctypes.CDLL(None)
-        arguments = (ctypes.c_int(fd), ctypes.c_int(_PUNCH_HOLE_KEEP_SIZE), ctypes.c_int64(0), ctypes.c_int64(length))
-        return bool(libc.fallocate(*arguments) == 0)
-    except (ImportError, OSError, AttributeError):
-        return False

@@ -9,9 +9,10 @@ import socket
 import sys
 from pathlib import Path
 
-from . import memory, moment, processes
+from . import memory, moment
 from .channel import Channel
 from .journal import NAME, Journal, replay
+from .libc import adopt_orphans
 from .recovery import account_for
 from .supervise import Supervisor
 from .watch import Watcher
@@ -32,7 +33,7 @@ _FOREVER_S = 3600.0
 def serve(directory: str, listener: socket.socket, *, limits: str, idle_s: float) -> None:
     """Serve a directory until there is nothing to do and nobody to do it for."""
     _redirect_errors(f"{directory}/keeper.log")
-    processes.adopt_orphans()
+    adopt_orphans()
     cgroups = memory.find_cgroups(directory, limits)
     path = f"{directory}/{NAME}"
     journal = Journal(path)
@@ -136,7 +137,7 @@ class Keeper:
         for other in list(self._channels):
             self._read(other)
         sock, _ = self._listener.accept()
-        sock.setblocking(False)  # noqa: FBT003 - the standard library's signature
+        sock.settimeout(0)
         channel = Channel(sock)
         self._channels.append(channel)
         self._selector.register(sock, selectors.EVENT_READ, lambda: self._readable(channel))
@@ -218,7 +219,7 @@ def _wake_on_child() -> socket.socket:
     """Make SIGCHLD readable; being told is all: the handler itself has nothing to do."""
     reading, writing = socket.socketpair()
     for end in (reading, writing):
-        end.setblocking(False)  # noqa: FBT003 - the standard library's signature
+        end.settimeout(0)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(writing.detach(), warn_on_full_buffer=False)
     return reading

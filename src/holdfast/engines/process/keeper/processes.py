@@ -11,18 +11,8 @@ if TYPE_CHECKING:
 
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_CHUNK = 1 << 16
 _UID_MARK = b"HOLDFAST_ATTEMPT_UID="
-_PR_SET_CHILD_SUBREAPER = 36
-
-
-def adopt_orphans() -> None:
-    """Become the parent of every orphan below, so that nothing a run leaves behind gets out of sight."""
-    try:
-        import ctypes  # noqa: PLC0415 - missing on some builds, and needed only here
-
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    except (ImportError, OSError, AttributeError):
-        return
 
 
 def kill_group(pgid: int, number: int) -> bool:
@@ -60,10 +50,18 @@ def everyone() -> Iterator[int]:
 
 def _read(path: str) -> bytes:
     try:
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a hot path
-            return file.read()
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
+    try:
+        chunks = []
+        while chunk := os.read(fd, _CHUNK):
+            chunks.append(chunk)
+        return b"".join(chunks)
+    except OSError:
+        return b""  # it ended while we read
+    finally:
+        os.close(fd)
 
 
 def _stat(pid: int) -> list[bytes]:

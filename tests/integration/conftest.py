@@ -1,0 +1,167 @@
+"""A machine with a process engine, and waiting for real processes: on conditions with a deadline, never for a guess."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
+
+import psutil
+import pytest
+
+from holdfast.engines.process import ProcessEngine, log_path
+from holdfast.ports.engine import Observation, RunOrder, RunPhase, StopReason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from holdfast.domain.failure import RunOutcome
+    from holdfast.domain.spec import Resources
+
+
+class Settings(TypedDict, total=False):
+    """Of an engine, beside its directory."""
+
+    log_limit: int
+    memory_limits: str
+    environ: Mapping[str, str]
+
+
+class Fields(TypedDict, total=False):
+    """Of an order, beside its uid and command."""
+
+    job_id: str
+    attempt: int
+    rank: int
+    size: int
+    env: Mapping[str, str]
+    working_dir: str | None
+    resources: Resources
+    deadline_s: float | None
+    grace_s: float
+    ports: tuple[str, ...]
+
+
+class NewMachine(Protocol):
+    """Makes a machine that is ended with the test."""
+
+    def __call__(self, directory: Path, **settings: Unpack[Settings]) -> Machine: ...
+
+
+class Machine:
+    """An engine on a directory, and short ways to run things on it."""
+
+    def __init__(self, directory: Path, **settings: Unpack[Settings]) -> None:
+        self.directory = directory
+        self.settings = settings
+        self.numbers = itertools.count(1)
+        self.changed = threading.Event()
+        self.engine = self.open()
+
+    def open(self) -> ProcessEngine:
+        self.engine = ProcessEngine(self.directory, keeper_idle_s=0.1, **self.settings)
+        self.engine.on_change(self.changed.set)
+        return self.engine
+
+    def order(self, *command: str, **fields: Unpack[Fields]) -> RunOrder:
+        number = next(self.numbers)
+        given: Fields = {"job_id": f"job-{number}", "attempt": 1, "rank": 0, "size": 1, "grace_s": 5.0}
+        given.update(fields)
+        return RunOrder(uid=f"run-{number}", job_name="a-job", command=command, **given)
+
+    def start(self, *command: str, **fields: Unpack[Fields]) -> RunOrder:
+        order = self.order(*command, **fields)
+        self.engine.start([order])
+        return order
+
+    def until(self, order: RunOrder, condition: Callable[[Observation], object]) -> Observation:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            self.changed.clear()
+            seen = self.engine.observe()[order.uid]
+            if condition(seen):
+                return seen
+            self.changed.wait(1)
+        pytest.fail(f"never came to it: {self.engine.observe()[order.uid]}; {self.log(order)}")
+
+    def finish(self, order: RunOrder) -> RunOutcome:
+        outcome = self.until(order, lambda seen: seen.outcome).outcome
+        assert outcome is not None
+        return outcome
+
+    def run(self, *command: str, **fields: Unpack[Fields]) -> RunOutcome:
+        return self.finish(self.start(*command, **fields))
+
+    def log(self, order: RunOrder) -> str:
+        path = log_path(self.directory, order.job_id, order.attempt, order.rank)
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def until_logged(self, order: RunOrder, text: str) -> None:
+        deadline = time.monotonic() + 20
+        while text not in self.log(order):
+            assert time.monotonic() < deadline, self.log(order)
+            self.changed.wait(0.01)
+
+    def survivors(self) -> list[psutil.Process]:
+        """Find living processes whose environment says that they came from a run of this machine."""
+        return marked(self.directory)
+
+    def keeper(self) -> psutil.Process:
+        """Find the keeper; there is exactly one."""
+        [keeper] = keepers(self.directory)
+        return keeper
+
+    def end(self) -> None:
+        """Stop everything, and wait until the keeper has left: it leaves nothing behind."""
+        going = [uid for uid, seen in self.engine.observe().items() if seen.phase is not RunPhase.FINISHED]
+        self.engine.stop([(uid, 0.0, StopReason.USER) for uid in going])
+        deadline = time.monotonic() + 20
+        while any(self.engine.observe()[uid].phase is not RunPhase.FINISHED for uid in going):
+            assert time.monotonic() < deadline
+            self.changed.wait(0.01)
+        self.engine.close()
+        while (self.directory / "keeper.sock").exists() or keepers(self.directory):
+            assert time.monotonic() < deadline, "the keeper stayed"
+            self.changed.wait(0.01)
+        assert marked(self.directory) == []
+
+
+def keepers(directory: Path) -> list[psutil.Process]:
+    """Find the keepers of a directory."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        line = process.info["cmdline"] or []
+        if str(directory) in line and any(word.endswith("keeper/__main__.py") for word in line):
+            found.append(process)
+    return [process for process in found if process.info["status"] != psutil.STATUS_ZOMBIE]
+
+
+def marked(directory: Path) -> list[psutil.Process]:
+    """Find living processes whose environment says that they came from a run in this directory."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            log = process.environ().get("HOLDFAST_TERMINATION_LOG", "")
+            if log.startswith(str(directory)) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+@pytest.fixture
+def new_machine() -> Iterator[NewMachine]:
+    with contextlib.ExitStack() as ends:
+
+        def make(directory: Path, **settings: Unpack[Settings]) -> Machine:
+            machine = Machine(directory, **settings)
+            ends.callback(machine.end)
+            return machine
+
+        yield make
+
+
+@pytest.fixture
+def machine(new_machine: NewMachine, tmp_path: Path) -> Machine:
+    return new_machine(tmp_path)

@@ -1,0 +1,321 @@
+"""The process engine on real programs, real signals and real files."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.domain.failure import Condition, EndedBy
+from holdfast.domain.spec import Resources
+from holdfast.engines.process import log_path, log_start
+from holdfast.engines.process.engine import MEMORY_LABEL
+from holdfast.ports.engine import RunPhase, StopReason
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.integration.conftest import Machine, NewMachine
+
+MEBI = 1 << 20
+IGNORE_TERM = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(1000)"
+)
+HOG = "x = []\nwhile True: x.append(bytearray(8 << 20))"
+
+
+def python(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", code)
+
+
+# how programs end
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 127, 137, 255])
+def test_an_exit_code_is_the_programs_own_and_no_signal(machine: Machine, code: int) -> None:
+    [container] = machine.run("sh", "-c", f"exit {code}").containers
+    assert (container.exit_code, container.signal) == (code, None)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])
+def test_a_signal_is_told_from_an_exit_code(machine: Machine, number: int) -> None:
+    outcome = machine.run("sh", "-c", f"kill -{int(number)} $$")
+    assert [(one.exit_code, one.signal) for one in outcome.containers] == [(128 + number, number)]
+    assert outcome.ended_by is EndedBy.ITSELF
+    assert outcome.conditions == frozenset()
+
+
+def test_the_last_lines_of_a_failure_are_kept(machine: Machine) -> None:
+    outcome = machine.run("sh", "-c", "seq 1000; echo at last >&2; exit 1")
+    assert outcome.log_tail[-2:] == ("1000", "at last")
+    assert len(outcome.log_tail) == 20
+
+
+def test_a_success_brings_no_log_lines(machine: Machine) -> None:
+    assert machine.run("echo", "hello").log_tail == ()
+
+
+def test_stdin_is_empty(machine: Machine) -> None:
+    order = machine.start("sh", "-c", "cat; echo end of input")
+    assert machine.finish(order).succeeded
+    assert machine.log(order) == "end of input\n"
+
+
+def test_output_of_any_size_stops_nobody(machine: Machine) -> None:
+    order = machine.start("sh", "-c", "yes | head -c 20000000; exit 4")
+    assert machine.finish(order).containers[0].exit_code == 4
+    assert log_path(machine.directory, order.job_id, 1, 0).stat().st_size == 20_000_000
+
+
+def test_a_log_over_its_limit_loses_its_oldest_part_and_keeps_its_offsets(
+    new_machine: NewMachine, tmp_path: Path
+) -> None:
+    machine = new_machine(tmp_path, log_limit=MEBI)
+    order = machine.start("sh", "-c", "yes | head -c 20000000; echo the end; sleep 1000")
+    machine.until_logged(order, "the end")
+    path = log_path(tmp_path, order.job_id, 1, 0)
+    deadline = time.monotonic() + 20
+    while path.stat().st_blocks * 512 > 2 * MEBI:
+        assert time.monotonic() < deadline
+        machine.changed.wait(0.05)
+    assert path.stat().st_size == 20_000_008
+    assert 0 < log_start(path) <= path.stat().st_size - MEBI // 2
+    assert path.read_bytes().endswith(b"y\nthe end\n")
+
+
+def test_the_first_four_kibibytes_of_the_termination_log_are_the_message(machine: Machine) -> None:
+    [container] = machine.run("sh", "-c", 'yes | head -c 9000 > "$HOLDFAST_TERMINATION_LOG"; exit 1').containers
+    assert container.message == "y\n" * 2048
+
+
+def test_progress_is_seen_while_it_runs_and_after(machine: Machine) -> None:
+    order = machine.start("sh", "-c", 'echo step 1 >> "$HOLDFAST_PROGRESS_FILE"; sleep 1000')
+    assert machine.until(order, lambda seen: seen.progress).progress == "step 1"
+    machine.engine.stop([(order.uid, 5.0, StopReason.USER)])
+    assert machine.finish(order).progress == "step 1"
+
+
+# where programs run
+
+
+def test_a_program_is_told_who_it_is(machine: Machine) -> None:
+    order = machine.start("env", job_id="train", attempt=3, rank=0, ports=("http", "web-ui"), env={"LR": "0.1"})
+    assert machine.finish(order).succeeded
+    told = dict(line.split("=", 1) for line in machine.log(order).splitlines())
+    run = machine.directory / "jobs" / "train" / "3" / "0"
+    expected = {
+        "HOLDFAST_JOB_ID": "train",
+        "HOLDFAST_JOB_NAME": "a-job",
+        "HOLDFAST_ATTEMPT": "3",
+        "HOLDFAST_RANK": "0",
+        "HOLDFAST_SIZE": "1",
+        "HOLDFAST_ATTEMPT_UID": order.uid,
+        "HOLDFAST_TERMINATION_LOG": str(run / "termination"),
+        "HOLDFAST_PROGRESS_FILE": str(run / "progress"),
+        "HOLDFAST_CHECKPOINT_DIR": str(machine.directory / "jobs" / "train" / "checkpoints"),
+        "HOLDFAST_MASTER_ADDR": "127.0.0.1",
+        "LR": "0.1",
+    }
+    assert {name: told[name] for name in expected} == expected
+    assert told["HOLDFAST_PORT_HTTP"] != told["HOLDFAST_PORT_WEB_UI"]
+    assert "HOLDFAST_MASTER_PORT" not in told
+
+
+def test_programs_inherit_little_and_no_secrets(new_machine: NewMachine, tmp_path: Path) -> None:
+    environ = {"PATH": os.defpath, "HOME": "/home/me", "LC_ALL": "C", "HOLDFAST_TOKEN": "secret", "AWS_KEY": "secret"}
+    machine = new_machine(tmp_path, environ=environ)
+    order = machine.start("env")
+    assert machine.finish(order).succeeded
+    told = dict(line.split("=", 1) for line in machine.log(order).splitlines())
+    assert "secret" not in told.values()
+    assert (told["HOME"], told["LC_ALL"]) == ("/home/me", "C")
+
+
+def test_ranks_of_a_gang_learn_one_master_port_and_have_ports_of_their_own(machine: Machine) -> None:
+    command = ("sh", "-c", "echo $HOLDFAST_MASTER_PORT $HOLDFAST_PORT_RPC; read forever < $HOLDFAST_CHECKPOINT_DIR/go")
+    gang = [machine.order(*command, job_id="gang", rank=rank, size=3, ports=("rpc",)) for rank in range(3)]
+    checkpoints = machine.directory / "jobs" / "gang" / "checkpoints"
+    checkpoints.mkdir(parents=True)
+    os.mkfifo(checkpoints / "go")
+    machine.engine.start(gang)
+    for order in gang:
+        machine.until_logged(order, "\n")
+    numbers = [machine.log(order).split() for order in gang]
+    assert len({master for master, _ in numbers}) == 1
+    assert len({own for _, own in numbers} | {numbers[0][0]}) == 4
+
+
+def test_without_a_working_directory_a_run_starts_in_its_own_and_checkpoints_outlive_attempts(machine: Machine) -> None:
+    first = machine.start("sh", "-c", "pwd; echo 7 > $HOLDFAST_CHECKPOINT_DIR/step", job_id="j")
+    assert machine.finish(first).succeeded
+    assert machine.log(first).strip() == str(machine.directory / "jobs" / "j" / "1" / "0" / "work")
+    second = machine.start("sh", "-c", "cat $HOLDFAST_CHECKPOINT_DIR/step", job_id="j", attempt=2)
+    assert machine.finish(second).succeeded
+    assert machine.log(second) == "7\n"
+
+
+def test_a_working_directory_is_where_the_program_starts(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    order = machine.start("pwd", working_dir=str(tmp_path / "here"))
+    assert machine.finish(order).succeeded
+    assert machine.log(order).strip() == str(tmp_path / "here")
+
+
+def test_a_second_dispatch_of_an_attempt_appends_to_its_log_and_starts_with_no_message(machine: Machine) -> None:
+    first = machine.start("sh", "-c", "echo one; echo old > $HOLDFAST_TERMINATION_LOG; exit 1", job_id="again")
+    assert machine.finish(first).containers[0].message == "old\n"
+    second = machine.start("sh", "-c", "echo two; exit 1", job_id="again")
+    assert machine.finish(second).containers[0].message == ""
+    assert machine.log(second) == "one\ntwo\n"
+
+
+# programs that cannot start
+
+
+def test_a_program_that_does_not_exist_was_never_started(machine: Machine) -> None:
+    outcome = machine.run("no-such-program-anywhere")
+    assert not outcome.started
+    assert outcome.conditions == {Condition.LAUNCH_FAILED}
+    assert outcome.containers[0].exit_code is None
+    assert outcome.containers[0].reason == "CommandNotFound"
+    assert "No such file or directory" in outcome.message
+
+
+@pytest.mark.parametrize("memory", [0, 512 * MEBI])
+@pytest.mark.parametrize(
+    ("name", "content", "mode", "reason"),
+    [
+        ("plain", "#!/bin/sh\n", 0o600, "PermissionDenied"),
+        ("no-interpreter", "#!/no/such/interpreter\n", 0o700, "CommandNotFound"),
+        ("not-a-program", "\x00\x01garbage", 0o700, "NotExecutable"),
+    ],
+)
+def test_each_way_of_not_starting_has_its_reason(
+    machine: Machine, name: str, content: str, mode: int, reason: str, memory: int
+) -> None:
+    path = machine.directory / name
+    path.write_text(content)
+    path.chmod(mode)
+    outcome = machine.run(str(path), resources=Resources(memory=memory))
+    assert (outcome.started, outcome.conditions) == (False, frozenset({Condition.LAUNCH_FAILED}))
+    assert outcome.containers[0].reason == reason
+
+
+def test_a_missing_working_directory_is_a_launch_failure_that_names_it(machine: Machine) -> None:
+    outcome = machine.run("true", working_dir="/no/such/place")
+    assert outcome.containers[0].reason == "WorkingDirNotFound"
+    assert "/no/such/place" in outcome.message
+
+
+def test_arguments_no_system_takes_are_a_launch_failure(machine: Machine) -> None:
+    assert machine.run("echo", "a\0b").containers[0].reason == "InvalidCommand"
+    assert machine.run("echo", "x" * (4 * MEBI)).containers[0].reason == "ArgumentListTooLong"
+
+
+# stopping
+
+
+def test_a_program_that_ignores_sigterm_is_killed_after_its_grace(machine: Machine) -> None:
+    order = machine.start(*python(IGNORE_TERM))
+    machine.until_logged(order, "ready")
+    machine.engine.stop([(order.uid, 0.3, StopReason.PREEMPTION)])
+    assert machine.until(order, lambda seen: seen.phase is not RunPhase.RUNNING).phase is RunPhase.STOPPING
+    outcome = machine.finish(order)
+    assert outcome.containers[0].signal == signal.SIGKILL
+    assert outcome.ended_by is EndedBy.PREEMPTION
+
+
+def test_a_program_may_use_its_grace(machine: Machine) -> None:
+    order = machine.start("sh", "-c", "trap 'echo saved; exit 9' TERM; echo ready; while :; do sleep 0.05; done")
+    machine.until_logged(order, "ready")
+    machine.engine.stop([(order.uid, 10.0, StopReason.USER)])
+    outcome = machine.finish(order)
+    assert (outcome.containers[0].exit_code, outcome.ended_by) == (9, EndedBy.USER)
+    assert machine.log(order).endswith("saved\n")
+
+
+def test_sigterm_reaches_the_whole_group(machine: Machine) -> None:
+    script = "sh -c \"trap 'echo child told; exit' TERM; echo ready; while :; do sleep 0.05; done\" & wait"
+    order = machine.start("sh", "-c", f"trap : TERM; {script}; wait")
+    machine.until_logged(order, "ready")
+    machine.engine.stop([(order.uid, 10.0, StopReason.USER)])
+    machine.finish(order)
+    assert "child told" in machine.log(order)
+
+
+def test_a_second_stop_shortens_the_grace_and_keeps_the_reason(machine: Machine) -> None:
+    order = machine.start(*python(IGNORE_TERM))
+    machine.until_logged(order, "ready")
+    machine.engine.stop([(order.uid, 1000.0, StopReason.USER)])
+    machine.engine.stop([(order.uid, 0.0, StopReason.LOST)])
+    assert machine.finish(order).ended_by is EndedBy.USER
+
+
+def test_children_left_behind_are_killed_when_their_leader_ends(machine: Machine) -> None:
+    assert machine.run("sh", "-c", "sleep 1000 & sleep 1000 & exit 0").succeeded
+    assert not machine.survivors()
+
+
+def test_children_that_ran_into_a_session_of_their_own_are_killed_too(machine: Machine) -> None:
+    order = machine.start("sh", "-c", "setsid sleep 1000 & setsid sleep 1000 & sleep 0.2")
+    assert machine.finish(order).succeeded
+    deadline = time.monotonic() + 20
+    while machine.survivors():
+        assert time.monotonic() < deadline
+        machine.changed.wait(0.02)
+
+
+def test_a_deadline_ends_a_run_and_says_so(machine: Machine) -> None:
+    outcome = machine.run(*python(IGNORE_TERM), deadline_s=0.5, grace_s=0.2)
+    assert (outcome.ended_by, outcome.conditions) == (EndedBy.DEADLINE, frozenset({Condition.DEADLINE_EXCEEDED}))
+    assert outcome.containers[0].signal == signal.SIGKILL
+    assert "deadline of 0.5 s" in outcome.message
+
+
+def test_a_program_done_before_its_deadline_is_not_late(machine: Machine) -> None:
+    assert machine.run("true", deadline_s=60.0).succeeded
+
+
+# memory
+
+
+@pytest.fixture(params=["auto", "rss"])
+def limited(request: pytest.FixtureRequest, new_machine: NewMachine, tmp_path: Path) -> Machine:
+    return new_machine(tmp_path, memory_limits=request.param)
+
+
+def test_too_much_memory_is_named_with_evidence(limited: Machine) -> None:
+    outcome = limited.run(*python(HOG), resources=Resources(memory=96 * MEBI))
+    assert (outcome.ended_by, outcome.conditions) == (EndedBy.MEMORY, frozenset({Condition.OOM_KILLED}))
+    assert outcome.containers[0].reason == "OOMKilled"
+    assert outcome.containers[0].signal == signal.SIGKILL
+    assert outcome.peak_memory is not None
+    assert outcome.peak_memory > 80 * MEBI
+    assert "memory limit" in outcome.message
+
+
+def test_memory_is_counted_over_a_runs_children(limited: Machine) -> None:
+    outcome = limited.run("sh", "-c", f"{sys.executable} -c '{HOG}'; exit $?", resources=Resources(memory=96 * MEBI))
+    assert outcome.conditions == {Condition.OOM_KILLED}
+
+
+def test_enough_memory_is_no_failure(limited: Machine) -> None:
+    code = "import time; x = bytearray(40 << 20); time.sleep(0.2)"
+    outcome = limited.run(*python(code), resources=Resources(memory=512 * MEBI))
+    assert outcome.succeeded
+    assert outcome.peak_memory is not None
+    assert 40 * MEBI < outcome.peak_memory < 200 * MEBI
+
+
+def test_137_alone_is_not_out_of_memory(limited: Machine) -> None:
+    outcome = limited.run("sh", "-c", "kill -9 $$", resources=Resources(memory=512 * MEBI))
+    assert (outcome.ended_by, outcome.conditions) == (EndedBy.ITSELF, frozenset())
+
+
+def test_nodes_say_how_memory_is_limited(limited: Machine) -> None:
+    way = limited.engine.nodes()[0].labels[MEMORY_LABEL]
+    assert way == "rss" if limited.settings["memory_limits"] == "rss" else way in {"cgroup-v1", "cgroup-v2", "rss"}
