@@ -127,7 +127,7 @@ def test_a_text_larger_than_the_limit_is_refused() -> None:
     ("written", "value"),
     [
         ("true", True), ("False", False), ("null", None), ("~", None), ("", None), ("12", 12), ("-3", -3),
-        ("0", 0), ("1.5", 1.5), ("1e3", 1000.0), ("0x1F", 31), ("1h30m", "1h30m"), ("2Gi", "2Gi"), ("a b", "a b"),
+        ("0", 0), ("1.5", 1.5), ("1.0e+3", 1000.0), ("0x1F", 31), ("1h30m", "1h30m"), ("2Gi", "2Gi"), ("a b", "a b"),
         ("'NO'", "NO"), ('"010"', "010"), ("1.2.3", "1.2.3"), ("-", None), ("none", "none"), ("yesterday", "yesterday"),
     ],
 )  # fmt: skip
@@ -142,7 +142,7 @@ def test_plain_scalars_have_one_meaning(written: str, value: object) -> None:
     [
         ("NO", "boolean"), ("yes", "boolean"), ("off", "boolean"), ("010", "octal"), ("0o17", "octal"),
         ("1_000", "separators"), ("1:30", "base 60"), ("2024-01-01", "date"), ("2024-01-01T10:00:00Z", "date"),
-        (".inf", "not finite"), (".nan", "not finite"), ("1e999", "infinite"),
+        (".inf", "not finite"), (".nan", "not finite"), ("1.0e+999", "infinite"), ("1e3", "1.2"),
     ],
 )  # fmt: skip
 def test_scalars_that_yaml_versions_read_differently_are_marked(written: str, kind: str) -> None:

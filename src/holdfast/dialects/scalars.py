@@ -12,7 +12,8 @@ from typing import Self
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _HEX = re.compile(r"0x[0-9a-fA-F]+")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+][0-9]+)?")
+_NEWER_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+")
 _OCTAL = re.compile(r"[-+]?0[0-9_]+|0o[0-7]+")
 _UNDERSCORED = re.compile(r"[-+]?[0-9][0-9_]*_[0-9_]*")
 _SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
@@ -83,4 +84,4 @@ def _ambiguity(text: str) -> str | None:
         return "a date"
     if text.lower() in _SPECIAL_FLOATS:
         return "a number that is not finite"
-    return None
+    return "a number in YAML 1.2 only" if _NEWER_FLOAT.fullmatch(text) and not _FLOAT.fullmatch(text) else None
