@@ -20,6 +20,7 @@ from holdfast.errors import Conflict
 from holdfast.ports.store import JobFilter
 from holdfast.storage.sql import migrations, open_store
 from holdfast.storage.sql.engine import Database
+from holdfast.storage.sql.migrations import steps
 from holdfast.storage.sql.tables import metadata
 
 WRITER = Path(__file__).with_name("storage_writer.py")
@@ -92,7 +93,7 @@ def test_a_newer_database_is_left_alone(path: Path) -> None:
 
 
 def test_the_newest_step_is_the_one_the_code_asks_for() -> None:
-    assert ScriptDirectory.from_config(migrations.configuration()).get_heads() == [migrations.HEAD]
+    assert ScriptDirectory.from_config(steps.configuration()).get_heads() == [migrations.HEAD]
 
 
 def test_opening_a_current_database_does_not_load_alembic(path: Path) -> None:

@@ -137,6 +137,12 @@ def test_a_job_row_has_a_value_for_every_column_and_reads_back() -> None:
     assert codec.Reader().job((*row, JOB.spec)) == JOB
 
 
+def test_a_word_of_another_version_is_named_and_refused() -> None:
+    row = (*codec.attempt_row(ATTEMPT)[:2], "DREAMING", *codec.attempt_row(ATTEMPT)[3:])
+    with pytest.raises(Internal, match="'DREAMING'"):
+        codec.Reader().attempt(row)
+
+
 def test_jobs_without_a_retry_share_one_empty_dict() -> None:
     read = codec.Reader()
     rows = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from sqlalchemy import QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
@@ -18,6 +18,7 @@ from holdfast.errors import InvalidSetting, Problem
 from holdfast.storage.sql.faults import translated
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator
 
     from sqlalchemy import URL, Connection, Dialect, Engine
@@ -131,7 +132,7 @@ def _sqlite_engine(url: URL, *, size: int, pragmas: tuple[str, ...], begin: str)
     )
     path = Path(url.database or "")
 
-    def connected(connection: Any, _: Any) -> None:  # noqa: ANN401 - a driver's connection has no common type
+    def connected(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # transactions begin where we say, not where the driver guesses
         for pragma in (*_SQLITE_PRAGMAS, *pragmas):
             connection.execute(pragma).close()

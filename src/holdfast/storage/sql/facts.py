@@ -16,7 +16,9 @@ from holdfast.domain.policy.model import Action, Considered, Decision, DecisionC
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_Record = TypeVar("_Record")
+    from _typeshed import DataclassInstance
+
+_Record = TypeVar("_Record", bound="DataclassInstance")
 _NO_DEFAULT = object()
 
 dump_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
@@ -30,8 +32,7 @@ class _Shape(Generic[_Record]):
     def __init__(self, kind: type[_Record], **readers: Callable[[Any], Any]) -> None:
         self._kind = kind
         self._fields = tuple(
-            (each.name, _NO_DEFAULT if each.default is MISSING else each.default)
-            for each in fields(kind)  # type: ignore[arg-type] # every kind here is a dataclass
+            (each.name, _NO_DEFAULT if each.default is MISSING else each.default) for each in fields(kind)
         )
         self._readers = readers
 
@@ -54,7 +55,7 @@ class _Shape(Generic[_Record]):
         return self._kind(**given)
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
+def _plain(value: object) -> object:
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, tuple):

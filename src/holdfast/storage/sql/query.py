@@ -68,7 +68,7 @@ class SqlQueryStore:
         """Count jobs by state."""
         query = select(tables.jobs.c.state, func.count()).group_by(tables.jobs.c.state)
         with self._database.reading() as connection:
-            return {state: count for state, count in connection.execute(query)}  # noqa: C416 - rows are not pairs
+            return {state: int(count) for state, count in connection.execute(query)}
 
     def attempts(self, job_id: str) -> Sequence[Attempt]:
         """List a job's attempts, by number."""

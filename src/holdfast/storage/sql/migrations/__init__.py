@@ -6,7 +6,6 @@ is imported only when there is something to do, because every start of the comma
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect, text
@@ -15,24 +14,14 @@ from holdfast.errors import Conflict
 from holdfast.storage.sql.engine import Database
 
 if TYPE_CHECKING:
-    from alembic.config import Config
+    from pathlib import Path
+
     from sqlalchemy import Connection
 
 HEAD = "0001"
 """The newest step in ``versions``."""
-_HERE = Path(__file__).parent
 _LOCK = 0x_401D_FA57
 """Any number, as long as every version of Holdfast takes the same PostgreSQL advisory lock."""
-
-
-def configuration(connection: Connection | None = None) -> Config:
-    """Return Alembic's configuration for the packaged steps, working on ``connection``."""
-    from alembic.config import Config  # noqa: PLC0415 - see the module's docstring
-
-    config = Config()
-    config.set_main_option("script_location", str(_HERE))
-    config.attributes["connection"] = connection
-    return config
 
 
 def upgrade(url_or_path: str | Path) -> None:
@@ -72,9 +61,9 @@ def bring_up(database: Database) -> None:
         if not database.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         if not _is_current(_revision(connection)):
-            from alembic import command  # noqa: PLC0415 - see the module's docstring
+            from holdfast.storage.sql.migrations import steps  # noqa: PLC0415 - see the module's docstring
 
-            command.upgrade(configuration(connection), "head")
+            steps.run(connection)
 
 
 def check_current(database: Database) -> None:

@@ -1,0 +1,28 @@
+"""Runs the packaged steps with Alembic; the only module that loads it.
+
+Decides how Alembic is configured; leaves when to run, and under which lock, to the package.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from alembic import command
+from alembic.config import Config
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+def configuration(connection: Connection | None = None) -> Config:
+    """Return Alembic's configuration for the packaged steps, working on ``connection``."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def run(connection: Connection) -> None:
+    """Run every step the database has not seen, in the caller's transaction."""
+    command.upgrade(configuration(connection), "head")
