@@ -57,8 +57,8 @@ class Manifest:
         return str(nested or self.document.value.get("name") or "")
 
     def locate(self, problem: Problem) -> Problem:
-        """Say which file, and which line of it, a problem is about."""
-        line = problem.line or self.document.line_of(problem.path)
+        """Say which file, and which line of it, a problem is about; a line the server saw is one of the request."""
+        line = self.document.line_of(problem.path)
         return replace(problem, path=f"{self.file}: {problem.path or 'document'}", line=line)
 
 

@@ -39,6 +39,8 @@ def apply(options: ApplyOptions, cli: Cli) -> int:
         write_each(client, written, "apply", cli)
         for job in submit_jobs(client, jobs):
             cli.output().text(f"job {job.id} {job.name} submitted")
+    if jobs:
+        cli.note_unserved()
     return exit_codes.OK
 
 

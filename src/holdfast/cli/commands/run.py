@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,13 +15,16 @@ from holdfast.cli.follow import ENDED, Follower
 from holdfast.cli.interrupts import Interrupts
 from holdfast.cli.manifests import read_policy_specs
 from holdfast.cli.pacing import Pace
+from holdfast.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.client import Client
-    from holdfast.wire.jobs import JobView
+    from holdfast.wire.jobs import JobSummary, JobView
 
 Text = str | None
+_PATIENCE_S = 1.0
+"""How long a job may wait before the person is told why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +77,23 @@ def run(options: RunOptions, cli: Cli) -> int:
     """
     manifest = manifest_of(options, cli)
     with cli.connect(drive=not options.detach) as client:
-        job = client.submit(manifest)
+        job = _submit(client, manifest)
         if options.detach:
             cli.stdout.write(f"{job.id}\n")
+            cli.note_unserved()
             return exit_codes.OK
         with Interrupts(cli.say, job.id) as interrupts:
             ended = _follow(client, job.id, interrupts, cli)
     return exit_codes.INTERRUPTED if interrupts.happened else exit_codes.of_job(ended)
+
+
+def _submit(client: Client, manifest: dict[str, object]) -> JobSummary:
+    """Submit the job; lines of errors are left out, as the person wrote no manifest."""
+    try:
+        return client.submit(manifest)
+    except InvalidRequest as error:
+        problems = [replace(problem, line=None) for problem in error.problems]
+        raise type(error)(error.message, problems=problems, hint=error.hint) from error
 
 
 def manifest_of(options: RunOptions, cli: Cli) -> dict[str, object]:
@@ -131,17 +144,37 @@ def _is_file(policy: str) -> bool:
 def _follow(client: Client, job_id: str, interrupts: Interrupts, cli: Cli) -> JobView:
     """Print the job's progress until it ends or waits for a person."""
     follower = Follower(client, job_id, cli)
+    pending = _Pending(cli)
     pace = Pace(cli.sleep, first_s=0.02, longest_s=0.25)
     while (job := follower.look()).state not in ENDED:
         if interrupts.wants_cancel():
             client.cancel(job_id, reason="Ctrl-C")
         elif job.state == "Held" and not interrupts.happened:
-            cli.say(f"held: {job.reason or 'waits for a person'}; to let it go on: holdfast release {job_id}")
+            cli.say(f"job {job_id} waits for a person; to let it go on: holdfast release {job_id}")
             return job
+        pending.note(job)
         pace.rest(news=follower.news)
     if job.state == "Cancelled":
         cli.say(f"cancelled: {job.reason}" if job.reason else "cancelled")
     return job
+
+
+class _Pending:
+    """Says why a job does not start, once for each reason that lasts."""
+
+    def __init__(self, cli: Cli) -> None:
+        self._cli = cli
+        self._reason = ""
+        self._since = cli.now()
+        self._said = ""
+
+    def note(self, job: JobView) -> None:
+        reason = job.reason if job.state == "Queued" else ""
+        if reason != self._reason:
+            self._reason, self._since = reason, self._cli.now()
+        elif reason and reason != self._said and self._cli.now() - self._since >= _PATIENCE_S:
+            self._said = reason
+            self._cli.say(f"waiting: {reason}")
 
 
 RUN = Command(

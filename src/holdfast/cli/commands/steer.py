@@ -28,23 +28,23 @@ def cancel(options: SteerOptions, cli: Cli) -> int:
     Programs that run get SIGTERM and, after their grace, SIGKILL. A cancelled job is never retried.
     """
     with cli.connect() as client:
-        return _each(options.jobs, lambda job: client.cancel(job, reason=options.reason), "cancelled", cli)
+        return _each(options.jobs, lambda job: client.cancel(job, reason=options.reason), "cancel", cli)
 
 
 def hold(options: SteerOptions, cli: Cli) -> int:
     """Keep waiting jobs from starting until they are released."""
     with cli.connect() as client:
-        return _each(options.jobs, lambda job: client.hold(job, reason=options.reason), "held", cli)
+        return _each(options.jobs, lambda job: client.hold(job, reason=options.reason), "hold", cli)
 
 
 def release(options: SteerOptions, cli: Cli) -> int:
     """Let held jobs go on."""
     with cli.connect() as client:
-        return _each(options.jobs, lambda job: client.release(job, reason=options.reason), "released", cli)
+        return _each(options.jobs, lambda job: client.release(job, reason=options.reason), "release", cli)
 
 
-def _each(jobs: Sequence[str], act: "Callable[[str], JobSummary]", done: str, cli: Cli) -> int:
-    """Tell every job, also after one refused; the exit code is the first refusal's."""
+def _each(jobs: Sequence[str], act: "Callable[[str], JobSummary]", verb: str, cli: Cli) -> int:
+    """Ask for every job, also after one refused; the exit code is the first refusal's."""
     code = exit_codes.OK
     for reference in jobs:
         try:
@@ -53,7 +53,7 @@ def _each(jobs: Sequence[str], act: "Callable[[str], JobSummary]", done: str, cl
             cli.say(f"error: {reference}: {error}")
             code = code or exit_codes.of_error(error)
         else:
-            cli.output().text(f"{job.id} {job.name} {done}")
+            cli.output().text(f"{job.id} {job.name} {verb} requested")
     return code
 
 

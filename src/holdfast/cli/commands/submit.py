@@ -53,6 +53,7 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
         _print(jobs, form, cli)
         if options.wait:
             return wait_for(client, [str(job.id) for job in jobs], Wanted(timeout_s=timeout_s), cli)
+    cli.note_unserved()
     return exit_codes.OK
 
 

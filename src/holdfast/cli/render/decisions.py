@@ -27,9 +27,16 @@ def limit_table(decision: DecisionView) -> Table:
 
 def attempt_line(attempt: AttemptView) -> str:
     """Say in one line how an attempt failed and what follows."""
-    how = ending(attempt.exit_code, attempt.signal, attempt.conditions) or attempt.message or attempt.cause or "failed"
-    line = f"attempt {attempt.number} {attempt.state.lower()}: {how}"
+    line = f"attempt {attempt.number} {attempt.state.lower()}: {_how(attempt)}"
     return f"{line}; {_follows(attempt.decision)}" if attempt.decision else line
+
+
+def _how(attempt: AttemptView) -> str:
+    """Say how it ended; the platform's own words are added when the program has not ended by itself."""
+    how = ending(attempt.exit_code, attempt.signal, attempt.conditions)
+    if attempt.exit_code is not None and how:
+        return how
+    return ": ".join(filter(None, (how, attempt.message))) or attempt.cause or "no reason was given"
 
 
 def _follows(decision: DecisionView) -> str:

@@ -1,0 +1,174 @@
+"""Following and waiting, against a server that answers from a script; time is counted, not spent."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from holdfast.cli import exit_codes
+from holdfast.cli.context import Cli
+from holdfast.cli.follow import ENDED, Follower, Prefixed
+from holdfast.cli.pacing import Pace
+from holdfast.cli.waiting import Wanted, wait_for
+from holdfast.wire.jobs import JobView, LogChunk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.client import Client
+
+RESOURCES = {"cpu": "1", "memory": "0", "gpu": 0}
+AT = "2026-01-01T00:00:00.000Z"
+
+
+@dataclass
+class Script:
+    """A client whose job moves on one step with every look."""
+
+    jobs: list[JobView] = field(default_factory=list)
+    texts: dict[tuple[int, int], str] = field(default_factory=dict)
+    """What each (attempt, rank) printed."""
+    told: list[dict[str, str]] = field(default_factory=list)
+
+    def job(self, reference: str) -> JobView:
+        assert reference == "j"
+        return self.jobs.pop(0) if len(self.jobs) > 1 else self.jobs[0]
+
+    def logs(self, reference: str, *, attempt: int, rank: int, offset: int) -> LogChunk:
+        assert reference == "j"
+        whole = self.texts.get((attempt, rank), "")
+        text = whole[offset : offset + 4]
+        end = offset + len(text)
+        finished = end == len(whole)
+        return LogChunk(attempt=attempt, rank=rank, offset=offset, next_offset=end, text=text, finished=finished)
+
+    def states(self, job_ids: Sequence[str]) -> dict[str, str]:
+        states = self.told.pop(0) if len(self.told) > 1 else self.told[0]
+        return {job: states[job] for job in job_ids if job in states}
+
+    def client(self) -> Client:
+        return cast("Client", self)
+
+
+@dataclass
+class Surroundings:
+    """Streams that are kept, and a clock that sleeping moves."""
+
+    at: float = 0.0
+    out: io.StringIO = field(default_factory=io.StringIO)
+    err: io.StringIO = field(default_factory=io.StringIO)
+
+    def sleep(self, seconds: float) -> None:
+        self.at += seconds
+
+    def cli(self) -> Cli:
+        return Cli(stdout=self.out, stderr=self.err, now=lambda: self.at, sleep=self.sleep)
+
+
+def job(state: str, *attempts: str, gang: int = 1) -> JobView:
+    views = [
+        {"number": number, "state": one, "phase": "x", "created_at": AT, "resources": RESOURCES, "exit_code": 3}
+        for number, one in enumerate(attempts, 1)
+    ]
+    facts: dict[str, Any] = {"labels": {}, "counters": {}, "spec": {}, "attempts": views, "gang": gang}
+    header = {"id": "j", "name": "j", "queue": "default", "state": state, "resources": RESOURCES, "submitted_at": AT}
+    return JobView.model_validate({**header, **facts})
+
+
+def followed(script: Script) -> Surroundings:
+    surroundings = Surroundings()
+    follower = Follower(script.client(), "j", surroundings.cli())
+    while follower.look().state not in ENDED:
+        pass
+    return surroundings
+
+
+def waited(told: list[dict[str, str]], ids: Sequence[str], wanted: Wanted) -> tuple[int, Surroundings]:
+    surroundings = Surroundings()
+    return wait_for(Script(told=told).client(), ids, wanted, surroundings.cli()), surroundings
+
+
+def test_the_log_of_every_attempt_is_printed_once_and_whole() -> None:
+    script = Script(
+        [job("Queued"), job("Running", "Running"), job("Running", "Failed", "Running"), job("Succeeded", *_TWO)],
+        {(1, 0): "first attempt\n", (2, 0): "second attempt\n"},
+    )
+    assert followed(script).out.getvalue() == "first attempt\nsecond attempt\n"
+
+
+_TWO = ("Failed", "Succeeded")
+
+
+def test_each_failed_attempt_is_told_and_the_good_one_is_not() -> None:
+    assert followed(Script([job("Succeeded", *_TWO)])).err.getvalue() == "attempt 1 failed: exit code 3\n"
+
+
+def test_attempts_that_passed_between_two_looks_are_not_missed() -> None:
+    script = Script([job("Failed", "Failed", "Failed", "Failed")], {(n, 0): f"{n}\n" for n in (1, 2, 3)})
+    assert followed(script).out.getvalue() == "1\n2\n3\n"
+
+
+def test_lines_of_a_gang_follow_their_rank() -> None:
+    script = Script([job("Succeeded", "Succeeded", gang=2)], {(1, 0): "a\nb", (1, 1): "c\n"})
+    assert followed(script).out.getvalue() == "[0] a\n[1] c\n[0] b\n"
+
+
+def test_a_rank_never_breaks_into_the_line_of_another() -> None:
+    out = io.StringIO()
+    lines = Prefixed(out, many=True)
+    for rank, text in ((0, "half"), (1, "whole\n"), (0, " and half\n")):
+        lines.write(rank, text)
+    lines.close()
+    assert out.getvalue() == "[1] whole\n[0] half and half\n"
+
+
+@pytest.mark.parametrize(
+    ("states", "code"),
+    [
+        (["Succeeded", "Succeeded"], exit_codes.OK),
+        (["Succeeded", "Failed"], exit_codes.FAILED),
+        (["Cancelled", "Succeeded"], exit_codes.FAILED),
+    ],
+)
+def test_waiting_ends_with_a_code_by_outcome(states: list[str], code: int) -> None:
+    told = dict(zip(("a", "b"), states, strict=True))
+    assert waited([{"a": "Running", "b": "Queued"}, told], ["a", "b"], Wanted())[0] == code
+
+
+def test_waiting_names_the_jobs_that_ended_otherwise() -> None:
+    _, surroundings = waited([{"a": "Succeeded", "b": "Failed"}], ["a", "b"], Wanted())
+    assert surroundings.err.getvalue() == "b: Failed\n"
+
+
+def test_waiting_gives_up_when_the_time_is_over() -> None:
+    code, surroundings = waited([{"a": "Running"}], ["a"], Wanted(timeout_s=5))
+    assert code == exit_codes.TIMED_OUT
+    assert surroundings.at == pytest.approx(5)
+    assert "1 of 1 jobs are not terminal yet" in surroundings.err.getvalue()
+
+
+def test_waiting_for_a_state_ends_when_it_is_there_or_can_never_be() -> None:
+    wanted = Wanted(state="Running")
+    assert waited([{"a": "Queued"}, {"a": "Running"}], ["a"], wanted)[0] == exit_codes.OK
+    assert waited([{"a": "Queued"}, {"a": "Failed"}], ["a"], wanted)[0] == exit_codes.FAILED
+
+
+def test_waiting_says_once_that_a_job_is_held() -> None:
+    _, surroundings = waited([{"a": "Held"}, {"a": "Held"}, {"a": "Succeeded"}], ["a"], Wanted())
+    assert surroundings.err.getvalue().count("holdfast release a") == 1
+
+
+def test_a_job_that_is_gone_is_not_waited_for() -> None:
+    code, surroundings = waited([{}], ["a"], Wanted())
+    assert (code, surroundings.err.getvalue()) == (exit_codes.FAILED, "a: is gone\n")
+
+
+def test_rests_grow_while_nothing_happens_and_start_over_with_news() -> None:
+    rests: list[float] = []
+    pace = Pace(rests.append, first_s=0.1, longest_s=0.2)
+    for news in (False, False, False, True):
+        pace.rest(news=news)
+    assert rests == pytest.approx([0.1, 0.15, 0.2, 0.1])

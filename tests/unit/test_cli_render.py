@@ -1,0 +1,183 @@
+"""What tables and lines say, and that only a terminal gets colours and a width."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.cli.printing import print_thing, print_things
+from holdfast.cli.render.catalogue import queue_table
+from holdfast.cli.render.decisions import attempt_line, considered_table
+from holdfast.cli.render.jobs import attempt_table, job_table
+from holdfast.cli.render.output import Output, plain_table
+from holdfast.cli.render.words import ending, span, when
+from holdfast.wire.catalogue import QueueView
+from holdfast.wire.jobs import AttemptView, JobSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RESOURCES = {"cpu": "1", "memory": "0", "gpu": 0}
+AT = "2026-01-01T00:00:00.250Z"
+RETRY: Mapping[str, Any] = {
+    "action": "Retry",
+    "code": "retry",
+    "policy": "inline",
+    "rule": "retries",
+    "reason": "matched rule: Retry",
+    "delay_s": 1.0,
+    "limits": [{"name": "globalMaxRetries", "used": 0, "limit": None}, {"name": "inline", "used": 0, "limit": 3}],
+    "considered": [{"policy": "inline", "rule": "retries", "matched": True, "because": "it matches every failure"}],
+}
+FAIL = {**RETRY, "action": "Fail", "reason": "policy retry limit exceeded (3/3)"}
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def attempt(decision: Mapping[str, Any] | None = RETRY, **facts: object) -> AttemptView:
+    header = {"number": 1, "state": "Failed", "phase": "ERROR", "created_at": AT, "resources": RESOURCES}
+    return AttemptView.model_validate({**header, "decision": decision, **facts})
+
+
+def summary(**facts: object) -> JobSummary:
+    header = {"id": "01", "name": "train", "queue": "ml", "state": "BackOff", "resources": RESOURCES}
+    return JobSummary.model_validate({**header, "submitted_at": AT, **facts})
+
+
+@pytest.mark.parametrize(
+    ("failed", "line"),
+    [
+        (
+            attempt(exit_code=3, conditions=["AppError"]),
+            "attempt 1 failed: exit code 3; retry 1/3 in 1s (rule retries, policy inline)",
+        ),
+        (
+            attempt({**RETRY, "delay_s": 0.0, "memory": "3Gi"}, exit_code=137, signal=9, conditions=["OOMKilled"]),
+            "attempt 1 failed: signal 9 (OOMKilled); retry 1/3 now with 3Gi of memory (rule retries, policy inline)",
+        ),
+        (
+            attempt({**RETRY, "action": "Ignore", "limits": []}, exit_code=1),
+            "attempt 1 failed: exit code 1; retry, not counted, in 1s (rule retries, policy inline)",
+        ),
+        (
+            attempt({**RETRY, "limits": []}, exit_code=1),
+            "attempt 1 failed: exit code 1; retry in 1s (rule retries, policy inline)",
+        ),
+        (attempt(FAIL, exit_code=3), "attempt 1 failed: exit code 3; no retry: policy retry limit exceeded (3/3)"),
+        (
+            attempt({**RETRY, "action": "Hold", "reason": "look at it"}, exit_code=3),
+            "attempt 1 failed: exit code 3; held: look at it",
+        ),
+        (
+            attempt(FAIL, conditions=["LaunchFailed"], message="cannot start 'x'"),
+            "attempt 1 failed: LaunchFailed: cannot start 'x'; no retry: policy retry limit exceeded (3/3)",
+        ),
+        (attempt(None, state="Cancelled", signal=15, exit_code=143), "attempt 1 cancelled: signal 15"),
+        (attempt(None), "attempt 1 failed: no reason was given"),
+    ],
+)
+def test_a_failed_attempt_is_told_in_one_line(failed: AttemptView, line: str) -> None:
+    assert attempt_line(failed) == line
+
+
+def test_an_ending_names_code_signal_and_what_the_platform_saw() -> None:
+    assert ending(3, None, ["AppError"]) == "exit code 3"
+    assert ending(137, 9, ["OOMKilled"]) == "signal 9 (OOMKilled)"
+    assert ending(None, None, ["Preempted"]) == "Preempted"
+
+
+def test_times_are_to_the_second_and_spans_only_of_what_has_ended() -> None:
+    assert when(AT) == "2026-01-01T00:00:00Z"
+    assert span(AT, "2026-01-01T00:01:30.250Z") == "1m30s"
+    assert (when(None), span(AT, None)) == ("", "")
+
+
+def test_a_waiting_retry_shows_when_it_is_due() -> None:
+    columns, rows = job_table([summary(reason="exit code 3", retry_at="2026-01-01T00:00:09.000Z")])
+    assert dict(zip(columns, rows[0], strict=True))["REASON"] == "exit code 3 (due 2026-01-01T00:00:09Z)"
+
+
+def test_an_attempt_shows_cause_ending_and_decision() -> None:
+    columns, rows = attempt_table([attempt(cause="oom_killed", signal=9, category="memory", subcategory="host")])
+    row = dict(zip(columns, rows[0], strict=True))
+    assert (row["CAUSE"], row["ENDED WITH"], row["CATEGORY"]) == ("oom_killed", "signal 9", "memory/host")
+    assert row["DECISION"] == "Retry: matched rule: Retry"
+
+
+def test_the_rules_considered_are_listed_with_their_reasons() -> None:
+    decision = attempt().decision
+    assert decision is not None
+    assert considered_table(decision)[1] == [("inline", "retries", "yes", "it matches every failure")]
+
+
+def test_a_queue_shows_defaults_for_what_it_leaves_open() -> None:
+    _, rows = queue_table([QueueView(name="ml", spec={"retryPolicies": ["infra", "net"]})])
+    assert rows == [("ml", "1", "no", "unlimited", "infra,net")]
+
+
+def test_off_a_terminal_a_table_is_aligned_and_never_cut() -> None:
+    stream = io.StringIO()
+    Output(stream).table(("A", "B"), [("x" * 300, "Failed"), ("y", "")])
+    assert stream.getvalue() == f"{'A':<300}  B\n{'x' * 300}  Failed\ny\n"
+
+
+def test_off_a_terminal_there_are_no_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    stream = io.StringIO()
+    output = Output(stream)
+    output.heading("Attempts")
+    output.prose("Attempt 1 failed.")
+    output.table(("STATE",), [("Failed",)])
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_on_a_terminal_a_state_has_its_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    stream = Terminal()
+    Output(stream).table(("STATE",), [("Failed",)])
+    assert "\x1b[31mFailed" in stream.getvalue()
+
+
+def test_markup_in_what_people_wrote_is_printed_as_it_is() -> None:
+    stream = Terminal()
+    Output(stream).table(("REASON",), [("[red]not markup[/red]",)])
+    assert "[red]not markup[/red]" in stream.getvalue()
+
+
+def test_an_empty_table_still_names_its_columns() -> None:
+    assert plain_table(("ID", "NAME"), []) == ["ID  NAME"]
+
+
+def test_lines_within_a_cell_become_one() -> None:
+    assert plain_table(("MESSAGE",), [("two\nlines",)])[1] == "two lines"
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("name", "ml\n"),
+        ("yaml", "items:\n- name: ml\n  spec: {}\n"),
+        ("json", json.dumps({"items": [{"name": "ml", "spec": {}}]}, indent=2) + "\n"),
+    ],
+)
+def test_a_list_can_be_printed_for_programs(form: str, text: str) -> None:
+    stream = io.StringIO()
+    queues = [QueueView(name="ml", spec={})]
+    print_things(Output(stream), queues, form, table=queue_table, name=lambda queue: queue.name)
+    assert stream.getvalue() == text
+
+
+def test_a_single_thing_is_not_wrapped_in_a_list() -> None:
+    stream = io.StringIO()
+    queue = QueueView(name="ml", spec={})
+    print_thing(Output(stream), queue, "json", table=queue_table, name=lambda one: one.name)
+    assert json.loads(stream.getvalue()) == {"name": "ml", "spec": {}}
