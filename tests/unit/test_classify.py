@@ -1,0 +1,92 @@
+"""From facts to conditions, cause and the failure that is charged."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.domain.category import CategoryRule, FailureCategory
+from holdfast.domain.category_match import CompiledCategories
+from holdfast.domain.classify import classify, initiating
+from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome
+
+BAD, GOOD = ContainerResult(1), ContainerResult(0)
+SIDECAR_OOM = ContainerResult(137, "side", reason="OOMKilled")
+
+
+def facts(*containers: ContainerResult, conditions: tuple[str, ...] = (), **more: object) -> RunOutcome:
+    return RunOutcome(containers, frozenset(conditions), **more)  # type: ignore[arg-type]
+
+
+TABLE: list[tuple[str, RunOutcome, str, set[str]]] = [
+    ("non-zero exit", facts(BAD), "kernel_nonzero_exit", {"AppError"}),
+    ("137 alone is no OOM", facts(ContainerResult(137)), "kernel_nonzero_exit", {"AppError"}),
+    ("own signal", facts(ContainerResult(139, signal=11)), "kernel_nonzero_exit", {"AppError"}),
+    ("OOM by reason", facts(SIDECAR_OOM), "oom_killed", {"OOMKilled"}),
+    ("OOM by the engine", facts(ContainerResult(137), conditions=("OOMKilled",)), "oom_killed", {"OOMKilled"}),
+    ("OOM by the watcher", facts(ContainerResult(137), ended_by=EndedBy.MEMORY), "oom_killed", {"OOMKilled"}),
+    ("OOM of one, error of another", facts(SIDECAR_OOM, BAD), "oom_killed", {"OOMKilled", "AppError"}),
+    (
+        "OOM of one that ended well",
+        facts(ContainerResult(0, reason="OOMKilled"), BAD),
+        "kernel_nonzero_exit",
+        {"AppError"},
+    ),
+    (
+        "image",
+        facts(conditions=("ImagePullFailed",), started=False),
+        "image_pull_failure",
+        {"ImagePullFailed"},
+    ),
+    ("deadline", facts(ContainerResult(143), ended_by=EndedBy.DEADLINE), "execution_timeout", {"DeadlineExceeded"}),
+    ("unschedulable", facts(conditions=("Unschedulable",), started=False), "scheduler_timeout", {"Unschedulable"}),
+    ("node lost", facts(conditions=("NodeLost",), ended_by=EndedBy.LOST), "agent_transient", {"NodeLost"}),
+    ("executor lost", facts(ended_by=EndedBy.LOST), "agent_transient", {"ExecutorLost"}),
+    ("preempted", facts(ContainerResult(143), ended_by=EndedBy.PREEMPTION), "agent_transient", {"Preempted"}),
+    ("evicted", facts(ContainerResult(137), conditions=("Evicted",)), "agent_transient", {"Evicted"}),
+    ("launch failed", facts(started=False, message="no such file"), "agent_transient", {"LaunchFailed"}),
+    ("user", facts(ContainerResult(143), ended_by=EndedBy.USER), "user_cancelled", set()),
+    ("user wins", facts(SIDECAR_OOM, ended_by=EndedBy.USER), "user_cancelled", {"OOMKilled"}),
+    ("cascade", facts(ContainerResult(143), ended_by=EndedBy.CASCADE), "unknown", set()),
+    ("nothing known", facts(), "unknown", set()),
+    ("the engine's own word", facts(conditions=("AppError",)), "kernel_nonzero_exit", {"AppError"}),
+]
+
+
+@pytest.mark.parametrize(("outcome", "cause", "conditions"), [pytest.param(*row[1:], id=row[0]) for row in TABLE])
+def test_facts_give_one_cause_and_all_conditions(outcome: RunOutcome, cause: str, conditions: set[str]) -> None:
+    failure = classify(outcome)
+    assert (str(failure.cause), set(failure.conditions)) == (cause, conditions)
+
+
+def test_the_facts_are_kept() -> None:
+    outcome = facts(BAD, started_at=10.0, ended_at=15.0, node="n1", executor="e1", message="m")
+    failure = classify(outcome, rank=3)
+    assert (failure.rank, failure.node, failure.executor, failure.message) == (3, "n1", "e1", "m")
+    assert (failure.ran_s, failure.failed_at, failure.containers) == (5.0, 15.0, (BAD,))
+
+
+def test_a_category_comes_with_its_hint() -> None:
+    rule = CategoryRule(conditions=frozenset({"OOMKilled"}), subcategory="kernel", hint="ask for more memory")
+    categories = CompiledCategories.compile([FailureCategory("oom", (rule,))])
+    failure = classify(facts(SIDECAR_OOM), categories=categories)
+    assert (failure.category, failure.subcategory, failure.hint) == ("oom", "kernel", "ask for more memory")
+
+
+CASCADE = facts(ContainerResult(143), ended_by=EndedBy.CASCADE, ended_at=1.0)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "index"),
+    [
+        ([], None),
+        ([(0, facts(GOOD))], None),
+        ([(0, CASCADE)], None),
+        ([(0, facts(BAD, ended_at=5.0)), (1, facts(BAD, ended_at=4.0))], 1),
+        ([(2, facts(BAD, ended_at=4.0)), (1, facts(BAD, ended_at=4.0))], 1),
+        ([(0, CASCADE), (1, facts(GOOD, ended_at=2.0)), (2, facts(BAD, ended_at=3.0))], 2),
+    ],
+)
+def test_the_earliest_failure_is_charged_and_ties_go_by_rank(
+    outcomes: list[tuple[int, RunOutcome]], index: int | None
+) -> None:
+    assert initiating(outcomes) == index
