@@ -26,7 +26,7 @@ WIDTH_OFF_TERMINAL = 140
 def main() -> int:
     """Run the batch on a data directory of its own, which is gone afterwards."""
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OFF_TERMINAL)
-    with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as folder:
+    with tempfile.TemporaryDirectory(prefix="holdfast-demo-", ignore_cleanup_errors=True) as folder:
         settings = Settings(url=None, data=Path(folder))
         with connect(drive=True, settings=settings) as client:
             return run(client, console)
