@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from holdfast.client.connection import API
+from holdfast.wire.base import API
 from holdfast.wire.catalogue import (
     CategoryPage,
     CategoryView,

@@ -6,8 +6,9 @@ import time
 from typing import TYPE_CHECKING, Self
 
 from holdfast.client.catalogue import CatalogueCalls
-from holdfast.client.connection import API, TIMEOUT_S, Connection
+from holdfast.client.connection import TIMEOUT_S, Connection
 from holdfast.client.jobs import JobCalls
+from holdfast.wire.base import API
 from holdfast.wire.catalogue import Health, VersionView
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=BaseModel)
 
-API = "/api/v1"
 PAUSES_S = (0.1, 0.4, 1.0)
 """Before each further try after a lost connection."""
 TIMEOUT_S = 30.0

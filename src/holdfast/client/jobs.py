@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from holdfast.client.connection import API, new_key
+from holdfast.client.connection import new_key
+from holdfast.wire.base import API
 from holdfast.wire.decisions import DecisionEntry, DecisionPage, Why
 from holdfast.wire.jobs import (
     AttemptPage,

@@ -8,6 +8,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
+API = "/api/v1"
+"""Where every versioned address begins."""
+
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 """Such as ``2026-08-21T12:00:00.250Z``."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi.responses import Response
 
-from holdfast.wire.problems import PROBLEM_MEDIA_TYPE, ProblemDetails
+from holdfast.wire.problems import PROBLEM_MEDIA_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +29,7 @@ _MEANING = {
     500: "A defect of Holdfast.",
     503: "Not available right now; try again.",
 }
+PROBLEM_SCHEMA = "#/components/schemas/ProblemDetails"
 _ALWAYS = (401, 405, 422, 500, 503)
 
 
@@ -43,8 +44,7 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {
         status: {
             "description": _MEANING[status],
-            "model": ProblemDetails,
-            "content": {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
+            "content": {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": PROBLEM_SCHEMA}}},
         }
         for status in sorted({*_ALWAYS, *statuses})
     }

@@ -9,7 +9,7 @@ from fastapi import Depends, FastAPI
 from prometheus_client import CollectorRegistry
 
 from holdfast import __version__
-from holdfast.api.rest import errors
+from holdfast.api.rest import description, errors
 from holdfast.api.rest.context import use_cases_over
 from holdfast.api.rest.gates import SizeGate, TokenGate
 from holdfast.api.rest.metrics import Metrics, MetricsGate
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from holdfast.ports.logs import LogReader
     from holdfast.ports.store import Store
 
-PREFIX = "/api/v1"
-_NOUNS = (submissions, jobs, log_routes, attempts, control, policies, queues, categories, settings, nodes)
+_NOUNS = (system, submissions, jobs, log_routes, attempts, control, policies, queues, categories, settings, nodes)
 _DESCRIPTION = """Submit jobs, say what happens when they fail, and read why.
 
 Every error is `application/problem+json` with a stable `code` and, for bad input, one entry per problem in `errors`.
@@ -87,9 +86,9 @@ def create_app(
     )
     app.state.use_cases = use_cases_over(store, clock, ids, logs, metrics=metrics, ready=probes.ready)
     errors.install(app)
-    app.include_router(system.router)
     for noun in _NOUNS:
-        app.include_router(noun.router, prefix=PREFIX)
+        app.include_router(noun.router)
+    description.install(app)
     app.add_middleware(SizeGate)
     if token is not None:
         app.add_middleware(TokenGate, token=token)

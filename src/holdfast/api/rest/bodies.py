@@ -14,6 +14,8 @@ from starlette.exceptions import HTTPException
 
 from holdfast.dialects.documents import Document, read_documents
 from holdfast.dialects.manifests import read_job, read_manifest
+from holdfast.domain.category import FailureCategory
+from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.spec import JobSpec
 from holdfast.errors import HoldfastError, InvalidManifest, InvalidPolicy, InvalidRequest, Problem
@@ -114,7 +116,12 @@ def manifest_of(body: Text, kind: type[T], *, name: str | None = None) -> T:
     return manifest
 
 
-_KIND_NAMES: dict[type, str] = {RetryPolicy: "RetryPolicy", JobSpec: "Job"}
+_KIND_NAMES: dict[type, str] = {
+    JobSpec: "Job",
+    RetryPolicy: "RetryPolicy",
+    Queue: "Queue",
+    FailureCategory: "FailureCategory",
+}
 
 
 def _as_error_of(kind: type) -> type[HoldfastError]:

@@ -5,13 +5,14 @@ from fastapi import APIRouter, Response
 from holdfast.api.rest.answers import answer, refusals
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import AttemptNumber, Ref, WhichAttempt
+from holdfast.wire.base import API
 from holdfast.wire.decisions import DecisionPage, Why
 from holdfast.wire.jobs import AttemptPage, AttemptView
 from holdfast.wire.render_decisions import decision_entry
 from holdfast.wire.render_jobs import attempt_views
 from holdfast.wire.render_why import why_view
 
-router = APIRouter(prefix="/jobs/{ref}", tags=["attempts"])
+router = APIRouter(prefix=API + "/jobs/{ref}", tags=["attempts"])
 
 
 @router.get("/attempts", summary="List a job's attempts", response_model=AttemptPage, responses=refusals(404))

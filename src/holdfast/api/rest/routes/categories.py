@@ -8,9 +8,10 @@ from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import MustExist, Name
 from holdfast.dialects.native.category import write_category
 from holdfast.domain.category import FailureCategory
+from holdfast.wire.base import API
 from holdfast.wire.catalogue import CategoryPage, CategoryView
 
-router = APIRouter(prefix="/failure-categories", tags=["failure categories"])
+router = APIRouter(prefix=f"{API}/failure-categories", tags=["failure categories"])
 
 _BODY = takes("manifest", "A manifest of kind FailureCategory.", {"type": "object"})
 

@@ -7,10 +7,11 @@ from fastapi import APIRouter, Body, Response
 from holdfast.api.rest.answers import answer, refusals
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import Ref
+from holdfast.wire.base import API
 from holdfast.wire.jobs import JobSummary, Reason
 from holdfast.wire.render_jobs import job_summary
 
-router = APIRouter(prefix="/jobs/{ref}", tags=["control"], responses=refusals(404, 409, 413))
+router = APIRouter(prefix=API + "/jobs/{ref}", tags=["control"], responses=refusals(404, 409, 413))
 
 Why = Annotated[Reason | None, Body()]
 

@@ -10,10 +10,11 @@ from holdfast.api.rest.context import Use
 from holdfast.api.rest.pages import Paging
 from holdfast.api.rest.parameters import Ref
 from holdfast.service.query import JobDetail
+from holdfast.wire.base import API
 from holdfast.wire.jobs import HistoryPage, JobPage, JobStates, JobView, StatesQuery
 from holdfast.wire.render_jobs import history_entry, job_summary, job_view
 
-router = APIRouter(tags=["jobs"])
+router = APIRouter(prefix=API, tags=["jobs"])
 
 
 def _full(detail: JobDetail) -> JobView:

@@ -8,9 +8,10 @@ from holdfast.api.rest.answers import answer, refusals
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import MOST_ATTEMPTS, Ref, WhichAttempt
 from holdfast.service.logs import LARGEST_PART, MOST_LINES, LogQuery
+from holdfast.wire.base import API
 from holdfast.wire.jobs import LogChunk
 
-router = APIRouter(tags=["jobs"])
+router = APIRouter(prefix=API, tags=["jobs"])
 
 _LARGEST_OFFSET = 1 << 62
 

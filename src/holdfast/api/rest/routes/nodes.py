@@ -4,10 +4,11 @@ from fastapi import APIRouter, Response
 
 from holdfast.api.rest.answers import answer, refusals
 from holdfast.api.rest.context import Use
+from holdfast.wire.base import API
 from holdfast.wire.catalogue import NodePage
 from holdfast.wire.render_catalogue import node_views
 
-router = APIRouter(prefix="/nodes", tags=["nodes"])
+router = APIRouter(prefix=f"{API}/nodes", tags=["nodes"])
 
 
 @router.get("", summary="List nodes", response_model=NodePage, responses=refusals())

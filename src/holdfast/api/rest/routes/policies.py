@@ -8,9 +8,10 @@ from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import MustExist, Name
 from holdfast.dialects.native.policy_text import write_policy
 from holdfast.domain.policy.model import RetryPolicy
+from holdfast.wire.base import API
 from holdfast.wire.catalogue import PolicyPage, PolicyView
 
-router = APIRouter(prefix="/retry-policies", tags=["retry policies"])
+router = APIRouter(prefix=f"{API}/retry-policies", tags=["retry policies"])
 
 _BODY = takes("manifest", "A manifest of kind RetryPolicy.", {"type": "object"})
 

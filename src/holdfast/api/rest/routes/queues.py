@@ -8,9 +8,10 @@ from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import MustExist, Name
 from holdfast.dialects.native.queue import write_queue
 from holdfast.domain.job import Queue
+from holdfast.wire.base import API
 from holdfast.wire.catalogue import QueuePage, QueueView
 
-router = APIRouter(prefix="/queues", tags=["queues"])
+router = APIRouter(prefix=f"{API}/queues", tags=["queues"])
 
 _BODY = takes("manifest", "A manifest of kind Queue.", {"type": "object"})
 

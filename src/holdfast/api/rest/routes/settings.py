@@ -7,9 +7,10 @@ from holdfast.api.rest.bodies import BodyText, one_document
 from holdfast.api.rest.context import Use
 from holdfast.dialects.native.settings import read_settings, write_settings
 from holdfast.errors import InvalidRequest, InvalidSetting
+from holdfast.wire.base import API
 from holdfast.wire.catalogue import SettingsView
 
-router = APIRouter(prefix="/settings", tags=["settings"])
+router = APIRouter(prefix=f"{API}/settings", tags=["settings"])
 
 _SCHEMA = {
     "type": "object",

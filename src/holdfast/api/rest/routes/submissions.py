@@ -12,10 +12,11 @@ from holdfast.dialects.manifests import read_job
 from holdfast.domain.spec import JobSpec
 from holdfast.errors import HoldfastError
 from holdfast.service.submit import LONGEST_KEY, MOST_JOBS, Outcome
+from holdfast.wire.base import API
 from holdfast.wire.jobs import BulkItem, BulkResult, JobSummary
 from holdfast.wire.render_jobs import job_summary
 
-router = APIRouter(tags=["jobs"])
+router = APIRouter(prefix=API, tags=["jobs"])
 
 _MANIFEST = {
     "type": "object",
@@ -63,7 +64,7 @@ def submit(
         return _many(use, items, atomic=atomic, key=idempotency_key)
     job = use.submitter.submit(read_job(documents[0]), key=idempotency_key)
     use.metrics.submitted.inc()
-    return answer(job_summary(job), status=201, headers={"Location": f"/api/v1/jobs/{job.id}"})
+    return answer(job_summary(job), status=201, headers={"Location": f"{API}/jobs/{job.id}"})
 
 
 def _many(use: UseCases, items: list[JobSpec | HoldfastError], *, atomic: bool, key: str | None) -> Response:

@@ -7,6 +7,7 @@ from holdfast import __version__
 from holdfast.api.rest.answers import answer, refusals
 from holdfast.api.rest.context import Use
 from holdfast.errors import Unavailable
+from holdfast.wire.base import API
 from holdfast.wire.catalogue import Health, VersionView
 
 router = APIRouter(tags=["system"])
@@ -38,7 +39,7 @@ def metrics(use: Use) -> Response:
     return Response(use.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
-@router.get("/api/v1/version", summary="Read the version", response_model=VersionView, responses=refusals())
+@router.get(f"{API}/version", summary="Read the version", response_model=VersionView, responses=refusals())
 def version() -> Response:
     """Read what answers here."""
     return answer(VersionView(version=__version__))
