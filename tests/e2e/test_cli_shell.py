@@ -1,0 +1,268 @@
+"""The command ``holdfast`` as people use it: real processes, exit codes, two shells, a server, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+HOLDFAST = (sys.executable, "-c", "from holdfast.cli.main import main; main()")
+PATIENCE_S = 60.0
+HOLD = """
+apiVersion: holdfast.dev/v1
+kind: RetryPolicy
+metadata: {name: ask}
+spec: {rules: [{name: person, action: Hold, reason: look at it}]}
+"""
+UNTIL_THIRD = 'echo "attempt $HOLDFAST_ATTEMPT"; test "$HOLDFAST_ATTEMPT" = 3 || exit 3'
+
+
+@dataclass
+class Said:
+    """How one command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - any document
+        return json.loads(self.out)
+
+
+@dataclass
+class Shell:
+    """A person's shell: an environment and a place."""
+
+    folder: Path
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+        return subprocess.Popen(
+            [*HOLDFAST, *words],
+            cwd=self.folder,
+            env={**inherited, "HOLDFAST_DATA": str(self.folder / "data"), **self.environ},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *words: str) -> Said:
+        with self.start(*words) as process:
+            out, err = process.communicate(timeout=PATIENCE_S)
+            return Said(process.returncode, out, err)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """A shell with a data directory of its own and no server."""
+    return Shell(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """A shell on whose data directory a server runs."""
+    shell = Shell(tmp_path_factory.mktemp("served"), {"HOLDFAST_CPUS": "4"})
+    with shell.start("up", "--port", "0") as server:
+        assert server.stderr is not None
+        assert "holdfast is up at http://127.0.0.1:" in server.stderr.readline()
+        yield shell
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=PATIENCE_S)
+
+
+def test_without_a_server_a_job_runs_where_the_caller_is(shell: Shell) -> None:
+    said = shell.run("run", "--env", "GREETING=hello", "--", "sh", "-c", 'echo "$GREETING from $PWD"')
+    assert (said.code, said.out, said.err) == (0, f"hello from {shell.folder}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [("exit 3", 3), ("kill -9 $$", 137), ("exec no-such-program", 127)],
+)
+def test_run_ends_as_its_job_ended(served: Shell, program: str, code: int) -> None:
+    assert served.run("run", "--", "sh", "-c", program).code == code
+
+
+def test_a_program_that_does_not_exist_is_127_as_in_a_shell(served: Shell) -> None:
+    said = served.run("run", "--", "no-such-program")
+    assert said.code == 127
+    assert "no-such-program" in said.err
+
+
+def test_each_retry_is_told_in_one_line(served: Shell) -> None:
+    said = served.run("run", "--retries", "3", "--backoff", "10ms", "--", "sh", "-c", UNTIL_THIRD)
+    assert (said.code, said.out) == (0, "attempt 1\nattempt 2\nattempt 3\n")
+    assert said.err.splitlines() == [
+        "attempt 1 failed: exit code 3; retry 1/3 in 10ms (rule retries, policy inline)",
+        "attempt 2 failed: exit code 3; retry 2/3 in 20ms (rule retries, policy inline)",
+    ]
+
+
+def test_a_denied_exit_code_is_not_retried(served: Shell) -> None:
+    said = served.run("run", "--retries", "3", "--no-retry-on-exit", "3", "--", "sh", "-c", "exit 3")
+    assert said.code == 3
+    assert said.err.count("attempt") == 1
+
+
+def test_lines_of_a_gang_carry_their_rank(served: Shell) -> None:
+    said = served.run("run", "--gang", "2", "--cpus", "0.1", "--", "sh", "-c", "echo of $HOLDFAST_SIZE")
+    assert sorted(said.out.splitlines()) == ["[0] of 2", "[1] of 2"]
+
+
+def test_a_held_job_ends_run_with_75_and_goes_on_when_released(served: Shell) -> None:
+    (served.folder / "ask.yaml").write_text(HOLD)
+    program = 'test "$HOLDFAST_ATTEMPT" = 2'
+    said = served.run("run", "--name", "asks", "--policy", "./ask.yaml", "--", "sh", "-c", program)
+    assert said.code == 75
+    assert "held: look at it" in said.err
+    assert served.run("wait", "asks", "--timeout", "0s").code == 124
+    assert served.run("release", "asks").code == 0
+    assert served.run("wait", "asks").code == 0
+
+
+def test_ctrl_c_asks_once_and_cancels_on_the_second(served: Shell) -> None:
+    with served.start("run", "--name", "long", "--", "sh", "-c", "echo up; exec sleep 60") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "up\n"
+        os.killpg(process.pid, signal.SIGINT)
+        assert "press Ctrl-C again to cancel" in process.stderr.readline()
+        os.killpg(process.pid, signal.SIGINT)
+        assert "cancelling" in process.stderr.readline()
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 130
+    assert served.run("get", "job", "long", "-o", "json").json["state"] == "Cancelled"
+
+
+def test_a_detached_job_is_found_by_every_other_command(shell: Shell) -> None:
+    submitted = shell.run("run", "--detach", "--name", "later", "--", "sh", "-c", "echo done; exit 4")
+    job = submitted.out.strip()
+    assert "no server is running" in submitted.err
+    assert shell.run("get", "jobs", "--state", "queued", "-o", "name").out == f"{job}\n"
+    assert shell.run("wait", job).code == 1
+    assert shell.run("logs", "later").out == "done\n"
+    why = shell.run("why", job[:12])
+    assert why.code == 0
+    assert "exit code 4" in why.out
+
+
+def test_a_job_as_json_says_what_happened_and_what_was_decided(served: Shell) -> None:
+    served.run("run", "--name", "thrice", "--retries", "2", "--backoff", "0s", "--", "sh", "-c", UNTIL_THIRD)
+    job = served.run("get", "job", "thrice", "-o", "json").json
+    assert {"id", "name", "queue", "state", "reason", "attempts"} <= set(job)
+    first = job["attempts"][0]
+    assert {"number", "state", "cause", "exit_code", "signal", "node", "started_at", "ended_at", "runs"} <= set(first)
+    decision = first["decision"]
+    assert {"action", "policy", "rule", "policy_revision", "reason", "delay_s", "retry_at"} <= set(decision)
+    assert {"name": "inline/retries", "used": 0, "limit": 2} in decision["limits"]
+    assert [rule["matched"] for rule in decision["considered"]][-1] is True
+    assert [attempt["number"] for attempt in job["attempts"]] == [1, 2, 3]
+
+
+def test_many_jobs_are_submitted_from_a_file_and_waited_for(served: Shell) -> None:
+    lines = [json.dumps({"name": f"bulk-{n}", "command": ["true"], "labels": {"batch": "x"}}) for n in range(20)]
+    (served.folder / "jobs.jsonl").write_text("\n".join(lines))
+    said = served.run("submit", "-f", "jobs.jsonl", "--wait")
+    assert (said.code, len(said.out.splitlines())) == (0, 20)
+    listed = served.run("get", "jobs", "--label", "batch=x", "-o", "json").json
+    assert {job["state"] for job in listed["items"]} == {"Succeeded"}
+    assert len(served.run("get", "jobs", "--label", "batch=x", "--limit", "7", "-o", "name").out.splitlines()) == 7
+
+
+def test_an_error_in_a_file_says_its_line_and_nothing_is_stored(served: Shell) -> None:
+    (served.folder / "bad.yaml").write_text("name: fine\ncommand: [x]\n---\nname: bad\ncommand: [x]\ngangs: 2\n")
+    said = served.run("submit", "-f", "bad.yaml")
+    assert said.code == 2
+    assert "bad.yaml: gangs (line 6)" in said.err
+    assert served.run("get", "job", "fine").code == 3
+
+
+def test_policies_and_queues_are_applied_changed_and_deleted(served: Shell) -> None:
+    (served.folder / "ask.yaml").write_text(HOLD)
+    assert served.run("apply", "-f", "ask.yaml").out == "retrypolicy ask applied\n"
+    assert served.run("create", "queue", "ml", "--retry-policy", "ask", "--weight", "2").code == 0
+    assert served.run("create", "queue", "ml").code == 4
+    assert served.run("update", "queue", "ml", "--weight", "3").code == 0
+    queue = served.run("get", "queue", "ml", "-o", "json").json
+    assert (queue["spec"]["weight"], queue["spec"]["retryPolicies"]) == (3.0, ["ask"])
+    assert served.run("delete", "retry-policy", "ask").code == 4
+    assert served.run("delete", "queue", "ml").code == 0
+    assert served.run("delete", "retryPolicies", "ask").code == 0
+    assert served.run("get", "retrypolicies", "-o", "name").out == ""
+
+
+def test_one_number_lowered_stops_retries(served: Shell) -> None:
+    served.run("update", "settings", "--global-max-retries", "0")
+    said = served.run("run", "--retries", "3", "--", "sh", "-c", "exit 3")
+    served.run("update", "settings", "--global-max-retries", "none")
+    assert said.code == 3
+    assert said.err.count("attempt") == 1
+
+
+def test_two_shells_share_one_data_directory(shell: Shell) -> None:
+    first = shell.start("run", "--cpus", "0.1", "--", "sh", "-c", "echo first; read line < gate")
+    os.mkfifo(shell.folder / "gate")
+    with first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "first\n"
+        second = shell.run("run", "--cpus", "0.1", "--", "sh", "-c", "echo second; echo go > gate")
+        assert (second.code, second.out) == (0, "second\n")
+        assert first.wait(timeout=PATIENCE_S) == 0
+
+
+def test_a_server_is_found_by_address_and_token_too(served: Shell, tmp_path: Path) -> None:
+    address = json.loads((served.folder / "data" / "server.json").read_text())
+    assert (served.folder / "data" / "server.json").stat().st_mode & 0o777 == 0o600
+    elsewhere = {"HOLDFAST_URL": address["url"], "HOLDFAST_TOKEN": address["token"]}
+    assert Shell(tmp_path, elsewhere).run("get", "queues", "-o", "name").out == "default\n"
+    assert Shell(tmp_path, {**elsewhere, "HOLDFAST_TOKEN": "wrong"}).run("get", "queues").code == 4
+    assert Shell(tmp_path, {"HOLDFAST_URL": "http://127.0.0.1:9"}).run("get", "queues").code == 5
+
+
+def test_a_second_server_is_refused(served: Shell) -> None:
+    said = served.run("up", "--port", "0")
+    assert said.code == 5
+    assert "is held by holdfast up" in said.err
+
+
+def test_off_a_terminal_output_has_no_colours(served: Shell) -> None:
+    coloured = Shell(served.folder, {**served.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"})
+    coloured.run("run", "--name", "plain", "--", "sh", "-c", "exit 1")
+    said = [coloured.run(*words) for words in (("get", "jobs"), ("why", "plain"), ("describe", "plain"), ("--help",))]
+    assert [one.code for one in said] == [0, 0, 0, 0]
+    assert "\x1b" not in "".join(one.out + one.err for one in said)
+
+
+def test_a_reader_that_goes_away_is_no_error(served: Shell) -> None:
+    with served.start("get", "jobs") as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(timeout=PATIENCE_S) == 0
+
+
+def test_help_comes_at_once(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+    """Prints the median, and fails only when far off: the machine may be busy."""
+    spent = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        assert shell.run("--help").code == 0
+        spent.append(time.perf_counter() - begun)
+    with capsys.disabled():
+        sys.stdout.write(f"\nholdfast --help: median {statistics.median(spent) * 1000:.0f} ms\n")
+    assert statistics.median(spent) < 2.0
