@@ -44,6 +44,17 @@ def test_json_documents_know_their_line() -> None:
     assert [document.line_of("a") for document in read_documents('{"a": 1}\n\n{"a":\n2}\n{"a": 3}')] == [1, 3, 5]
 
 
+def test_a_json_document_over_several_lines_knows_the_line_of_every_field() -> None:
+    (document,) = read_documents('{\n  "a": {\n    "b": [1,\n      2]}}\n')
+    assert document.value == {"a": {"b": [1, 2]}}
+    assert (document.line_of("a.b"), document.line_of("a.b[1]")) == (3, 4)
+
+
+@pytest.mark.parametrize("text", ['{"a": b}', '{"a": 1} # why\n', '{"a": 1}\n---\n{"a": 2}\n---\na: 3\n'])
+def test_what_only_begins_like_json_is_read_as_yaml(text: str) -> None:
+    assert all(set(document.value) == {"a"} for document in read_documents(text))
+
+
 def test_a_flow_mapping_that_is_no_json_is_read_as_yaml() -> None:
     assert read_documents("{a: [x, y]}")[0].value == {"a": ["x", "y"]}
 
@@ -59,7 +70,9 @@ def test_nothing_is_no_document(text: str) -> None:
         ("a: 1\nb: 2\na: 3\n", 3, "the key 'a' is there twice, first on line 1"),
         ("x:\n  y: 1\n  y: 2\n", 3, "twice, first on line 2"),
         ('{"a": 1, "a": 2}', 1, "twice"),
-        ('{"a": 1}\n{"b": {"c": 1, "c": 2}}', 2, "twice"),
+        ('{"a": 1}\n{"b": {"c": 1, "c": 2}}', 2, "twice|not YAML"),
+        ('{\n"a": 1,\n"b": 2,\n"a": 3\n}', 4, "twice, first on line 2"),
+        ('{"a": 1}\n' * 120_000 + '{"a": 1, "a": 2}', 120_001, "twice"),
         ("- a\n- b\n", 1, "must be a mapping of fields, not a list"),
         ("a: 1\n---\njust words\n", 3, "must be a mapping of fields, not 'just words'"),
         ('{"a": 1}\n[1]', 2, "must be a mapping"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.dialects.manifests import read_manifests
+from holdfast.dialects.manifests import manifest_warnings, read_manifests, read_retry_policy_document
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.policy_text import write_policy
 from holdfast.domain.policy.model import (
@@ -22,7 +22,7 @@ from holdfast.domain.policy.model import (
     RetryPolicy,
     Rule,
 )
-from holdfast.errors import InvalidManifest, Problem
+from holdfast.errors import InvalidManifest, InvalidPolicy, Problem
 
 FULL_RULE: dict[str, Any] = {
     "name": "everything",
@@ -200,3 +200,30 @@ def test_a_policy_manifest_has_its_name_in_the_metadata() -> None:
     with pytest.raises(InvalidManifest) as caught:
         read_manifests("apiVersion: holdfast.dev/v1\nkind: RetryPolicy\nspec: {retryLimits: 2}\n")
     assert [problem.path for problem in caught.value.problems] == ["metadata", "spec.retryLimits"]
+
+
+DUBIOUS = "{rules: [{action: Retry}, {action: Fail}]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        (f"apiVersion: holdfast.dev/v1\nkind: RetryPolicy\nmetadata: {{name: p}}\nspec: {DUBIOUS}", ["spec.rules[1]"]),
+        (f"command: [x]\nretry: {DUBIOUS}", ["spec.retry.rules[1]"]),
+        (f"command: [x]\nretry: [{DUBIOUS}, {DUBIOUS}]", ["spec.retry[0].rules[1]", "spec.retry[1].rules[1]"]),
+        ("command: [x]", []),
+        ("apiVersion: holdfast.dev/v1\nkind: Queue\nmetadata: {name: q}", []),
+    ],
+)
+def test_the_warnings_of_a_manifest_can_be_asked_for(text: str, paths: list[str]) -> None:
+    (manifest,) = read_manifests(text)
+    assert [warning.path for warning in manifest_warnings(manifest)] == paths
+
+
+def test_a_document_that_must_be_a_policy_is_read_in_any_dialect() -> None:
+    flat = {"apiVersion": "armadaproject.io/v1beta1", "kind": "RetryPolicy", "name": "p", "defaultAction": "Fail"}
+    assert read_retry_policy_document(flat) == RetryPolicy("p", retry_limit=0)
+    with pytest.raises(InvalidPolicy, match="'Job' is not a retry policy"):
+        read_retry_policy_document({"command": ["x"]})
+    with pytest.raises(InvalidPolicy, match="must set a default action"):
+        read_retry_policy_document({**flat, "defaultAction": None})

@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.dialects.yaml_text import read_yaml
 from holdfast.errors import InvalidManifest, Problem
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 LARGEST_TEXT = 16 * 1024 * 1024
 DEEPEST = 64
+LARGEST_SECOND_LOOK = 1024 * 1024
+"""Up to this size JSON is read once more as YAML, where that tells more."""
 _NOT_SPACE = re.compile(r"[^ \t\n\r]")
 
 
@@ -63,12 +65,10 @@ def read_documents(text: str, *, name: str = "input", largest: int = LARGEST_TEX
         line = text.count("\n", 0, error.start) + 1
         _refuse(name, Problem("", "is not valid Unicode text", hint="save it as UTF-8", line=line))
     text = text.removeprefix("\ufeff")
-    if text.lstrip()[:1] == "{" and (documents := _read_json(text, name)) is not None:
-        return documents
-    return _read_yaml(text, name)
+    return _read_json(text, name) if text.lstrip()[:1] == "{" else _read_yaml(text, name)
 
 
-def _refuse(name: str, *problems: Problem) -> None:
+def _refuse(name: str, *problems: Problem) -> NoReturn:
     msg = f"{name} cannot be read"
     raise InvalidManifest(msg, problems=problems)
 
@@ -96,17 +96,37 @@ def _not_a_mapping(value: object, line: int | None) -> Problem:
     )
 
 
-def _read_json(text: str, name: str) -> list[Document] | None:
-    """Read JSON objects one after another; ``None`` when the first is no JSON, so that YAML may try."""
+def _read_json(text: str, name: str) -> list[Document]:
+    """Read JSON objects one after another."""
     documents: list[Document] = []
     try:
         for value, line in _json_values(text):
             documents.append(Document(value, {"": line}, len(documents)))
-    except (ValueError, RecursionError) as error:
-        if not documents and not isinstance(error, RecursionError):
-            return None
+    except RecursionError as error:
         _refuse(name, _json_problem(error, text))
+    except ValueError as error:
+        return _read_json_as_yaml(text, name, error)
+    if len(documents) == 1 and "\n" in text.strip() and len(text) <= LARGEST_SECOND_LOOK:
+        return [Document(documents[0].value, _lines_by_yaml(text) or documents[0].lines)]
     return documents
+
+
+def _read_json_as_yaml(text: str, name: str, error: ValueError) -> list[Document]:
+    """Give YAML a try at what begins like JSON and is none; what both refuse is worded for what it looks like."""
+    if len(text) <= LARGEST_SECOND_LOOK:
+        try:
+            return _read_yaml(text, name)
+        except InvalidManifest:
+            looks_like_json = text.lstrip()[1:].lstrip()[:1] in {'"', "}"}
+            if not looks_like_json or isinstance(error, _DuplicateKey):
+                raise
+    _refuse(name, _json_problem(error, text))
+
+
+def _lines_by_yaml(text: str) -> Mapping[str, int]:
+    """Find the lines of a JSON document's fields; YAML's reader knows them, JSON's does not."""
+    roots, problems = read_yaml(text, deepest=DEEPEST)
+    return {} if problems or len(roots) != 1 else roots[0].lines
 
 
 def _json_values(text: str) -> Iterator[tuple[dict[str, Any], int]]:
@@ -163,7 +183,7 @@ def _line_of_duplicate(text: str) -> int | None:
             json.loads(line, object_pairs_hook=_unique)
         except _DuplicateKey:
             return number
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     return None
 

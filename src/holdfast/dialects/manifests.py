@@ -15,6 +15,7 @@ from holdfast.dialects.documents import Document, read_documents
 from holdfast.dialects.native.category import read_category_manifest
 from holdfast.dialects.native.envelope import API_VERSION
 from holdfast.dialects.native.job import read_job_manifest
+from holdfast.dialects.native.policy import policy_warnings
 from holdfast.dialects.native.queue import read_queue_manifest
 from holdfast.dialects.native.retry_policy import read_policy_manifest
 from holdfast.dialects.reading import closest, shown
@@ -22,7 +23,7 @@ from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.spec import JobSpec
-from holdfast.errors import InvalidManifest, Problem
+from holdfast.errors import InvalidManifest, InvalidPolicy, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -125,6 +126,32 @@ def read_all(documents: Iterable[Document]) -> list[Manifest]:
     if problems:
         raise InvalidManifest(problems=problems)
     return manifests
+
+
+def manifest_warnings(manifest: Manifest) -> tuple[Problem, ...]:
+    """Say what is legal in a manifest but dubious: rules nothing can reach, settings nothing uses."""
+    if isinstance(manifest, RetryPolicy):
+        return tuple(policy_warnings(manifest, "spec"))
+    if isinstance(manifest, JobSpec):
+        several = len(manifest.inline_policies) > 1
+        paths = [f"spec.retry[{i}]" if several else "spec.retry" for i in range(len(manifest.inline_policies))]
+        policies = zip(manifest.inline_policies, paths, strict=True)
+        return tuple(problem for policy, path in policies for problem in policy_warnings(policy, path))
+    return ()
+
+
+def read_retry_policy_document(document: Document | Mapping[str, Any]) -> RetryPolicy:
+    """Read a manifest that must be a retry policy, in any dialect.
+
+    Raises:
+        InvalidPolicy: With every problem found.
+    """
+    manifest, problems = try_manifest(document)
+    if isinstance(manifest, RetryPolicy):
+        return manifest
+    value = document.value if isinstance(document, Document) else document
+    other = Problem("kind", f"{shown(value.get('kind', 'Job'))} is not a retry policy", ("RetryPolicy",))
+    raise InvalidPolicy(problems=problems or [other])
 
 
 def read_job(document: Document | Mapping[str, Any], *, path: str = "") -> JobSpec:
