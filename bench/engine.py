@@ -57,8 +57,9 @@ def _order(number: int) -> RunOrder:
 
 
 def measure(runs: int = 2000) -> dict[str, float]:
-    """Measure both, side by side."""
-    with tempfile.TemporaryDirectory() as directory:
+    """Measure both, side by side; in memory where possible: a disk's speed is not the engine's."""
+    memory = Path("/dev/shm")  # noqa: S108 - a private directory is made in it
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
         bare = baseline(runs)
         through = engine(runs, Path(directory))
     return {"engine_per_s": round(through), "spawn_per_s": round(bare), "ratio": round(through / bare, 2)}

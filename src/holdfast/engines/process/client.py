@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from holdfast.engines.process.keeper.records import PROTOCOL
 from holdfast.errors import EngineError
 
 if TYPE_CHECKING:
@@ -100,9 +101,12 @@ def connect(directory: Path, *, environment: Mapping[str, str], limits: str, idl
         if sock is not None:
             connection = Connection(sock)
             first = next(connection.receive(), None)
-            if first is not None:
+            if first is not None and first["hello"]["protocol"] == PROTOCOL:
                 return connection, first
-            connection.close()  # it was just about to leave
+            connection.close()  # without a word: it was just about to leave
+            if first is not None:
+                msg = f"the keeper of {directory} is of another version of Holdfast"
+                raise EngineError(msg, hint="let its runs end under that version first")
         if time.monotonic() > deadline:
             msg = f"the keeper of {directory} does not answer"
             raise EngineError(msg, hint=f"see {directory / 'keeper.log'}")

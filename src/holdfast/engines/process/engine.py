@@ -35,6 +35,8 @@ DEFAULT_KEEPER_IDLE_S = 3.0
 MEMORY_LABEL = "holdfast.dev/memory"
 """Node label that says how memory limits are enforced: ``cgroup-v2``, ``cgroup-v1`` or ``rss`` (watched)."""
 _RECONNECT_S = 1.0
+_ORDERS_PER_MESSAGE = 32
+"""So that the keeper starts the first while the directories of the next are being made."""
 _log = logging.getLogger(__name__)
 
 
@@ -101,16 +103,19 @@ class ProcessEngine:
     def start(self, orders: Sequence[RunOrder]) -> None:
         """Begin to start runs; known uids are ignored."""
         with self._lock:
-            fresh = {order.uid: order for order in orders if order.uid not in self._observed}
-        for order in fresh.values():
+            fresh = list({order.uid: order for order in orders if order.uid not in self._observed}.values())
+        for first in range(0, len(fresh), _ORDERS_PER_MESSAGE):
+            self._order(fresh[first : first + _ORDERS_PER_MESSAGE])
+
+    def _order(self, orders: Sequence[RunOrder]) -> None:
+        for order in orders:
             prepare(self._directory, order)
-        messages = [translate.launch_message(self._directory, order) for order in fresh.values()]
-        if messages:
-            with self._lock:
-                for uid in fresh:
-                    self._observed.setdefault(uid, Observation(uid, RunPhase.STARTING))
-                self._snapshot = None
-                self._send({"orders": messages})
+        messages = [translate.launch_message(self._directory, order) for order in orders]
+        with self._lock:
+            for order in orders:
+                self._observed.setdefault(order.uid, Observation(order.uid, RunPhase.STARTING))
+            self._snapshot = None
+            self._send({"orders": messages})
 
     def stop(self, stops: Sequence[tuple[str, float, StopReason]]) -> None:
         """Stop runs: SIGTERM, then SIGKILL after the grace; unknown and finished ones are ignored."""

@@ -13,6 +13,7 @@ from . import memory, moment
 from .channel import Channel
 from .journal import NAME, Journal, replay
 from .libc import adopt_orphans
+from .records import PROTOCOL
 from .recovery import account_for
 from .supervise import Supervisor
 from .watch import Watcher
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from .memory import Cgroups
     from .records import Message, Run
 
-PROTOCOL = 1
 JOURNAL_RETRY_S = 1.0
 """How soon a write that a full disk refused is tried again."""
 _FOREVER_S = 3600.0

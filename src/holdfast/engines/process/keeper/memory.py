@@ -110,7 +110,7 @@ class CgroupsV1:
         """Make a group with a limit; swap counts against it where the kernel can."""
         group = f"{self._path}/{uid}"
         Path(group).mkdir()
-        _write(f"{group}/memory.limit_in_bytes", str(limit))
+        _write_or_remove(group, "memory.limit_in_bytes", str(limit))
         _try_write(f"{group}/memory.memsw.limit_in_bytes", str(limit))
         return group
 
@@ -146,7 +146,7 @@ class CgroupsV2:
         """Make a group with a limit; the kernel ends all of it at once, and swap is off."""
         group = f"{self._path}/{uid}"
         Path(group).mkdir()
-        _write(f"{group}/memory.max", str(limit))
+        _write_or_remove(group, "memory.max", str(limit))
         _try_write(f"{group}/memory.swap.max", "0")
         _try_write(f"{group}/memory.oom.group", "1")
         _try_write(f"{group}/pids.max", str(PIDS_LIMIT))
@@ -227,6 +227,14 @@ def _write(path: str, text: str) -> None:
         os.write(fd, text.encode())
     finally:
         os.close(fd)
+
+
+def _write_or_remove(group: str, name: str, text: str) -> None:
+    try:
+        _write(f"{group}/{name}", text)
+    except OSError:
+        _remove(group)
+        raise
 
 
 def _try_write(path: str, text: str) -> bool:

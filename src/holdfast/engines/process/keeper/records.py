@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     Message: TypeAlias = dict[str, Any]
     """A decoded JSON object."""
 
+PROTOCOL = 1
+"""Moves when an old keeper and a new engine would misunderstand each other."""
+
 STARTING = "starting"
 RUNNING = "running"
 STOPPING = "stopping"
