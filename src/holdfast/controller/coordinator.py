@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from holdfast.controller.world import Step
 from holdfast.domain.coordination import (
     HandlerOptions,
     HandlerResult,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from holdfast.controller.world import Active, World
-    from holdfast.domain.job import HistoryRow
     from holdfast.domain.lifecycle import HandlerRow, TransitionStatus
     from holdfast.domain.verdict import Verdict
 
@@ -87,17 +87,19 @@ class Coordinator:
             return
         result = self._execute(handler, targets, now)
         by_id = {active.attempt.job_id: active for active in targets}
+        row = handler.row
+        done = Step(row.name, Outcome.SUCCESS, now)
         for job_id in result.successes:
-            self._apply(by_id[job_id], handler.row, Outcome.SUCCESS, now)
+            self._apply(by_id[job_id], row, done)
         for job_id, (code, message) in result.failures.items():
             active = by_id[job_id]
             since = active.attempt.status_since
-            outcome = judge_failure(active.attempt.tries, self.options(handler.row), since=since, now=now)
-            self._apply(active, handler.row, outcome, now, code=code, message=message)
+            outcome = judge_failure(active.attempt.tries, self.options(row), since=since, now=now)
+            self._apply(active, row, Step(row.name, outcome, now, code, message))
         for job_id, message in result.skipped.items():
             active = by_id[job_id]
-            outcome = judge_waiting(self._patience(handler.row, active), since=active.attempt.status_since, now=now)
-            self._apply(active, handler.row, outcome, now, message=message)
+            outcome = judge_waiting(self._patience(row, active), since=active.attempt.status_since, now=now)
+            self._apply(active, row, Step(row.name, outcome, now, message=message))
 
     @staticmethod
     def _is_target(row: HandlerRow, active: Active) -> bool:
@@ -120,19 +122,18 @@ class Coordinator:
             return replace(options, timeout_s=active.spec.grace_s + KILL_ALLOWANCE_S)
         return options
 
-    def _apply(self, active: Active, row: HandlerRow, outcome: Outcome, now: float, **error: str) -> None:
-        target = target_of(row, outcome)
-        step = self._world.step(active, row.name, outcome, now, **error)
+    def _apply(self, active: Active, row: HandlerRow, step: Step) -> None:
+        target = target_of(row, step.outcome)
         if target.attempt is AttemptStatus.TERMINATED:
-            self._move_runs(active, target, now)
-            self._end(active, step, now)
+            self._move_runs(active, target, step.now)
+            self._end(active, step)
             return
-        self._world.record(active, replace(step, to_status=target.attempt or active.attempt.status))
+        self._world.record(active, step, target.attempt or active.attempt.status)
         if target.attempt is AttemptStatus.PENDING:
-            self._requeue(active, now, error.get("message", ""))
+            self._requeue(active, step.now, step.message)
             return
-        self._move_runs(active, target, now)
-        self._world.put_attempt(active, moved(active.attempt, outcome, target.attempt, now))
+        self._move_runs(active, target, step.now)
+        self._world.put_attempt(active, moved(active.attempt, step.outcome, target.attempt, step.now))
 
     def _move_runs(self, active: Active, target: TransitionStatus, now: float) -> None:
         if target.run is None:
@@ -147,26 +148,25 @@ class Coordinator:
             if active.attempt.status not in row.targets:
                 continue
             if promotes(row, [run.status for run in active.runs.values()]):
-                self._promoted(active, row, row.success, Outcome.SUCCESS, now)
+                self._promoted(active, row, row.success, Step(row.name, Outcome.SUCCESS, now))
                 return
             if row.expired and is_expired(active.attempt.status_since, row.timeout_s, now):
-                self._promoted(active, row, row.expired, Outcome.EXPIRED, now)
+                self._promoted(active, row, row.expired, Step(row.name, Outcome.EXPIRED, now))
                 return
 
-    def _promoted(self, active: Active, row: PromotionRow, to: AttemptStatus, outcome: Outcome, now: float) -> None:
-        step = self._world.step(active, row.name, outcome, now)
+    def _promoted(self, active: Active, row: PromotionRow, to: AttemptStatus, step: Step) -> None:
         if row is PROMOTE_TO_TERMINATED:
-            self._end(active, step, now)
+            self._end(active, step)
             return
-        self._world.record(active, replace(step, to_status=to))
-        attempt = moved(active.attempt, outcome, to, now)
+        self._world.record(active, step, to)
+        attempt = moved(active.attempt, step.outcome, to, step.now)
         if to is AttemptStatus.RUNNING:
-            attempt = replace(attempt, started_at=max(run.started_at or now for run in active.runs.values()))
+            attempt = replace(attempt, started_at=max(run.started_at or step.now for run in active.runs.values()))
         self._world.put_attempt(active, attempt)
 
-    def _end(self, active: Active, step: HistoryRow, now: float) -> None:
-        verdict = self._conclude(active, now)
-        self._world.record(active, replace(step, to_status=verdict.attempt.status))
+    def _end(self, active: Active, step: Step) -> None:
+        verdict = self._conclude(active, step.now)
+        self._world.record(active, step, verdict.attempt.status)
         self._world.put_attempt(active, verdict.attempt)
         self._world.put_job(verdict.job)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.controller.world import Step
 from holdfast.domain import verdict
 from holdfast.domain.job import JOB_WAITING, Job, JobState
 from holdfast.domain.lifecycle import AttemptStatus, Outcome
@@ -85,8 +86,8 @@ class Intake:
             for run in active.runs.values():
                 self._world.runs_changed[run.uid] = (active, run)
             return
-        step = self._world.step(active, phase, Outcome.SUCCESS, now, message=active.job.reason)
-        self._world.record(active, replace(step, to_status=AttemptStatus.TERMINATING))
+        step = Step(phase, Outcome.SUCCESS, now, message=active.job.reason)
+        self._world.record(active, step, AttemptStatus.TERMINATING)
         moved = replace(active.attempt, status=AttemptStatus.TERMINATING, status_since=now, tries=0)
         self._world.put_attempt(active, moved)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.controller.ledger import Ledger
 from holdfast.domain.coordination import recorded
@@ -39,6 +39,16 @@ class Active:
     runs: dict[str, Run] = field(default_factory=dict)
     last: HistoryRow | None = None
     """The last step of its history."""
+
+
+class Step(NamedTuple):
+    """What happened to an attempt in a phase."""
+
+    phase: str
+    outcome: Outcome
+    now: float
+    code: str = ""
+    message: str = ""
 
 
 class World:
@@ -222,27 +232,24 @@ class World:
     def _usage(self, queue: str) -> Usage:
         return self.ledger.usage.setdefault(queue, Usage())
 
-    def record(self, active: Active, row: HistoryRow) -> None:
+    def record(self, active: Active, step: Step, to: AttemptStatus) -> None:
         """Write one step of an attempt's history, merged with the last when it repeats it."""
-        active.last = recorded(active.last, row)
-        self.changes.history[row.job_id, row.attempt, active.last.seq] = active.last
-
-    def step(self, active: Active, phase: str, outcome: Outcome, now: float, **error: str) -> HistoryRow:
-        """Make a history row for an attempt where it stands now."""
-        attempt = active.attempt
-        return HistoryRow(
-            attempt.job_id,
-            attempt.number,
-            0,
-            phase,
-            attempt.status,
-            attempt.status,
-            outcome,
-            now,
-            now,
-            error_code=error.get("code", ""),
-            message=error.get("message", ""),
+        attempt, last = active.attempt, active.last
+        row = HistoryRow(
+            job_id=attempt.job_id,
+            attempt=attempt.number,
+            seq=last.seq + 1 if last is not None else 0,
+            phase=step.phase,
+            from_status=attempt.status,
+            to_status=to,
+            outcome=step.outcome,
+            created_at=step.now,
+            updated_at=step.now,
+            error_code=step.code,
+            message=step.message,
         )
+        active.last = recorded(last, row)
+        self.changes.history[row.job_id, row.attempt, active.last.seq] = active.last
 
     def see_node(self, node: Node) -> None:
         """Take in a node as reported."""

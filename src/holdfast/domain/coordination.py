@@ -141,4 +141,4 @@ def recorded(last: HistoryRow | None, row: HistoryRow) -> HistoryRow:
         return row
     if merges(last, row):
         return replace(last, attempts=last.attempts + 1, outcome=row.outcome, updated_at=row.updated_at)
-    return replace(row, seq=last.seq + 1)
+    return row if row.seq == last.seq + 1 else replace(row, seq=last.seq + 1)
