@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import Cause, Condition, ContainerResult, Failure
 from holdfast.domain.policy.compiled import PolicySet
@@ -17,9 +16,6 @@ from holdfast.domain.policy.model import (
     RetrySettings,
     Rule,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _BATCH = 2000
 _SETTINGS = RetrySettings(global_max_retries=100)
@@ -39,9 +35,8 @@ def measure(seconds: float = 1.0) -> dict[str, float]:
 
 
 def _rate(policies: PolicySet, failure: Failure, seconds: float) -> float:
-    clock: Callable[[], float] = time.perf_counter
-    decisions, start = 0, clock()
-    while (took := clock() - start) < seconds:
+    decisions, start = 0, time.perf_counter()
+    while (took := time.perf_counter() - start) < seconds:
         for _ in range(_BATCH):
             decide(policies, failure, _HISTORY, _SETTINGS)
         decisions += _BATCH

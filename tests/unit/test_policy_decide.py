@@ -29,7 +29,7 @@ from holdfast.domain.policy.model import (
     RetrySettings,
     Rule,
 )
-from holdfast.domain.policy.patterns import Pattern, any_of
+from holdfast.domain.policy.patterns import PatternSet
 from holdfast.errors import InvalidPolicy
 
 FAILURE = Failure(
@@ -303,14 +303,20 @@ def test_a_pattern_that_is_not_re2_is_refused() -> None:
         PolicySet.compile([policy(Rule(Action.RETRY, termination_message="(?=x)"))])
 
 
-def test_a_pattern_too_large_to_search_at_once_is_left_to_the_rules() -> None:
+def test_patterns_too_large_to_search_together_are_left_to_the_rules() -> None:
     large = [rf"x{i}\pL{{90}}" for i in range(45)]
-    assert any_of(large) is None
-    rules = [Rule(Action.RETRY, termination_message=pattern) for pattern in [*large[:40], "found"]]
+    assert PatternSet(large).matching("x") is None
+    rules = [Rule(Action.RETRY, termination_message=pattern) for pattern in [*large, "found"]]
     found = replace(FAILURE, containers=(ContainerResult(1, message="found"),))
-    assert judged(policy(*rules), failure=found).rule == "rule40"
+    assert judged(policy(*rules), failure=found).rule == "rule45"
     assert judged(policy(*rules)).rule == "default"
-    assert Pattern("x").found_in("axb")
+
+
+@pytest.mark.parametrize(("text", "found"), [("", ()), ("nothing", ()), ("a1", [0]), ("b a", [0, 1]), ("a\udcff", [0])])
+def test_patterns_are_searched_together(text: str, found: object) -> None:
+    matching = PatternSet(["a", "(?i)B"]).matching(text)
+    assert matching is not None
+    assert sorted(matching) == list(found)  # type: ignore[call-overload]
 
 
 def test_exit_codes_signals_and_messages_reject_rules_together() -> None:

@@ -12,7 +12,7 @@ import re2
 from holdfast.errors import InvalidPolicy, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
 _QUIET = re2.Options()
 _QUIET.log_errors = False
@@ -37,21 +37,46 @@ class Pattern:
 
     def found_in(self, text: str) -> bool:
         """Whether it occurs in a text; never in an empty one."""
-        if not text:
-            return False
+        return bool(text) and _tolerantly(self._search, text) is not None
+
+
+class PatternSet:
+    """Patterns that are searched together, in about the time of one."""
+
+    __slots__ = ("_any", "_which")
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """Compile them; too many or too large ones are left to be searched one by one."""
+        self._any: Pattern | None = None
+        self._which: Any = None
+        together = re2.Set.SearchSet(_QUIET)
         try:
-            return self._search(text) is not None
-        except UnicodeEncodeError:
-            # A program may write any bytes; undecodable ones arrive as lone surrogates, which RE2 cannot take.
-            return self._search(text.encode(errors="replace").decode()) is not None
+            for text in texts:
+                together.Add(text)
+            together.Compile()
+            self._any = Pattern("|".join(f"(?:{text})" for text in texts))
+        except (re2.error, InvalidPolicy):
+            return
+        self._which = together.Match
+
+    def matching(self, text: str) -> Sequence[int] | None:
+        """Return which of them occur in a text, by index; ``None`` when that cannot be told cheaply."""
+        if not text:
+            return ()
+        if self._any is None:
+            return None
+        if not self._any.found_in(text):
+            return ()
+        # RE2's set says "none" also when it runs out of memory; the search above has just found some.
+        return _tolerantly(self._which, text) or None
 
 
-def any_of(texts: Iterable[str]) -> Pattern | None:
-    """Compile one pattern that occurs wherever any of these does; ``None`` when it would be too large."""
+def _tolerantly(search: Callable[[str], Any], text: str) -> Any:  # noqa: ANN401 - re2 has no types
     try:
-        return Pattern("|".join(f"(?:{text})" for text in texts))
-    except InvalidPolicy:
-        return None
+        return search(text)
+    except UnicodeEncodeError:
+        # A program may write any bytes; undecodable ones arrive as lone surrogates, which RE2 cannot take.
+        return search(text.encode(errors="replace").decode())
 
 
 def _reason(error: Exception) -> str:

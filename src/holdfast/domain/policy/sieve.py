@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from holdfast.domain.policy.model import ExitCodeOperator
-from holdfast.domain.policy.patterns import any_of
+from holdfast.domain.policy.patterns import PatternSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -37,7 +37,17 @@ class _Dimension:
 class Sieve:
     """Bit masks over the rules of a set, in order; bit 0 is the first rule."""
 
-    __slots__ = ("_all", "_any_message", "_codes", "_conditions", "_messages", "_not_in", "_signals", "_words")
+    __slots__ = (
+        "_all",
+        "_codes",
+        "_conditions",
+        "_message_bits",
+        "_messages",
+        "_not_in",
+        "_patterns",
+        "_signals",
+        "_words",
+    )
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         """Index the rules."""
@@ -52,8 +62,12 @@ class Sieve:
         self._signals = _Dimension([rule.signals for rule in rules])
         self._codes = _Dimension([_codes_in(rule) for rule in rules])
         self._not_in = _bits(_excludes(rule) for rule in rules)
-        self._messages = _bits(rule.termination_message is not None for rule in rules)
-        self._any_message = any_of(rule.termination_message for rule in rules if rule.termination_message is not None)
+        patterns = {
+            bit: rule.termination_message for bit, rule in enumerate(rules) if rule.termination_message is not None
+        }
+        self._message_bits = [1 << bit for bit in patterns]
+        self._messages = sum(self._message_bits)
+        self._patterns = PatternSet(list(patterns.values()))
 
     def candidates(self, failure: Failure) -> int:
         """Return the bits of all rules that may match."""
@@ -67,8 +81,8 @@ class Sieve:
             bits &= self._of_codes(failed)
         if self._signals.used:
             bits &= self._of_signals(failed)
-        if bits & self._messages and not self._some_message_matches(failed):
-            bits &= ~self._messages
+        if bits & self._messages:
+            bits &= ~self._messages | self._of_messages(failed)
         return bits
 
     def _of_conditions(self, failure: Failure, failed: Sequence[ContainerResult]) -> int:
@@ -91,9 +105,15 @@ class Sieve:
             bits |= accepting.get(container.signal, 0)
         return bits
 
-    def _some_message_matches(self, failed: Sequence[ContainerResult]) -> bool:
-        pattern = self._any_message
-        return any(pattern.found_in(container.message) if pattern else container.message for container in failed)
+    def _of_messages(self, failed: Sequence[ContainerResult]) -> int:
+        bits = 0
+        for container in failed:
+            found = self._patterns.matching(container.message)
+            if found is None:
+                return self._messages
+            for index in found:
+                bits |= self._message_bits[index]
+        return bits
 
 
 _WORDS = (("cause", "causes"), ("category", "categories"), ("subcategory", "subcategories"))
