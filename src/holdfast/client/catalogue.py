@@ -113,8 +113,7 @@ class CatalogueCalls:
         self, method: str, path: str, body: Mapping[str, Any], answer: type[M], *, must_exist: bool = False
     ) -> M:
         params = {"must_exist": "true"} if must_exist else {}
-        response = self._connection.send(method, path, json=body, params=params)
-        return answer.model_validate_json(response.content)
+        return self._connection.call(answer, method, path, json=body, params=params)
 
 
 def _path(collection: str, name: str) -> str:

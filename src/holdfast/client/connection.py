@@ -8,11 +8,12 @@ from __future__ import annotations
 import secrets
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from holdfast.client.errors import error_of
+from holdfast.client.errors import error_of, foreign
 from holdfast.errors import InvalidSetting, Problem, Unavailable
 
 if TYPE_CHECKING:
@@ -47,13 +48,10 @@ class Connection:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._pause = pause
         self._base_url = base_url
-        try:
-            # Proxies and the like come from the environment, which only `app` reads.
-            self._http = httpx.Client(
-                base_url=base_url, headers=headers, transport=transport, timeout=timeout_s, trust_env=False
-            )
-        except (httpx.InvalidURL, UnicodeError) as error:
-            raise _bad_address(base_url, str(error)) from error
+        # Proxies and the like come from the environment, which only `app` reads.
+        self._http = httpx.Client(
+            base_url=_checked(base_url), headers=headers, transport=transport, timeout=timeout_s, trust_env=False
+        )
 
     def close(self) -> None:
         """Let go of the connection; double close is fine."""
@@ -61,7 +59,28 @@ class Connection:
 
     def get(self, path: str, answer: type[M], params: Mapping[str, Any] | None = None) -> M:
         """Read something."""
-        return answer.model_validate_json(self.send("GET", path, params=_present(params)).content)
+        return self.call(answer, "GET", path, params=_present(params))
+
+    def call(
+        self,
+        answer: type[M],
+        method: str,
+        path: str,
+        *,
+        repeatable: bool | None = None,
+        **request: Any,  # noqa: ANN401 - httpx's own arguments
+    ) -> M:
+        """Send one request and read its answer.
+
+        Raises:
+            HoldfastError: As ``send``.
+            Internal: The answer is not one of Holdfast's.
+        """
+        response = self.send(method, path, repeatable=repeatable, **request)
+        try:
+            return answer.model_validate_json(response.content)
+        except ValidationError as error:
+            raise foreign(response) from error
 
     def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> httpx.Response:  # noqa: ANN401 - httpx's own arguments
         """Send one request, again after a lost connection when that is safe.
@@ -74,8 +93,6 @@ class Connection:
         for pause in (*PAUSES_S, None) if again else (None,):
             try:
                 response = self._http.request(method, path, **request)
-            except httpx.UnsupportedProtocol as error:
-                raise _bad_address(self._base_url, str(error)) from error
             except httpx.TransportError as error:
                 if pause is None or isinstance(error, httpx.TimeoutException):
                     raise self._unreachable(error) from error
@@ -95,6 +112,14 @@ def _present(params: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: value for name, value in (params or {}).items() if value is not None}
 
 
-def _bad_address(base_url: str, why: str) -> InvalidSetting:
-    problem = Problem("base_url", f"{base_url!r} is no address: {why}", hint="write for example http://127.0.0.1:7070")
-    return InvalidSetting("the server's address is not valid", problems=[problem])
+def _checked(base_url: str) -> str:
+    try:
+        parts = urlsplit(base_url)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if sound:
+        return base_url
+    problem = Problem("base_url", f"{base_url!r} is no address", hint="write for example http://127.0.0.1:7070")
+    msg = "the server's address is not valid"
+    raise InvalidSetting(msg, problems=[problem])

@@ -13,6 +13,7 @@ from holdfast.wire.render_problems import read_problem
 if TYPE_CHECKING:
     import httpx
 
+_FIRST_REFUSAL = 400
 _FIRST_SERVER_ERROR = 500
 _UNAVAILABLE = frozenset({502, 503, 504})
 _LONGEST_EXCERPT = 200
@@ -23,7 +24,7 @@ def error_of(response: httpx.Response) -> HoldfastError:
     try:
         details = ProblemDetails.model_validate_json(response.content)
     except ValidationError:
-        return _foreign(response)
+        return foreign(response)
     return of_details(details)
 
 
@@ -41,10 +42,11 @@ def _class_of(code: str, status: int) -> type[HoldfastError]:
             return kind
     if status in _UNAVAILABLE:
         return Unavailable
-    return Internal if status >= _FIRST_SERVER_ERROR else InvalidRequest
+    return InvalidRequest if _FIRST_REFUSAL <= status < _FIRST_SERVER_ERROR else Internal
 
 
-def _foreign(response: httpx.Response) -> HoldfastError:
+def foreign(response: httpx.Response) -> HoldfastError:
+    """Make the error for an answer that is not one of Holdfast's."""
     excerpt = response.text[:_LONGEST_EXCERPT].strip()
     message = f"{response.request.url} answered {response.status_code}, and not as Holdfast does: {excerpt}"
     hint = "is this the address of a Holdfast server, with nothing else in between?"

@@ -41,16 +41,15 @@ class JobCalls:
 
     def submit(self, manifest: Mapping[str, Any], *, key: str | None = None) -> JobSummary:
         """Submit one job; safe to send again with the same idempotency key (one is made when none is given)."""
-        response = self._connection.send(
-            "POST", f"{API}/jobs", repeatable=True, json=manifest, headers={"Idempotency-Key": key or new_key()}
-        )
-        return JobSummary.model_validate_json(response.content)
+        headers = {"Idempotency-Key": key or new_key()}
+        return self._connection.call(JobSummary, "POST", f"{API}/jobs", repeatable=True, json=manifest, headers=headers)
 
     def submit_bulk(
         self, manifests: Sequence[Mapping[str, Any]], *, atomic: bool = True, key: str | None = None
     ) -> BulkResult:
         """Submit up to 10,000 jobs at once; ``atomic``: all or none, else what is valid."""
-        response = self._connection.send(
+        return self._connection.call(
+            BulkResult,
             "POST",
             f"{API}/jobs",
             repeatable=True,
@@ -58,7 +57,6 @@ class JobCalls:
             json={"items": list(manifests)},
             headers={"Idempotency-Key": key or new_key()},
         )
-        return BulkResult.model_validate_json(response.content)
 
     def job(self, reference: str) -> JobView:
         """Read a job with everything known of it."""
@@ -108,8 +106,8 @@ class JobCalls:
         states: dict[str, str] = {}
         for start in range(0, len(job_ids), MOST_STATES):
             body = {"ids": list(job_ids[start : start + MOST_STATES])}
-            response = self._connection.send("POST", f"{API}/jobs/states", repeatable=True, json=body)
-            states.update(JobStates.model_validate_json(response.content).states)
+            found = self._connection.call(JobStates, "POST", f"{API}/jobs/states", repeatable=True, json=body)
+            states.update(found.states)
         return states
 
     def attempts(self, reference: str) -> list[AttemptView]:
@@ -162,8 +160,7 @@ class JobCalls:
 
     def _control(self, reference: str, verb: str, reason: str, *, repeatable: bool) -> JobSummary:
         path = _job_path(reference, f"/{verb}")
-        response = self._connection.send("POST", path, repeatable=repeatable, json={"reason": reason})
-        return JobSummary.model_validate_json(response.content)
+        return self._connection.call(JobSummary, "POST", path, repeatable=repeatable, json={"reason": reason})
 
 
 def _label_params(labels: Mapping[str, str] | None) -> list[str] | None:

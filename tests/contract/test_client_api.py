@@ -1,0 +1,339 @@
+"""The client means the same in this process and over a socket: one suite, both ways."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import uvicorn
+
+from holdfast.api.rest.app import create_app
+from holdfast.client import Client, InProcessTransport
+from holdfast.domain.failure import Cause, ContainerResult, Failure
+from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome
+from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
+from holdfast.domain.spec import Resources
+from holdfast.errors import (
+    AlreadyExists,
+    Conflict,
+    Internal,
+    InvalidManifest,
+    InvalidPolicy,
+    InvalidRequest,
+    InvalidSetting,
+    NotFound,
+    Refused,
+    Unauthenticated,
+    Unavailable,
+)
+from holdfast.ports.logs import LogPart
+from holdfast.ports.store import Changes
+from holdfast.storage.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fastapi import FastAPI
+
+TOKEN = "s3cret"  # noqa: S105 - a test's own
+JOB = {"name": "train", "command": ["true"]}
+LOG = b"one\ntwo\nthree\n"
+
+
+class Noon:
+    def now(self) -> float:
+        return 1000.0
+
+
+class Counting:
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def new(self) -> str:
+        return f"job{next(self._numbers):08d}"
+
+
+class OneLog:
+    """Every run wrote the same."""
+
+    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
+        assert job_id
+        assert (attempt, rank) == (1, 0)
+        return LogPart(LOG[offset : offset + limit], len(LOG), offset)
+
+
+@contextlib.contextmanager
+def _served(app: FastAPI) -> Iterator[str]:
+    """Serve an application on a free port until the block ends."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="uvicorn")
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        listening.close()
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+@pytest.fixture
+def app(store: MemoryStore) -> FastAPI:
+    return create_app(store=store, clock=Noon(), ids=Counting(), logs=OneLog(), token=TOKEN)
+
+
+@pytest.fixture(params=["in process", "over a socket"])
+def connect(request: pytest.FixtureRequest, app: FastAPI) -> Iterator[Callable[[str | None], Client]]:
+    """Open clients with a token of choice."""
+    with contextlib.ExitStack() as stack:
+        url = stack.enter_context(_served(app)) if request.param == "over a socket" else None
+
+        def opened(token: str | None) -> Client:
+            transport = InProcessTransport(app) if url is None else None
+            return stack.enter_context(Client(url or "http://holdfast", token, transport=transport))
+
+        yield opened
+
+
+@pytest.fixture
+def client(connect: Callable[[str | None], Client]) -> Client:
+    return connect(TOKEN)
+
+
+def _manifest(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": "holdfast.dev/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def _fail_once(store: MemoryStore, job_id: str) -> None:
+    """Write what a controller writes when an attempt failed and is tried again."""
+    failure = Failure(Cause.KERNEL_NONZERO_EXIT, frozenset({"AppError"}), (ContainerResult(3),), node="n1")
+    limits = (LimitUse("globalMaxRetries", 0, None), LimitUse("inline/default", 0, 2))
+    decision = Decision(
+        Action.RETRY, DecisionCode.RETRY, "a reason", "inline", "default", policy_revision=1, delay_s=2.0, limits=limits
+    )
+    attempt = Attempt(
+        job_id, 1, AttemptStatus.ERROR, ending=Ending.FAILED, failure=failure, decision=decision, retry_at=1002.0
+    )
+    run = Run(f"{job_id}-1-0-1", job_id, 1, 0, node="n1", executor="local")
+    row = HistoryRow(
+        job_id, 1, 0, "StartAttempts", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1, 1
+    )
+    found = store.job(job_id)
+    fields = {name: getattr(found, name) for name in Job.__slots__}
+    job = Job(**{**fields, "state": JobState.BACKOFF, "attempt": 1, "retry_at": 1002.0, "retries": 1})
+    store.commit(
+        Changes(
+            jobs={job_id: job},
+            attempts={attempt.key: attempt},
+            runs={run.uid: run},
+            history={(job_id, 1, 0): row},
+            nodes={("local", "n1"): Node("n1", "local", Resources(4000, 8 << 30, 0), seen_at=999.0)},
+        )
+    )
+
+
+def test_a_job_is_submitted_read_and_listed(client: Client) -> None:
+    job = client.submit({**JOB, "labels": {"team": "nlp"}})
+    assert client.job(job.id).labels == {"team": "nlp"}
+    assert client.job("train").id == job.id
+    assert [one.id for one in client.jobs(states=["queued"], queue="default", labels={"team": "nlp"})] == [job.id]
+    assert [one.spec["command"] for one in client.full_jobs(name="train")] == [["true"]]
+    assert client.states([job.id, "nope"]) == {job.id: "Queued"}
+
+
+def test_lists_of_any_length_are_read_whole_or_up_to_a_limit(client: Client) -> None:
+    client.submit_bulk([{"name": f"n{number}", "command": ["x"]} for number in range(2300)])
+    assert [job.name for job in client.jobs()] == [f"n{number}" for number in range(2300)]
+    assert len(list(client.jobs(limit=1001))) == 1001
+    assert list(client.jobs(limit=0)) == []
+
+
+def test_a_bulk_tells_the_outcome_of_each(client: Client) -> None:
+    manifests: list[dict[str, Any]] = [JOB, {"command": ["x"], "queue": "nope"}]
+    with pytest.raises(InvalidManifest) as caught:
+        client.submit_bulk(manifests)
+    assert [problem.path for problem in caught.value.problems] == ["items[1].spec.queue"]
+    first, second = client.submit_bulk(manifests, atomic=False).items
+    assert (first.status, second.status) == ("created", "rejected")
+    assert second.error is not None
+    assert second.error.code == "invalid_manifest"
+
+
+def test_a_submission_with_the_same_key_is_made_once(client: Client) -> None:
+    assert client.submit(JOB, key="k").id == client.submit(JOB, key="k").id
+    assert client.submit(JOB).id != client.submit(JOB).id
+    with pytest.raises(Conflict):
+        client.submit({**JOB, "name": "other"}, key="k")
+
+
+def test_attempts_decisions_history_and_why_tell_one_story(client: Client, store: MemoryStore) -> None:
+    job = client.submit({**JOB, "retry": {"retryLimit": 2, "defaultAction": "Retry"}})
+    _fail_once(store, job.id)
+    (attempt,) = client.attempts(job.id)
+    assert attempt == client.attempt(job.id, 1) == client.job(job.id).attempts[0]
+    assert (attempt.state, attempt.exit_code, attempt.node) == ("Failed", 3, "n1")
+    (decision,) = client.decisions(job.id)
+    why = client.why(job.id)
+    assert why.decision == attempt.decision
+    assert why.decision is not None
+    assert decision.model_dump(exclude={"attempt"}) == why.decision.model_dump()
+    assert [one.rule for one in why.decision.considered][-1] == "launch-failed"
+    assert why == client.why(job.id, attempt=1)
+    assert [row.phase for row in client.history(job.id)] == ["StartAttempts"]
+    assert [(node.name, node.runs) for node in client.nodes()] == [("n1", 1)]
+
+
+def test_logs_are_followed_by_offset(client: Client) -> None:
+    client.submit(JOB)
+    first = client.logs("train", tail=1)
+    assert (first.text, first.next_offset) == ("three\n", len(LOG))
+    assert client.logs("train", offset=first.next_offset).text == ""
+
+
+def test_jobs_are_controlled(client: Client, store: MemoryStore) -> None:
+    job = client.submit(JOB)
+    assert client.hold(job.id, reason="wait").id == job.id
+    client.release(job.id)
+    client.cancel(job.id, reason="typo")
+    assert [(one.kind, one.reason) for one in store.requests(limit=9)][1:] == [
+        ("hold", "wait"),
+        ("release", ""),
+        ("cancel", "typo"),
+    ]
+
+
+def test_the_catalogue_is_edited(client: Client) -> None:
+    policy = _manifest("RetryPolicy", "infra", {"retryLimit": 3})
+    assert client.create_policy(policy).revision == 1
+    assert client.put_policy("infra", policy, must_exist=True) == client.policy("infra") == client.policies()[0]
+    queue = _manifest("Queue", "gpu", {"retryPolicies": ["infra"]})
+    assert client.create_queue(queue) == client.put_queue("gpu", queue) == client.queue("gpu")
+    assert [one.name for one in client.queues()] == ["default", "gpu"]
+    category = _manifest("FailureCategory", "disk", {"rules": [{"onExitCodes": {"operator": "In", "values": [2]}}]})
+    assert client.create_category(category) == client.put_category("disk", category) == client.category("disk")
+    assert [one.name for one in client.categories()] == ["disk"]
+    client.delete_category("disk")
+    assert client.put_settings({"globalMaxRetries": 5, "defaultPolicyName": "infra"}).global_max_retries == 5
+    assert client.settings().default_policy_name == "infra"
+    client.put_settings({})
+    client.delete_queue("gpu")
+    client.delete_policy("infra")
+    assert (client.policies(), client.categories()) == ([], [])
+
+
+def test_refusals_come_back_as_the_errors_they_were(client: Client) -> None:
+    policy = _manifest("RetryPolicy", "infra", {})
+    client.create_policy(policy)
+    client.create_queue(_manifest("Queue", "small", {"maxRunning": {"cpu": 1}}))
+    cases: list[tuple[type[Exception], Callable[[], object]]] = [
+        (NotFound, lambda: client.job("nope")),
+        (NotFound, lambda: client.put_queue("q", _manifest("Queue", "q", {}), must_exist=True)),
+        (NotFound, lambda: client.job("a/../../b?c=d#e")),
+        (AlreadyExists, lambda: client.create_policy(policy)),
+        (InvalidPolicy, lambda: client.put_policy("infra", _manifest("RetryPolicy", "infra", {"x": 1}))),
+        (InvalidSetting, lambda: client.put_settings({"x": 1})),
+        (InvalidRequest, lambda: list(client.jobs(states=["lost"]))),
+        (Refused, lambda: client.submit({**JOB, "queue": "small", "resources": {"cpu": 2}})),
+        (Conflict, lambda: client.delete_queue("default")),
+    ]
+    for kind, call in cases:
+        with pytest.raises(kind) as caught:
+            call()
+        assert type(caught.value) is kind
+
+
+def test_the_server_tells_its_version_health_and_metrics(client: Client) -> None:
+    assert client.version().api == "v1"
+    assert client.health().status == "ok"
+    assert "holdfast_jobs_submitted_total" in client.metrics()
+
+
+@pytest.mark.parametrize("token", [None, "wrong"])
+def test_without_the_token_only_health_is_told(connect: Callable[[str | None], Client], token: str | None) -> None:
+    stranger = connect(token)
+    assert stranger.health().status == "ok"
+    with pytest.raises(Unauthenticated):
+        stranger.version()
+
+
+class Unreliable(httpx.BaseTransport):
+    """Loses the connection some times, before or after the server has done its work."""
+
+    def __init__(self, inner: httpx.BaseTransport, *, losses: int) -> None:
+        self.inner, self.losses = inner, losses
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = self.inner.handle_request(request)
+        if self.losses:
+            self.losses -= 1
+            raise httpx.ReadError("connection reset", request=request)  # noqa: TRY003, EM101 - httpx's own error
+        return response
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def _unreliable(app: FastAPI, losses: int, pauses: list[float]) -> Client:
+    transport = Unreliable(InProcessTransport(app), losses=losses)
+    return Client("http://holdfast", TOKEN, transport=transport, pause=pauses.append)
+
+
+def test_a_submission_whose_answer_was_lost_is_made_once(app: FastAPI, store: MemoryStore) -> None:
+    pauses: list[float] = []
+    with _unreliable(app, 2, pauses) as client:
+        job = client.submit(JOB)
+    assert list(store.count_by_state().values()).count(1) == 1
+    assert (store.job("train").id, len(pauses)) == (job.id, 2)
+
+
+def test_what_must_not_be_done_twice_is_not_sent_again(app: FastAPI) -> None:
+    pauses: list[float] = []
+    with _unreliable(app, 1, pauses) as client, pytest.raises(Unavailable):
+        client.create_policy(_manifest("RetryPolicy", "infra", {}))
+    assert pauses == []
+
+
+def test_a_server_that_is_not_there_is_unavailable_with_a_hint() -> None:
+    pauses: list[float] = []
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    with Client(f"http://127.0.0.1:{port}", pause=pauses.append) as client, pytest.raises(Unavailable) as caught:
+        client.version()
+    assert caught.value.hint == "start it with: holdfast up"
+    assert len(pauses) == 3
+
+
+@pytest.mark.parametrize("url", ["nonsense", "ftp://x", "http://[", "http://a:b", "http://a:99999", "http://", ""])
+def test_an_address_that_is_none_is_a_setting_at_fault(url: str) -> None:
+    with pytest.raises(InvalidSetting), Client(url) as client:
+        client.version()
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(502, Unavailable), (503, Unavailable), (418, InvalidRequest), (200, Internal), (302, Internal)],
+)
+def test_an_answer_that_is_not_holdfasts_is_an_error(status: int, kind: type[Exception]) -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(status, text="<html>proxy</html>"))
+    with Client("http://holdfast", transport=transport) as client, pytest.raises(kind):
+        client.version()
+
+
+def test_closing_twice_is_fine_and_leaves_no_thread(app: FastAPI) -> None:
+    client = Client("http://holdfast", TOKEN, transport=InProcessTransport(app))
+    client.version()
+    client.close()
+    client.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "holdfast-api"]
