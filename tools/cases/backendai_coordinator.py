@@ -11,6 +11,7 @@ from holdfast.domain.coordination import (
     HandlerResult,
     is_expired,
     judge_failure,
+    judge_waiting,
     moved,
     phase_tries,
     promotes,
@@ -28,6 +29,7 @@ from holdfast.domain.lifecycle import (
     Outcome,
     RunStatus,
 )
+from tools.cases.controller_world import history_after_raising
 from tools.cases.prose import before_upstream, limit, number, seconds_ago
 from tools.cases.results import Case, Mismatch, Skip
 
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
 _NOW = 1_000_000.0
 _TIMEOUT_S = 900.0
 _LIMIT = 5.0
-_OUTCOME = re.compile(r"\b(give_up|expired|need_retry)\b")
+_OUTCOME = re.compile(r"\b(give_up|expired|need_retry|skipped)\b", re.IGNORECASE)
+_REPORTS_SKIP = re.compile(r"reports skipped|is skipped|handler skips", re.IGNORECASE)
+_KNOWN_WORDS = re.compile(r"attempts|max_retry_count|ago\b|timeout|SKIPPED|no failure")
 _HANDLERS = {
     "schedule-sessions": "ScheduleAttempts",
     "prepare-sessions": "PrepareAttempts",
@@ -49,8 +53,7 @@ _NOT_OURS = {
     "resource group": "resource groups belong to part F (Backend.AI's front door), not built yet",
     "broadcast": "broadcast events belong to part F (Backend.AI's front door), not built yet",
     "marks": "loops are level-triggered and need no marks (architecture, decision 5)",
-    "allocations reset": "is carried out by the controller, whose tests cover it: a new dispatch has new runs",
-    "raises": "is carried out by the controller, whose tests cover it: an exception is a failure of its entities",
+    "allocations reset": "runs are not reset: an attempt that goes back gets new runs with fresh uids (decision 8)",
 }
 
 
@@ -75,7 +78,7 @@ def _row(
 
 
 def _options(text: str) -> HandlerOptions:
-    has_limit, retries = limit(text, "max_retry_count")
+    has_limit, retries = limit(text, "max_retry_count", "max_retries", "max")
     has_timeout, timeout = limit(text, "timeout")
     retries = retries if has_limit else _LIMIT
     return HandlerOptions(timeout if has_timeout else _TIMEOUT_S, None if retries is None else int(retries))
@@ -84,13 +87,16 @@ def _options(text: str) -> HandlerOptions:
 def _check_classified(case: Case) -> list[Mismatch]:
     text = case["given"]
     expected = _OUTCOME.search(before_upstream(case["expect"]) or case["expect"])
-    if expected is None:
-        msg = "its prose names no outcome that is expected"
+    if expected is None or not _KNOWN_WORDS.search(text):
+        msg = "its prose names no facts to judge, or no outcome that is expected"
         raise Skip(msg)
     since = _NOW - (seconds_ago(text) or 0.0)
-    outcome = judge_failure(_tries(text), _options(text), since=since, now=_NOW)
-    got = outcome.value.lower()
-    return [] if got == expected[1] else [Mismatch("outcome", expected[1], got)]
+    if _REPORTS_SKIP.search(text):
+        outcome = judge_waiting(_options(text), since=since, now=_NOW)
+    else:
+        outcome = judge_failure(_tries(text), _options(text), since=since, now=_NOW)
+    got, wanted = outcome.value.lower(), expected[1].lower()
+    return [] if got == wanted else [Mismatch("outcome", wanted, got)]
 
 
 def _tries(text: str) -> int:
@@ -200,11 +206,25 @@ def _check_ways_out(_: Case) -> list[Mismatch]:
     return [] if not stuck and late else [Mismatch("statuses without a way out", [], stuck)]
 
 
+def _check_raising(case: Case) -> list[Mismatch]:
+    """Check that an exception in a handler is a failure of everything it worked on."""
+    group = re.search(r"group of (\d+) sessions", case["given"])
+    if group is None or "all" not in case["expect"]:
+        msg = "its prose names no group of sessions"
+        raise Skip(msg)
+    count = int(group[1])
+    rows = history_after_raising(count)
+    outcomes = [row.outcome for row in rows if row.message]
+    expected = [Outcome.NEED_RETRY] * count
+    return [] if outcomes == expected else [Mismatch("recorded outcomes", expected, outcomes)]
+
+
 _CHECKERS: tuple[tuple[Callable[[str, str], bool], Callable[[Case], list[Mismatch]]], ...] = (
     (lambda _, when: when.startswith("resolve("), _check_resolved),
     (lambda _, when: when == "record", _check_merged),
     (lambda given, when: "run ticks" in when and "always fails" in given, _check_ticks),
     (lambda given, when: given == "handler code" and "result types" in when, _check_result_type),
     (lambda given, when: "any non-terminal status" in given and "timeout" in when, _check_ways_out),
+    (lambda given, when: "execute() raises" in given and when == "tick", _check_raising),
     (lambda _, when: "classify" in when, _check_classified),
 )

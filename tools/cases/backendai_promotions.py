@@ -14,19 +14,12 @@ from tools.cases.results import Mismatch, Skip
 if TYPE_CHECKING:
     from tools.cases.results import Case
 
-_GIVEN = re.compile(r"session ([A-Z]+)(?: with|,)? kernels? \[([A-Z, ]*)\]")
+_GIVEN = re.compile(r"session ([A-Z]+)(?: with|,)? kernels? (?:\[([A-Z, ]+)\]|([A-Z]+))")
 _TO = re.compile(r"^(?:session )?-> ([A-Z]+)")
 _NEXT = re.compile(r"next (\w+) -> ([A-Z]+)")
 _OVER = re.compile(r"(ALL|ANY|NOT_ANY) over S: (.+)")
 _IN, _OUT = RunStatus.RUNNING, RunStatus.PENDING
-_SAMPLES = {
-    "one in s": (_IN, _OUT),
-    "some in s": (_IN, _OUT),
-    "none in s": (_OUT, _OUT),
-    "all in s": (_IN, _IN),
-    "one not in s": (_IN, _OUT),
-    "one outside s": (_IN, _OUT),
-}
+_SAMPLE = re.compile(r"(one|some|any|none|no|all|every|both)(?: kernels?| is| are)* (not in|in|outside(?: of)?) s")
 _ROWS = {row.name: row for row in PROMOTIONS}
 
 
@@ -42,7 +35,7 @@ def check(case: Case) -> list[Mismatch]:
         msg = "is about hooks and agents of Backend.AI (part F, not built yet), not about a promotion"
         raise Skip(msg)
     status = AttemptStatus(given[1])
-    runs = [RunStatus(word) for word in re.findall(r"[A-Z]+", given[2])]
+    runs = [RunStatus(word) for word in re.findall(r"[A-Z]+", given[2] or given[3])]
     return _check_promotion(row, status, runs, before_upstream(case["expect"]))
 
 
@@ -77,8 +70,22 @@ def _check_match(match: Match, samples: str, expect: str) -> list[Mismatch]:
     row = replace(PROMOTIONS[0], match=match, check=frozenset({_IN}))
     names = [sample.strip().lower() for sample in samples.split("/")]
     answers = re.findall(r"true|false", expect)
-    if any(name not in _SAMPLES for name in names) or len(names) != len(answers):
+    statuses = [_sample(name) for name in names]
+    if len(names) != len(answers):
+        msg = "its prose names other samples than answers"
+        raise Skip(msg)
+    got = [str(promotes(row, sample)).lower() for sample in statuses]
+    return [Mismatch(f"{match} over {names}", answers, got)] if got != answers else []
+
+
+def _sample(words: str) -> tuple[RunStatus, ...]:
+    """Make two runs as the words say: ``one in s``, ``none in s``, ``all in s``, ``one not in s``."""
+    found = _SAMPLE.search(words)
+    if found is None:
         msg = "its prose names samples that no checker knows"
         raise Skip(msg)
-    got = [str(promotes(row, _SAMPLES[name])).lower() for name in names]
-    return [Mismatch(f"{match} over {names}", answers, got)] if got != answers else []
+    if found[1] in {"none", "no"}:
+        return (_OUT, _OUT)
+    if found[1] in {"all", "every", "both"}:
+        return (_IN, _IN) if found[2] == "in" else (_OUT, _OUT)
+    return (_IN, _OUT)

@@ -1,0 +1,83 @@
+"""Checks what the controller carries out, on its real memory and coordinator: due retries, raising handlers."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import structlog
+
+from holdfast.controller.coordinator import Coordinator
+from holdfast.controller.intake import Intake
+from holdfast.controller.world import World
+from holdfast.dialects.native.codec import dump_spec, load_spec
+from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
+from holdfast.domain.lifecycle import START, AttemptStatus, HandlerRow, RunStatus
+from holdfast.domain.spec import JobSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.controller.world import Active
+    from holdfast.domain.coordination import HandlerResult
+    from holdfast.domain.verdict import Circumstances, Verdict
+
+NOW = 1_000_000.0
+
+
+def ready_at(retry_at: float, moments: Sequence[float]) -> list[bool]:
+    """Say at which moments a job whose retry is due at a time stands in the line of jobs to place."""
+    return [_stands_in_line(retry_at, moment) for moment in moments]
+
+
+def _stands_in_line(retry_at: float, now: float) -> bool:
+    world = World(load_spec)
+    world.admit(_job("job", JobState.BACKOFF, retry_at))
+    Intake(world, lambda _: (), _no_judgement).due(now)
+    return "job" in world.line
+
+
+def _no_judgement(job: Job, now: float) -> Circumstances:
+    msg = f"nothing about {job.id} is judged at {now}"
+    raise AssertionError(msg)
+
+
+def history_after_raising(count: int) -> list[HistoryRow]:
+    """Let a handler raise while it works on attempts; return what their histories say."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    world = World(load_spec)
+    batch = [_prepared(world, f"job{number}") for number in range(count)]
+    Coordinator(world, conclude=_no_conclusion, requeue=_no_requeue).run(_Raising(), batch, NOW)
+    return list(world.changes.history.values())
+
+
+class _Raising:
+    """A handler with a defect."""
+
+    row: HandlerRow = START
+
+    def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
+        msg = f"cannot start {len(targets)} at {now}"
+        raise RuntimeError(msg)
+
+
+def _no_conclusion(active: Active, now: float) -> Verdict:
+    msg = f"nothing about {active.job.id} is concluded at {now}"
+    raise AssertionError(msg)
+
+
+def _no_requeue(active: Active, now: float, why: str) -> None:
+    msg = f"{active.job.id} was put back at {now}: {why}"
+    raise AssertionError(msg)
+
+
+def _job(job_id: str, state: JobState, retry_at: float | None = None) -> Job:
+    spec = dump_spec(JobSpec(job_id, ("true",)))
+    return Job(job_id, job_id, "default", 0, NOW, spec, state=state, retry_at=retry_at, attempt=1)
+
+
+def _prepared(world: World, job_id: str) -> Active:
+    job = _job(job_id, JobState.RUNNING)
+    attempt = Attempt(job_id, 1, AttemptStatus.PREPARED, status_since=NOW)
+    run = Run(f"{job_id}-1-0-1", job_id, 1, 0, RunStatus.PREPARED, executor="e", node="n")
+    return world.open(job, attempt, [run])
