@@ -7,7 +7,7 @@ import pytest
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.category_match import CompiledCategories
 from holdfast.domain.classify import classify, initiating
-from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome
+from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome, in_words
 
 BAD, GOOD = ContainerResult(1), ContainerResult(0)
 SIDECAR_OOM = ContainerResult(137, "side", reason="OOMKilled")
@@ -90,3 +90,20 @@ def test_the_earliest_failure_is_charged_and_ties_go_by_rank(
     outcomes: list[tuple[int, RunOutcome]], index: int | None
 ) -> None:
     assert initiating(outcomes) == index
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        (facts(ContainerResult(3)), "exit code 3"),
+        (facts(ContainerResult(139, signal=11)), "killed by SIGSEGV"),
+        (facts(ContainerResult(191, signal=63)), "killed by signal 63"),
+        (facts(SIDECAR_OOM, message="x"), "OOMKilled"),
+        (facts(started=False, message="no such file"), "LaunchFailed: no such file"),
+        (facts(ended_by=EndedBy.PREEMPTION), "Preempted"),
+        (facts(message="gone"), "gone"),
+        (facts(), "unknown"),
+    ],
+)
+def test_a_failure_is_named_in_a_few_words(outcome: RunOutcome, words: str) -> None:
+    assert in_words(classify(outcome)) == words

@@ -328,5 +328,7 @@ def test_exit_codes_signals_and_messages_reject_rules_together() -> None:
         Rule(Action.RETRY, exit_codes=ExitCodes(ExitCodeOperator.IN, frozenset({1}))),
     )
     assert judged(policy(*rules)).rule_index == 4
+    said = replace(FAILURE, containers=(ContainerResult(1, message="a thing never said"),))
+    assert judged(policy(*rules), failure=said).rule_index == 3
     killed = replace(FAILURE, containers=(ContainerResult(1, signal=9),))
     assert judged(policy(*rules), failure=killed).rule_index == 2
