@@ -29,6 +29,9 @@ def read_case_policies(case: Case, problems: list[Problem]) -> list[RetryPolicy]
     found = []
     for place, value in enumerate(case["policy"]["policies"]):
         path = f"policies[{place}]"
+        if not isinstance(value, dict):
+            problems.append(Problem(path, f"retry policy must not be nil, but a mapping, not {value!r}"))
+            continue
         policy = read_bare_policy(value, path=path, problems=problems, form=form_of(case))
         if policy is not None:
             found.append(policy)
