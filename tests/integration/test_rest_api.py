@@ -179,6 +179,12 @@ def test_a_bad_submission_is_refused_with_paths_and_stores_nothing(
     assert (_stored(store), list(store.requests(limit=9))) == (0, [])
 
 
+@pytest.mark.parametrize("body", [b"\xff\xfe9", b"{", b"[" * 100_000])
+def test_a_small_body_that_is_no_json_is_refused(http: httpx.Client, body: bytes) -> None:
+    headers = {"content-type": "application/json"}
+    _refusal(http.post("/api/v1/jobs/states", content=body, headers=headers), 422, "invalid_request")
+
+
 def test_bytes_that_are_no_text_are_refused_with_their_line(http: httpx.Client) -> None:
     problem = _refusal(http.post("/api/v1/jobs", content=b'{\n"a": "\xff"}'), 422, "invalid_manifest")
     assert problem["errors"][0]["line"] == 2

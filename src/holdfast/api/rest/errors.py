@@ -106,6 +106,8 @@ def _on_http(request: Request, error: Exception) -> Response:
     what = f"{request.method} {request.url.path}"
     if status == HTTPStatus.NOT_FOUND:
         return respond_status(status, f"there is nothing at {what}", hint="the API is described at /docs")
+    if status == HTTPStatus.BAD_REQUEST:
+        return respond(InvalidRequest(problems=[Problem("", "the body is not JSON text")]))
     headers = error.headers if isinstance(error, HTTPException) else None
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         return respond_status(status, f"{what} is not possible", hint="see the Allow header", headers=headers)

@@ -1,0 +1,113 @@
+"""Whatever is sent to the API, it answers as its own description says, and never with a defect.
+
+Property: for every operation and every generated request, valid or not, the status is documented and below 500,
+the media type is documented, and the body conforms to its schema.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from holdfast.api.rest.app import create_app
+from holdfast.dialects.native.codec import dump_spec
+from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
+from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
+from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryPolicy
+from holdfast.domain.spec import JobSpec, Resources
+from holdfast.ports.logs import LogPart
+from holdfast.ports.store import Changes, Submission
+from holdfast.storage.memory import MemoryStore
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+
+
+class Noon:
+    def now(self) -> float:
+        return 1000.0
+
+
+class Counting:
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def new(self) -> str:
+        return f"job{next(self._numbers):08d}"
+
+
+class NoLogs:
+    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
+        assert job_id
+        assert attempt > 0
+        assert rank >= 0
+        assert limit >= 0
+        return LogPart(b"", 0, offset)
+
+
+@schemathesis.serializer("application/x-ndjson")
+def _lines(_: schemathesis.SerializationContext, value: Any) -> bytes:  # noqa: ANN401 - whatever was generated
+    return json.dumps(value).encode()
+
+
+def _store() -> MemoryStore:
+    """Make a store with one of everything: a job named ``0`` that failed once and waits for its retry."""
+    store = MemoryStore()
+    store.put_policy(RetryPolicy("0"))
+    job = Job("job000000", "0", "default", 0, 1.0, dump_spec(JobSpec("0", ("true",))))
+    store.submit(Submission([job]))
+    failure = Failure(Cause.KERNEL_NONZERO_EXIT, frozenset({"AppError"}), (ContainerResult(3),), node="n1", ran_s=1.0)
+    limits = (LimitUse("globalMaxRetries", 0, None), LimitUse("0/default", 0, 2))
+    decision = Decision(Action.RETRY, DecisionCode.RETRY, "why", "0", "default", policy_revision=1, limits=limits)
+    attempt = Attempt(
+        job.id, 1, AttemptStatus.ERROR, ending=Ending.FAILED, failure=failure, decision=decision, retry_at=9.0
+    )
+    outcome = RunOutcome((ContainerResult(3),), ended_by=EndedBy.ITSELF, log_tail=("a",), ended_at=2.0)
+    run = Run(f"{job.id}-1-0-1", job.id, 1, 0, RunStatus.ERROR, node="n1", executor="local", outcome=outcome)
+    waiting = Job(job.id, job.name, job.queue, 0, 1.0, job.spec, seq=1, state=JobState.BACKOFF, attempt=1, retry_at=9.0)
+    row = HistoryRow(
+        job.id, 1, 0, "StartAttempts", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1, 2
+    )
+    store.commit(
+        Changes(
+            jobs={job.id: waiting},
+            attempts={attempt.key: attempt},
+            runs={run.uid: run},
+            history={(job.id, 1, 0): row},
+            nodes={("local", "n1"): Node("n1", "local", Resources(4000, 1 << 30, 0))},
+        )
+    )
+    return store
+
+
+def _api() -> schemathesis.BaseSchema:
+    app = create_app(store=_store(), clock=Noon(), ids=Counting(), logs=NoLogs(), token=None)
+    return schemathesis.openapi.from_asgi("/openapi.json", app)
+
+
+API = _api()
+
+
+@API.parametrize()
+@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_every_answer_is_one_that_is_described(case: schemathesis.Case[Any]) -> None:
+    case.call_and_validate(checks=CHECKS)
+
+
+@pytest.mark.parametrize("path", ["", "/attempts", "/attempts/1", "/decisions", "/history", "/why", "/logs"])
+def test_a_job_that_failed_is_described_as_described(path: str) -> None:
+    operation = API[f"/api/v1/jobs/{{ref}}{path.replace('/1', '/{number}')}"]["GET"]
+    case = operation.Case(path_parameters={"ref": "0", "number": 1} if path.endswith("1") else {"ref": "0"})
+    response = case.call_and_validate(checks=CHECKS)
+    assert response.status_code == 200
