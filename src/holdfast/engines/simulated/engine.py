@@ -47,8 +47,9 @@ class _Life:
     plan: SimulatedRun
     starts_at: float
     ends_at: float
+    grace_s: float
+    """Of the stop that counts; the order's, if only the deadline stops it."""
     stopped: StopReason | None = None
-    stopped_at: float = 0.0
     seen: Observation = field(init=False)
 
     def __post_init__(self) -> None:
@@ -98,9 +99,10 @@ class SimulatedEngine:
             if life is None:
                 continue
             if life.stopped is None:
-                life.stopped, life.stopped_at = reason, now
+                life.stopped = reason
             delay = 0.0 if now < life.starts_at else min(life.plan.term_delay_s, grace_s)
-            life.ends_at = min(life.ends_at, now + delay)
+            if now + delay < life.ends_at:
+                life.ends_at, life.grace_s = now + delay, grace_s
         self.advance()
 
     def observe(self) -> Mapping[str, Observation]:
@@ -150,13 +152,13 @@ class SimulatedEngine:
 def _plan(order: RunOrder, plan: SimulatedRun, now: float) -> _Life:
     starts_at = now + plan.start_delay_s
     if not plan.outcome.started:
-        return _Life(order, plan, starts_at, starts_at)
+        return _Life(order, plan, starts_at, starts_at, order.grace_s)
     duration_s = float("inf") if plan.duration_s is None else plan.duration_s
     ends_at = starts_at + duration_s
     if order.deadline_s is not None:
         forced = order.deadline_s + min(plan.term_delay_s, order.grace_s)
         ends_at = min(ends_at, starts_at + forced)
-    return _Life(order, plan, starts_at, ends_at)
+    return _Life(order, plan, starts_at, ends_at, order.grace_s)
 
 
 def _step(life: _Life, now: float) -> bool:
@@ -204,7 +206,7 @@ def _stopped_outcome(life: _Life) -> RunOutcome | None:
     if life.stopped is None and own_end <= life.starts_at + (life.order.deadline_s or 0.0):
         return None
     by = EndedBy.DEADLINE if life.stopped is None else EndedBy(life.stopped.value)
-    grace_over = life.plan.term_delay_s > life.order.grace_s
+    grace_over = life.plan.term_delay_s > life.grace_s
     number = _SIGKILL if grace_over else _SIGTERM
     conditions = frozenset({Condition.DEADLINE_EXCEEDED.value}) if by is EndedBy.DEADLINE else frozenset[str]()
     container = ContainerResult(128 + number, signal=number, reason="Error")

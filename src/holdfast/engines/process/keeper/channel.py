@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .records import Message
 
 _CHUNK = 1 << 18
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Channel:
@@ -53,7 +54,7 @@ class Channel:
 
     def send(self, message: Message) -> None:
         """Send a message; only when nothing is left of the one before."""
-        self._unsent = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        self._unsent = _encode(message).encode() + b"\n"
         self.push()
 
     def push(self) -> None:

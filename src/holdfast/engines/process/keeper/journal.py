@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 NAME = "keeper.journal"
 COMPACT_BYTES = 4 << 20
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -73,7 +74,7 @@ class Journal:
         self._add(["forget", *uids])
 
     def _add(self, entry: list[object]) -> None:
-        self.pending += json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+        self.pending += _encode(entry).encode() + b"\n"
 
     def flush(self) -> bool:
         """Hand everything noted to the kernel; what a full disk refuses is kept and tried again next time."""

@@ -33,7 +33,7 @@ def ended(run: Run, end: Exit, *, ended_at: float, oom: bool, keeper_rss: int) -
         "signal": end.signal,
         "reason": "OOMKilled" if by_memory else "Error" if failed else "Completed",
         "message": files.read_head(run.path(TERMINATION)),
-        "note": run.note if failed else "",
+        "note": run.note if failed or run.stop_reason else "",
         "peak_memory": run.peak_memory or (end.max_rss if end.max_rss > keeper_rss else None),
     }
     if by_memory:
