@@ -1,0 +1,67 @@
+"""Writes the command line's reference from the commands themselves."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from holdfast.cli import exit_codes
+from holdfast.cli.commands import COMMANDS
+from holdfast.cli.nouns import Noun
+from tools.docs.source import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.cli.command import Command
+
+
+def reference() -> str:
+    """Write every command, by section, with its help, options and examples."""
+    return "\n\n".join(_sections())
+
+
+def _sections() -> Iterator[str]:
+    for section in dict.fromkeys(command.section for command in COMMANDS):
+        yield f"## {section}"
+        for command in COMMANDS:
+            if command.section == section:
+                yield _command(command)
+
+
+def _command(command: Command[Any]) -> str:
+    parts = [f"### holdfast {command.name}", command.help]
+    if rows := list(_options(command)):
+        parts.append(table(["Option", "Meaning"], rows))
+    if command.examples:
+        parts.append("\n".join(["```text", *command.examples, "```"]))
+    return "\n\n".join(parts)
+
+
+def _options(command: Command[Any]) -> Iterator[list[str]]:
+    hints = get_type_hints(command.options, include_extras=True)
+    for field in fields(command.options):
+        info = hints[field.name].__metadata__[0]
+        is_flag = hints[field.name].__origin__ is bool
+        yield [_spelling(field.name, info, is_flag=is_flag), info.help or ""]
+
+
+def _spelling(name: str, info: Any, *, is_flag: bool) -> str:  # noqa: ANN401 - Typer's description of an option
+    if type(info).__name__ == "ArgumentInfo":
+        return f"`{info.metavar or name.upper()}`"
+    # Typer keeps the first spelling of an annotated option where a default would be.
+    spelt = [info.default, *(info.param_decls or ())]
+    names = [part for part in spelt if isinstance(part, str) and part.startswith("-")]
+    names = names or [f"--{name.replace('_', '-')}"]
+    value = "" if is_flag else f" {info.metavar or 'TEXT'}"
+    return f"`{', '.join(names)}{value}`"
+
+
+def exit_code_table() -> str:
+    """List what every exit code means."""
+    return table(["Code", "Meaning"], [[code, meaning] for code, meaning in sorted(exit_codes.MEANINGS.items())])
+
+
+def nouns() -> str:
+    """List the kinds of things commands can name."""
+    return ", ".join(f"`{noun.value}`" for noun in Noun)

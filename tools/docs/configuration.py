@@ -1,0 +1,28 @@
+"""Writes the table of settings from ``app.settings``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.app.settings import Settings
+from tools.docs.source import markdown, member_docs, table
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+
+def settings() -> str:
+    """List every setting: its variable, its default, its meaning."""
+    docs = member_docs(Settings)
+    prefix = str(Settings.model_config.get("env_prefix", ""))
+    rows = [
+        [f"`{prefix}{name}`".upper(), _default(field), markdown(docs[name])]
+        for name, field in Settings.model_fields.items()
+    ]
+    return table(["Variable", "Default", "Meaning"], rows)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default_factory is not None:
+        return "the platform's"
+    return "" if field.default is None else f"`{field.default}`"

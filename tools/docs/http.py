@@ -1,0 +1,75 @@
+"""Writes the REST reference, the metrics and the errors from the application itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CollectorRegistry
+
+from holdfast.api.rest.app import Probes, create_app
+from holdfast.api.rest.errors import STATUS
+from holdfast.app.time import SortableIds, SystemClock
+from holdfast.cli import exit_codes
+from holdfast.engines.process.logs import ProcessLogs
+from holdfast.errors import all_errors
+from holdfast.storage.memory import MemoryStore
+from tools.docs.source import markdown, table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fastapi import FastAPI
+
+
+def application(registry: CollectorRegistry | None = None) -> FastAPI:
+    """Build the application over an empty store in memory."""
+    return create_app(
+        store=MemoryStore(),
+        clock=SystemClock(),
+        ids=SortableIds(),
+        logs=ProcessLogs(Path("runs")),
+        token=None,
+        probes=Probes(registry or CollectorRegistry()),
+    )
+
+
+def endpoints() -> str:
+    """List every endpoint with what it does and its query parameters."""
+    paths: Mapping[str, Mapping[str, Any]] = application().openapi()["paths"]
+    rows = [
+        [f"`{method.upper()} {path}`", call.get("summary", ""), _query(call)]
+        for path, calls in paths.items()
+        for method, call in calls.items()
+    ]
+    return table(["Call", "What it does", "Query"], rows)
+
+
+def _query(call: Mapping[str, Any]) -> str:
+    names = [parameter["name"] for parameter in call.get("parameters", ()) if parameter["in"] == "query"]
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def metrics() -> str:
+    """List every metric."""
+    registry = CollectorRegistry()
+    application(registry)
+    rows = [
+        [f"`{family.name}{'_total' if family.type == 'counter' else ''}`", family.type, family.documentation]
+        for family in registry.collect()
+    ]
+    return table(["Metric", "Type", "Meaning"], sorted(rows))
+
+
+def errors() -> str:
+    """List every error: its code, what it means, and what becomes of it."""
+    rows = [
+        [
+            f"`{error.code}`",
+            markdown((error.__doc__ or "").splitlines()[0]),
+            STATUS[error],
+            exit_codes.BY_ERROR[error],
+        ]
+        for error in all_errors()[1:]
+    ]
+    return table(["Code", "Meaning", "HTTP status", "Exit code"], rows)

@@ -1,0 +1,31 @@
+"""Writes the built-in policy's rules from ``domain.policy.builtin``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.policy.builtin import INFRASTRUCTURE
+from holdfast.domain.policy.model import Backoff
+from holdfast.domain.units import format_duration
+from tools.docs.source import table
+
+if TYPE_CHECKING:
+    from holdfast.domain.policy.model import Rule
+
+
+def built_in() -> str:
+    """List the rules with what they inherit."""
+    head = ["Rule", "Conditions", "Limit", "First delay", "At most", "Avoids the node"]
+    return table(head, [_row(rule) for rule in INFRASTRUCTURE.rules])
+
+
+def _row(rule: Rule) -> list[object]:
+    backoff = rule.backoff or INFRASTRUCTURE.backoff or Backoff()
+    return [
+        f"`{INFRASTRUCTURE.name}/{rule.name}`",
+        ", ".join(f"`{condition}`" for condition in sorted(rule.conditions or ())),
+        INFRASTRUCTURE.retry_limit if rule.retry_limit is None else rule.retry_limit,
+        format_duration(backoff.initial_s) if backoff.initial_s else "none",
+        format_duration(backoff.max_s) if backoff.initial_s and backoff.max_s else "-",
+        rule.anti_affinity or INFRASTRUCTURE.anti_affinity,
+    ]
