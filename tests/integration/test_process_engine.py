@@ -238,6 +238,13 @@ def test_a_program_may_use_its_grace(machine: Machine) -> None:
     assert machine.log(order).endswith("saved\n")
 
 
+def test_a_suspended_program_may_use_its_grace_too(machine: Machine) -> None:
+    order = machine.start("sh", "-c", "trap 'exit 9' TERM; echo ready; kill -STOP $$; sleep 1000")
+    machine.until_logged(order, "ready")
+    machine.engine.stop([(order.uid, 20.0, StopReason.USER)])
+    assert machine.finish(order).containers[0].exit_code == 9
+
+
 def test_sigterm_reaches_the_whole_group(machine: Machine) -> None:
     script = "sh -c \"trap 'echo child told; exit' TERM; echo ready; while :; do sleep 0.05; done\" & wait"
     order = machine.start("sh", "-c", f"trap : TERM; {script}; wait")

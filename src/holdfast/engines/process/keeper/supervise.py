@@ -170,6 +170,7 @@ class Supervisor:
             run.stop_reason = reason
             run.phase = STOPPING
             self._signal(run, signal.SIGTERM)
+            self._signal(run, signal.SIGCONT)  # a suspended program has a grace, too
             self.changed(run)
         run.kill_at = min(run.kill_at, moment.monotonic() + grace_s)
         if grace_s <= 0:
