@@ -312,11 +312,13 @@ def test_a_form_is_not_read(http: httpx.Client) -> None:
     assert "application/yaml" in problem["detail"]
 
 
+@pytest.mark.parametrize("path", ["jobs", "jobs/train/cancel", "jobs/states"])
 @pytest.mark.parametrize("announced", [True, False])
-def test_a_body_that_is_too_large_is_not_read(http: httpx.Client, *, announced: bool) -> None:
+def test_a_body_that_is_too_large_is_not_read(http: httpx.Client, path: str, *, announced: bool) -> None:
     block = b" " * (1 << 20)
     content = block * 17 if announced else iter([block] * 17)
-    _refusal(http.post("/api/v1/jobs", content=content), 413, "too_large")
+    headers = {"content-type": "application/json"}
+    _refusal(http.post(f"/api/v1/{path}", content=content, headers=headers), 413, "too_large")
 
 
 @pytest.mark.parametrize("path", ["/api/v1/jobs", "/api/v1/nothing", "/metrics", "/docs", "/openapi.json", "/"])
@@ -407,6 +409,12 @@ def test_a_policy_is_created_read_replaced_and_deleted_in_every_dialect(http: ht
     assert http.put(f"{path}/infra?must_exist=true", json=native).json()["revision"] == 2
     assert http.get(path).json()["items"] == [http.get(f"{path}/infra").json()]
     assert (http.delete(f"{path}/infra").status_code, http.get(path).json()["items"]) == (204, [])
+
+
+def test_a_rule_that_nothing_reaches_is_a_warning(http: httpx.Client) -> None:
+    spec = {"rules": [{"action": "Retry", "name": "all"}, {"action": "Fail", "name": "late"}]}
+    answer = http.put("/api/v1/retry-policies/infra", json=_named("RetryPolicy", "infra", spec)).json()
+    assert [warning["path"] for warning in answer["warnings"]] == ["spec.rules[1]"]
 
 
 def test_what_is_read_can_be_sent_back(http: httpx.Client) -> None:

@@ -106,7 +106,7 @@ class Explainer:
     def _policies_of(self, job: Job, decision: Decision) -> PolicySet:
         """Compile what applies to a job today, with the deciding policy as it was then."""
         catalogue = self._current()
-        key = (job.queue, job.spec, decision.policy, decision.policy_revision)
+        key = (catalogue.version, job.queue, job.spec, decision.policy, decision.policy_revision)
         found = self._compiled.get(key)
         if found is None:
             spec = load_spec(job.spec)

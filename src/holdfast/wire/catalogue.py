@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 
 from holdfast.wire.base import Response, Timestamp
 from holdfast.wire.jobs import ResourcesView
+from holdfast.wire.problems import ProblemEntry
 
 
 class PolicyView(Response):
@@ -18,6 +19,8 @@ class PolicyView(Response):
     revision: int
     spec: dict[str, Any]
     """As in a manifest of kind RetryPolicy."""
+    warnings: list[ProblemEntry] = Field(default_factory=list)
+    """What is legal but dubious, such as a rule that nothing can reach."""
 
 
 class QueueView(Response):

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 
 from holdfast.api.rest.errors import respond, respond_status
 from holdfast.errors import Unauthenticated
@@ -44,10 +45,6 @@ class TokenGate:
         return scheme.lower() == "bearer" and hmac.compare_digest(given, self._digest)
 
 
-class _TooLarge(Exception):
-    """The body went over the limit while being read."""
-
-
 class SizeGate:
     """Stops reading a body that is too large, whether or not its length was announced."""
 
@@ -63,12 +60,9 @@ class SizeGate:
             return
         announced = Headers(scope=scope).get("content-length", "")
         if announced.isdecimal() and int(announced) > self._largest:
-            await self._refuse(scope, receive, send)
+            await respond_status(413, self._detail())(scope, receive, send)
             return
-        try:
-            await self._app(scope, self._counted(receive), send)
-        except _TooLarge:
-            await self._refuse(scope, receive, send)
+        await self._app(scope, self._counted(receive), send)
 
     def _counted(self, receive: Receive) -> Receive:
         left = self._largest
@@ -78,11 +72,11 @@ class SizeGate:
             message = await receive()
             left -= len(message.get("body", b""))
             if left < 0:
-                raise _TooLarge
+                # The one kind of exception that the framework does not take for a body that cannot be parsed.
+                raise HTTPException(413, self._detail())
             return message
 
         return counted
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        detail = f"the body is larger than the {self._largest} bytes that are read at once"
-        await respond_status(413, detail, hint="send it in parts")(scope, receive, send)
+    def _detail(self) -> str:
+        return f"the body is larger than the {self._largest} bytes that are read at once; send it in parts"

@@ -6,10 +6,12 @@ from holdfast.api.rest.answers import answer, refusals, takes
 from holdfast.api.rest.bodies import BodyText, manifest_of
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import MustExist, Name
+from holdfast.dialects.native.policy import policy_warnings
 from holdfast.dialects.native.policy_text import write_policy
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import PolicyPage, PolicyView
+from holdfast.wire.render_problems import problem_entry
 
 router = APIRouter(prefix=f"{API}/retry-policies", tags=["retry policies"])
 
@@ -17,7 +19,12 @@ _BODY = takes("manifest", "A manifest of kind RetryPolicy.", {"type": "object"})
 
 
 def _view(entry: RetryPolicy) -> PolicyView:
-    return PolicyView(name=entry.name, revision=entry.revision, spec=write_policy(entry))
+    return PolicyView(
+        name=entry.name,
+        revision=entry.revision,
+        spec=write_policy(entry),
+        warnings=[problem_entry(warning) for warning in policy_warnings(entry, "spec")],
+    )
 
 
 @router.get("", summary="List retry policies", response_model=PolicyPage, responses=refusals())
