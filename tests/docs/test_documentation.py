@@ -195,3 +195,12 @@ FILES_NAMED = re.compile(
 def test_every_file_that_a_page_names_exists(path: Path) -> None:
     named = FILES_NAMED.findall(TEXTS[path])
     assert [name for name in named if not any((base / name).exists() for base in (ROOT, ROOT / "src/holdfast"))] == []
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    """A claim that names its proof must not lose it."""
+    sources = [path.read_text() for path in (ROOT / "tests").rglob("test_*.py")]
+    written = {name for text in sources for name in re.findall(r"def (test_\w+)", text)}
+    named = {name for text in TEXTS.values() for name in re.findall(r"`(test_\w+)`", text)}
+    assert named
+    assert named - written == set()
