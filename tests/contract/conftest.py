@@ -52,10 +52,16 @@ class SqlPlace:
             store.close()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+def _make(kind: str, request: pytest.FixtureRequest, folder: Path) -> Place:
+    if kind == "memory":
+        return MemoryPlace()
+    return SqlPlace(request.getfixturevalue("postgres_url") if kind == "postgresql" else f"sqlite:///{folder}/h.db")
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    """An empty place of each kind; PostgreSQL joins by one more name here."""
-    made: Place = MemoryPlace() if request.param == "memory" else SqlPlace(f"sqlite:///{tmp_path}/holdfast.db")
+    """An empty place of each kind."""
+    made = _make(request.param, request, tmp_path)
     yield made
     made.close()
 

@@ -1,0 +1,36 @@
+"""What tests of every kind share: a PostgreSQL server, started once and only when a test asks for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import postgres
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[postgres.PostgresServer]:
+    """A server of our own; without one on the machine the test is skipped, and says why."""
+    binaries = postgres.find_binaries()
+    if binaries is None:
+        pytest.skip(postgres.ABSENT)
+    with postgres.running(binaries) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: postgres.PostgresServer) -> str:
+    """A database at the newest schema and without rows, for one test."""
+    return postgres_server.migrated()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say aloud that the PostgreSQL half did not run: a number of skips is easily overlooked."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    number = sum(postgres.ABSENT in str(report.longrepr) for report in skipped)
+    if number:
+        terminalreporter.write_line(f"{number} tests skipped. {postgres.ABSENT}", yellow=True, bold=True)
