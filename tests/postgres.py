@@ -95,6 +95,7 @@ def _wipe(url: str) -> None:
         for table in reversed(metadata.sorted_tables):
             connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
         connection.execute("INSERT INTO settings (id, catalogue_version) VALUES (1, 0)")
+        connection.execute("INSERT INTO leadership (id, epoch, owner, expires_at) VALUES (1, 0, '', 0)")
         connection.execute(_RESTART_COUNTING)
 
 

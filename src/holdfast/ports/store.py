@@ -10,10 +10,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.ports.events import AuditStore, EventStore
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from holdfast.domain.audit import Caller
     from holdfast.domain.category import FailureCategory
+    from holdfast.domain.events import Occurrence
     from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Queue, Run
     from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 
@@ -66,6 +70,10 @@ class Changes:
     """By (executor, name)."""
     handled: list[int] = field(default_factory=list)
     """Ids of requests acted on."""
+    events: dict[int, Occurrence] = field(default_factory=dict)
+    """What happened, in order, by a number that only tells them apart until they are written."""
+    epoch: int | None = None
+    """What ``lead`` gave the writer; ``None`` is not checked, for whoever owns the store alone."""
 
     def __bool__(self) -> bool:
         """Whether there is anything to commit."""
@@ -125,11 +133,25 @@ class ControllerStore(Protocol):
         """Read the catalogue."""
         ...
 
+    def lead(self, owner: str, ttl_s: float, now: float) -> int:
+        """Become, or stay, the one writer of lifecycle state until ``now + ttl_s``; 0 s steps down.
+
+        The lease says who should write, by the callers' clocks; the epoch says who can, whatever their clocks say.
+
+        Returns:
+            The epoch to commit with: the same while the owner stays the same, else larger than every earlier one.
+
+        Raises:
+            Unavailable: Another owner's lease still runs; the message names it.
+        """
+        ...
+
     def commit(self, changes: Changes) -> None:
         """Make all changes durable in one transaction, or none.
 
         Raises:
             Unavailable: The disk is full or the database is locked; nothing was changed.
+            Conflict: Another owner leads since the changes' epoch; nothing was changed.
             Internal: A change is about a job that does not exist; nothing was changed.
         """
         ...
@@ -150,8 +172,8 @@ class SubmissionStore(Protocol):
         """
         ...
 
-    def append(self, request: Request) -> None:
-        """Append a request."""
+    def append(self, request: Request, *, by: Caller | None = None) -> None:
+        """Append a request; with a caller, also to the audit log."""
         ...
 
 
@@ -212,19 +234,21 @@ class QueryStore(Protocol):
 class CatalogueStore(Protocol):
     """What operators edit; every edit that changes something moves the catalogue's version.
 
-    The queue ``default`` is always there, and its settings can be put without creating it.
+    The queue ``default`` is always there, and its settings can be put without creating it. An edit that changes
+    something is written to the event log and the audit log when it names its caller.
     """
 
     def catalogue(self) -> Catalogue:
         """Read the catalogue."""
         ...
 
-    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None) -> RetryPolicy:
+    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None, by: Caller | None = None) -> RetryPolicy:
         """Store a policy as a new revision; equal content keeps the revision.
 
         Args:
             policy: The policy; its ``revision`` is ignored.
             create: ``True``: must be new; ``False``: must exist; ``None``: either.
+            by: Who asks for it.
 
         Returns:
             The policy with its revision.
@@ -243,7 +267,7 @@ class CatalogueStore(Protocol):
         """
         ...
 
-    def delete_policy(self, name: str) -> None:
+    def delete_policy(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a policy; its revisions stay readable.
 
         Raises:
@@ -252,7 +276,7 @@ class CatalogueStore(Protocol):
         """
         ...
 
-    def put_queue(self, queue: Queue, *, create: bool | None = None) -> None:
+    def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a queue.
 
         Raises:
@@ -261,7 +285,7 @@ class CatalogueStore(Protocol):
         """
         ...
 
-    def delete_queue(self, name: str) -> None:
+    def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a queue.
 
         Raises:
@@ -270,7 +294,7 @@ class CatalogueStore(Protocol):
         """
         ...
 
-    def put_category(self, category: FailureCategory, *, create: bool | None = None) -> None:
+    def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a failure category.
 
         Raises:
@@ -278,7 +302,7 @@ class CatalogueStore(Protocol):
         """
         ...
 
-    def delete_category(self, name: str) -> None:
+    def delete_category(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a failure category.
 
         Raises:
@@ -286,7 +310,7 @@ class CatalogueStore(Protocol):
         """
         ...
 
-    def put_settings(self, settings: RetrySettings, default_policy: str | None) -> None:
+    def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
         """Store the operator's settings.
 
         Raises:
@@ -295,7 +319,7 @@ class CatalogueStore(Protocol):
         ...
 
 
-class Store(ControllerStore, SubmissionStore, QueryStore, CatalogueStore, Protocol):
+class Store(ControllerStore, SubmissionStore, QueryStore, CatalogueStore, EventStore, AuditStore, Protocol):
     """All of it; one adapter implements every part."""
 
     def close(self) -> None:

@@ -6,10 +6,11 @@ of them say the same.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from holdfast.domain.spec import DEFAULT_QUEUE
-from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Problem
+from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Problem, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -121,3 +122,26 @@ def require_not_default_queue(name: str) -> None:
 def waiting_jobs(name: str) -> Conflict:
     """Say that a queue still has jobs."""
     return Conflict(f"queue {name!r} still has jobs that have not ended", hint="cancel them, or wait for them")
+
+
+def require_free_lease(owner: str, *, holder: str, left_s: float) -> None:
+    """Check that a writer may take the lease: it is its own, or has run out.
+
+    Raises:
+        Unavailable: Another writer holds it.
+    """
+    if holder != owner and left_s > 0:
+        message = f"the database is led by {holder}"
+        hint = f"stop that process; if it was killed, its lease ends by itself in {math.ceil(left_s)} s"
+        raise Unavailable(message, hint=hint)
+
+
+def require_newest_epoch(epoch: int, *, newest: int) -> None:
+    """Check that a writer's lease is the newest one.
+
+    Raises:
+        Conflict: Another writer took over.
+    """
+    if epoch != newest:
+        message = f"another controller leads this database: its epoch is {newest}, this one's is {epoch}"
+        raise Conflict(message, hint="nothing was changed")

@@ -16,7 +16,7 @@ from holdfast.errors import Internal
 from holdfast.ports.store import Request, RequestKind
 from holdfast.storage.memory.catalogue import MemoryCatalogueStore
 from holdfast.storage.memory.jobs import JobTable
-from holdfast.storage.refusals import known_jobs, reused_key
+from holdfast.storage.refusals import known_jobs, require_free_lease, require_newest_epoch, reused_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -36,6 +36,7 @@ class MemoryStore(MemoryCatalogueStore):
         self._requests: dict[int, Request] = {}
         self._requested = 0
         self._submitted = 0
+        self._epoch, self._leader, self._leads_until = 0, "", 0.0
         self._keys: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     def load(self) -> Snapshot:
@@ -54,9 +55,19 @@ class MemoryStore(MemoryCatalogueStore):
             known = self._table.by_id
             return sorted((known[job_id] for job_id in {*job_ids} if job_id in known), key=attrgetter("seq"))
 
+    def lead(self, owner: str, ttl_s: float, now: float) -> int:
+        """Become, or stay, the one writer of lifecycle state until ``now + ttl_s``."""
+        with self._lock:
+            require_free_lease(owner, holder=self._leader, left_s=self._leads_until - now)
+            self._epoch += self._leader != owner
+            self._leader, self._leads_until = owner, now + ttl_s
+            return self._epoch
+
     def commit(self, changes: Changes) -> None:
         """Make all changes durable in one step, or none."""
         with self._lock:
+            if changes.epoch is not None:
+                require_newest_epoch(changes.epoch, newest=self._epoch)
             self._require_known_jobs(changes)
             table = self._table
             table.by_id.update(changes.jobs)

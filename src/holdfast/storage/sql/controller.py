@@ -14,6 +14,7 @@ from sqlalchemy import func, select
 from holdfast.errors import Internal
 from holdfast.ports.store import Snapshot
 from holdfast.storage.sql import codec, selects, tables
+from holdfast.storage.sql.leadership import require_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,6 +100,7 @@ class SqlControllerStore:
 
         Raises:
             Unavailable: The disk is full or the database is locked; nothing was changed.
+            Conflict: Another controller leads; nothing was changed.
             Internal: A change is about a job that does not exist; nothing was changed.
         """
         if not changes:
@@ -113,6 +115,7 @@ class SqlControllerStore:
             (batches.handled, [(number,) for number in changes.handled]),
         )
         with self._database.writing() as connection:
+            require_epoch(connection, changes.epoch)
             if batches.jobs.run(connection, jobs) != len(jobs):
                 message = "a change is about a job that does not exist"
                 raise Internal(message)

@@ -12,6 +12,7 @@ from holdfast.storage.sql.batch import Batches
 from holdfast.storage.sql.catalogue import SqlCatalogueStore
 from holdfast.storage.sql.controller import SqlControllerStore
 from holdfast.storage.sql.engine import Database
+from holdfast.storage.sql.leadership import SqlLeadershipStore
 from holdfast.storage.sql.query import SqlQueryStore
 from holdfast.storage.sql.submission import SqlSubmissionStore
 
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class SqlStore(SqlControllerStore, SqlSubmissionStore, SqlQueryStore, SqlCatalogueStore):
+class SqlStore(SqlControllerStore, SqlLeadershipStore, SqlSubmissionStore, SqlQueryStore, SqlCatalogueStore):
     """Every part of the ``Store`` port; safe to use from many threads."""
 
     def __init__(self, database: Database) -> None:
         """Work on an open database whose schema is current."""
         batches = Batches(database.dialect)
         SqlControllerStore.__init__(self, database, batches)
+        SqlLeadershipStore.__init__(self, database)
         SqlSubmissionStore.__init__(self, database, batches)
         SqlQueryStore.__init__(self, database)
         SqlCatalogueStore.__init__(self, database)

@@ -224,6 +224,17 @@ settings = Table(
 )
 """One row, there from the first migration on; locking it puts edits of the catalogue in a line."""
 
+leadership = Table(
+    "leadership",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    CheckConstraint("id = 1", name="one_row"),
+)
+"""One row, there from its migration on; its epoch moves with every change of owner and never goes back."""
+
 policies = Table(
     "policies",
     metadata,

@@ -1,0 +1,54 @@
+"""Reading what happened: the event log and the audit log.
+
+Both are only ever appended to, each entry in the transaction that made it true. Sequence numbers grow in the
+order of commits: a reader who has seen ``seq`` will never be shown a smaller one that it has not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.audit import AuditEntry, StoredAuditEntry
+    from holdfast.domain.events import StoredEvent
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which events to read; every field that is set must hold."""
+
+    job_id: str | None = None
+    types: frozenset[str] | None = None
+    """Names of ``domain.events.REGISTRY``."""
+    queue: str | None = None
+    """Events of this queue's jobs."""
+
+
+EVERYTHING = EventFilter()
+
+
+class EventStore(Protocol):
+    """The event log."""
+
+    def events(self, *, after: int = 0, limit: int, where: EventFilter = EVERYTHING) -> Sequence[StoredEvent]:
+        """Read the oldest events with ``seq > after``, in order."""
+        ...
+
+    def last_event_seq(self) -> int:
+        """Return the sequence number of the newest event, 0 before the first; cheap."""
+        ...
+
+
+class AuditStore(Protocol):
+    """The log of what operators did."""
+
+    def record(self, entry: AuditEntry) -> None:
+        """Append an entry that goes with no other write: a refusal."""
+        ...
+
+    def audit(self, *, after: int = 0, limit: int) -> Sequence[StoredAuditEntry]:
+        """Read the oldest entries with ``seq > after``, in order."""
+        ...

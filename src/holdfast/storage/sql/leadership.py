@@ -1,0 +1,54 @@
+"""Who may write lifecycle state on this database.
+
+Decides how the lease is taken and how a commit proves that it still holds; leaves for how long, and what a
+deposed writer does next, to the callers. Both lock the one row, so a takeover waits for a commit that is
+under way, and a commit after it is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select, update
+
+from holdfast.storage import refusals
+from holdfast.storage.sql import tables
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from holdfast.storage.sql.engine import Database
+
+_HELD = select(tables.leadership.c.epoch, tables.leadership.c.owner, tables.leadership.c.expires_at)
+_EPOCH = select(tables.leadership.c.epoch).with_for_update(read=True)
+
+
+class SqlLeadershipStore:
+    """The lease's part of the store."""
+
+    def __init__(self, database: Database) -> None:
+        """Work on an open database whose schema is current."""
+        self._database = database
+
+    def lead(self, owner: str, ttl_s: float, now: float) -> int:
+        """Become, or stay, the one writer of lifecycle state until ``now + ttl_s``.
+
+        Raises:
+            Unavailable: Another owner's lease still runs; the message names it.
+        """
+        with self._database.writing() as connection:
+            epoch, holder, expires_at = connection.execute(_HELD.with_for_update()).one()
+            refusals.require_free_lease(owner, holder=holder, left_s=expires_at - now)
+            led: int = epoch + (holder != owner)
+            connection.execute(update(tables.leadership).values(epoch=led, owner=owner, expires_at=now + ttl_s))
+        return led
+
+
+def require_epoch(connection: Connection, epoch: int | None) -> None:
+    """Make sure, until the transaction ends, that a writer's lease is still the newest.
+
+    Raises:
+        Conflict: Another controller leads.
+    """
+    if epoch is not None:
+        refusals.require_newest_epoch(epoch, newest=connection.execute(_EPOCH).scalar_one())
