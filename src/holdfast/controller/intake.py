@@ -74,10 +74,9 @@ class Intake:
             self.terminate(active, "CancelJob", now)
 
     def _close_unplaced(self, job: Job, now: float) -> None:
-        attempt = self._world.unplaced.pop(job.id, None)
+        attempt = self._world.unplaced.get(job.id)
         if attempt is not None:
-            ended = verdict.cancelled(job, attempt, now, started=False).attempt
-            self._world.changes.attempts[ended.key] = ended
+            self._world.end_unplaced(verdict.cancelled(job, attempt, now, started=False).attempt)
 
     def terminate(self, active: Active, phase: str, now: float) -> None:
         """Begin to end an attempt from outside its runs."""
@@ -128,6 +127,5 @@ class Intake:
         )
 
     def _settle(self, judged: Verdict) -> None:
-        self._world.unplaced.pop(judged.job.id, None)
-        self._world.changes.attempts[judged.attempt.key] = judged.attempt
+        self._world.end_unplaced(judged.attempt)
         self._world.put_job(judged.job)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.controller.ledger import Ledger
+from holdfast.controller.outbox import Outbox
 from holdfast.domain.coordination import recorded
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Outcome
@@ -73,6 +74,7 @@ class World:
         self.runs_changed: dict[str, tuple[Active, Run]] = {}
         """Runs whose status changed since the last publication, by uid."""
         self.schedule_needed = True
+        self._outbox = Outbox()
         self._timers: list[tuple[float, str]] = []
         self._load_spec = load_spec
 
@@ -139,6 +141,7 @@ class World:
     def put_job(self, job: Job) -> None:
         """Change a job."""
         self.changes.jobs[job.id] = job
+        self._outbox.job_changed(self.changes, self.jobs.get(job.id, job), job)
         active = self.active.get(job.id)
         if active is not None:
             active.job = job
@@ -168,6 +171,7 @@ class World:
         if job is not None and job.reason != reason:
             noted = replace(job, reason=reason, updated_at=now)
             self.jobs[job_id] = self.changes.jobs[job_id] = noted
+            self._outbox.job_changed(self.changes, job, noted)
 
     def open(self, job: Job, attempt: Attempt, runs: Sequence[Run]) -> Active:
         """Begin an attempt with its runs on their places."""
@@ -178,6 +182,7 @@ class World:
         self.by_status[attempt.status][job.id] = active
         self.touched[job.id] = active
         self.changes.attempts[attempt.key] = attempt
+        self._outbox.started(self.changes, job, attempt, runs)
         for run in runs:
             active.runs[run.uid] = run
             self.owner[run.uid] = job.id
@@ -194,8 +199,10 @@ class World:
             return
         del self.by_status[before][attempt.job_id]
         if attempt.status in ATTEMPT_TERMINAL:
+            self._outbox.attempt_ended(self.changes, attempt)
             self._close(active)
         else:
+            self._outbox.attempt_moved(self.changes, attempt)
             self.by_status[attempt.status][attempt.job_id] = active
             self.touched[attempt.job_id] = active
 
@@ -226,8 +233,15 @@ class World:
         """Take an attempt that is to be placed anew out of flight; its job goes back in line."""
         del self.by_status[active.attempt.status][attempt.job_id]
         self.changes.attempts[attempt.key] = attempt
+        self._outbox.attempt_withdrawn(self.changes, attempt)
         self.unplaced[attempt.job_id] = attempt
         self._close(active)
+
+    def end_unplaced(self, attempt: Attempt) -> None:
+        """End an attempt that has no place; its job moves on next."""
+        self.unplaced.pop(attempt.job_id, None)
+        self.changes.attempts[attempt.key] = attempt
+        self._outbox.attempt_ended(self.changes, attempt)
 
     def _usage(self, queue: str) -> Usage:
         return self.ledger.usage.setdefault(queue, Usage())

@@ -1,0 +1,203 @@
+"""Tells what happened from records before and after: pure, so that events can never disagree with the state.
+
+Decides which event a transition is; every change of a job's record is exactly one event about the job. Leaves
+the events themselves to ``events`` and writing them to the store.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from holdfast.domain.events import (
+    AttemptEnded,
+    AttemptStatusChanged,
+    FailureDecided,
+    JobCancelled,
+    JobCancelRequested,
+    JobFailed,
+    JobHeld,
+    JobQueued,
+    JobReleased,
+    JobRetryScheduled,
+    JobStarted,
+    JobSubmitted,
+    JobSucceeded,
+    JobWaiting,
+    Occurrence,
+)
+from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import AttemptStatus, Ending
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.events import JobEvent, Place
+    from holdfast.domain.failure import Failure
+    from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.policy.model import Decision
+
+SHOWN_STATUSES = frozenset({AttemptStatus.RUNNING, AttemptStatus.TERMINATING})
+"""Statuses of an attempt worth an event; the phases before are in its history."""
+
+
+def submitted(job: Job) -> Occurrence:
+    """Tell of a job that is appended."""
+    request = job.request
+    event = JobSubmitted(job.name, job.queue, job.priority, job.gang, request.cpu_m, request.memory, request.gpu)
+    return Occurrence(job.id, job.submitted_at, event)
+
+
+def started(job: Job, attempt: Attempt, runs: Sequence[Run]) -> Occurrence:
+    """Tell of a job whose attempt was given its places."""
+    return Occurrence(job.id, job.updated_at, JobStarted(attempt.number, attempt.dispatch, _places(runs)))
+
+
+def events_of(before: Job, after: Job, ended: Attempt | None = None) -> tuple[Occurrence, ...]:
+    """Tell what a change of a job was.
+
+    Args:
+        before: The job as it was.
+        after: The job as it is now.
+        ended: The attempt whose end changed it, if one did.
+    """
+    event = _event(before, after, ended)
+    return () if event is None else (Occurrence(after.id, after.updated_at, event),)
+
+
+def attempt_moved(attempt: Attempt) -> Occurrence:
+    """Tell of an attempt in one of ``SHOWN_STATUSES``."""
+    event = AttemptStatusChanged(attempt.number, attempt.status.value)
+    return Occurrence(attempt.job_id, attempt.status_since, event)
+
+
+def attempt_ended(attempt: Attempt) -> tuple[Occurrence, ...]:
+    """Tell of an attempt that is over, and of the decision about its failure."""
+    job_id, at = attempt.job_id, attempt.status_since
+    over = Occurrence(job_id, at, _ended(attempt))
+    if attempt.decision is None:
+        return (over,)
+    return over, Occurrence(job_id, at, _decided(attempt))
+
+
+def _event(before: Job, after: Job, ended: Attempt | None) -> JobEvent | None:
+    match after.state:
+        case JobState.SUCCEEDED:
+            return JobSucceeded(after.attempt)
+        case JobState.FAILED:
+            return _failed(after, ended)
+        case JobState.CANCELLED:
+            return JobCancelled(after.attempt, after.reason)
+        case JobState.HELD:
+            return _held(after, ended)
+        case JobState.RUNNING:
+            return JobCancelRequested(after.attempt, after.reason) if after.cancel_requested else None
+        case JobState.QUEUED | JobState.BACKOFF:
+            return _waits(before, after, ended)
+
+
+def _waits(before: Job, after: Job, ended: Attempt | None) -> JobEvent:
+    if ended is not None and ended.decision is not None:
+        return _retried(before, after, ended.decision)
+    if before.state is JobState.HELD:
+        return JobReleased(after.attempt)
+    if before.state is JobState.QUEUED:
+        return JobWaiting(after.reason)
+    return JobQueued(after.attempt, after.reason)
+
+
+def _retried(before: Job, after: Job, decision: Decision) -> JobRetryScheduled:
+    return JobRetryScheduled(
+        attempt=after.attempt,
+        reason=after.reason,
+        policy=decision.policy,
+        rule=decision.rule,
+        delay_s=decision.delay_s,
+        retry_at=after.retry_at,
+        counter=decision.counter,
+        memory=None if after.request.memory == before.request.memory else after.request.memory,
+        avoid_node=after.avoid_node,
+    )
+
+
+def _held(after: Job, ended: Attempt | None) -> JobHeld:
+    if ended is None or ended.decision is None:
+        return JobHeld(after.attempt, after.reason)
+    return JobHeld(after.attempt, after.reason, ended.decision.policy, ended.decision.rule)
+
+
+def _failed(after: Job, ended: Attempt | None) -> JobFailed:
+    if ended is None or ended.decision is None or ended.failure is None:
+        return JobFailed(after.attempt, after.reason)
+    failure, decision = ended.failure, ended.decision
+    exit_code, signal = _exit(failure)
+    return JobFailed(
+        attempt=after.attempt,
+        reason=after.reason,
+        cause=failure.cause.value,
+        category=failure.category,
+        subcategory=failure.subcategory,
+        exit_code=exit_code,
+        signal=signal,
+        code=decision.code.value,
+        policy=decision.policy,
+        rule=decision.rule,
+    )
+
+
+def _ended(attempt: Attempt) -> AttemptEnded:
+    ending = attempt.ending.value if attempt.ending is not None else ""
+    failure = attempt.failure
+    if failure is None:
+        code = 0 if attempt.ending is Ending.SUCCEEDED else None
+        return AttemptEnded(attempt.number, ending, attempt.status.value, attempt.started_at, exit_code=code)
+    exit_code, signal = _exit(failure)
+    return AttemptEnded(
+        attempt=attempt.number,
+        ending=ending,
+        status=attempt.status.value,
+        started_at=attempt.started_at,
+        cause=failure.cause.value,
+        category=failure.category,
+        subcategory=failure.subcategory,
+        conditions=tuple(sorted(failure.conditions)),
+        exit_code=exit_code,
+        signal=signal,
+        rank=failure.rank,
+        node=failure.node,
+        executor=failure.executor,
+        message=failure.message,
+    )
+
+
+def _decided(attempt: Attempt) -> FailureDecided:
+    decision = attempt.decision
+    if decision is None:
+        msg = f"attempt {attempt.key} has no decision"
+        raise ValueError(msg)
+    return FailureDecided(
+        attempt=attempt.number,
+        action=decision.action.value,
+        code=decision.code.value,
+        reason=decision.reason,
+        policy=decision.policy,
+        rule=decision.rule,
+        policy_revision=decision.policy_revision,
+        delay_s=decision.delay_s,
+        retry_at=attempt.retry_at,
+        limits=tuple((use.name, use.used, use.limit) for use in decision.limits),
+    )
+
+
+def _exit(failure: Failure) -> tuple[int | None, int | None]:
+    """Return exit code and signal of the first container that failed."""
+    found = next((container for container in failure.containers if container.failed), None)
+    return (None, None) if found is None else (found.exit_code, found.signal)
+
+
+def _places(runs: Sequence[Run]) -> tuple[Place, ...]:
+    """Shorten the places of a gang: neighbours by rank on one node are one entry."""
+    if len(runs) == 1:
+        return ((runs[0].executor, runs[0].node, 1),)
+    grouped = groupby(runs, key=lambda run: (run.executor, run.node))
+    return tuple((executor, node, sum(1 for _ in ranks)) for (executor, node), ranks in grouped)

@@ -1,0 +1,152 @@
+"""Rebuilds a job from its events: a pure fold, so that the events are proved to say everything.
+
+Decides what each event does to the job's record. What no event carries stays empty: the specification's text
+and the place in the order of submission.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.events import (
+    JobCancelled,
+    JobCancelRequested,
+    JobFailed,
+    JobHeld,
+    JobQueued,
+    JobReleased,
+    JobRetryScheduled,
+    JobStarted,
+    JobSubmitted,
+    JobSucceeded,
+    JobWaiting,
+)
+from holdfast.domain.job import Job, JobState
+from holdfast.domain.spec import Resources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from holdfast.domain.events import Event, Occurrence, StoredEvent
+
+
+def rebuild(events: Iterable[Occurrence | StoredEvent]) -> Job | None:
+    """Return what a job's events, in order, make of it; ``None`` before its first.
+
+    Raises:
+        ValueError: The events are not of one job from its submission on.
+    """
+    job: Job | None = None
+    for each in events:
+        if isinstance(each.event, JobSubmitted):
+            _require(job is None and each.job_id is not None, "a job is submitted once")
+            job = _submitted(each.job_id or "", each.at, each.event)
+            continue
+        if job is None or each.job_id != job.id:
+            msg = f"{each.event} is not of a job whose submission came before"
+            raise ValueError(msg)
+        change = _CHANGES.get(type(each.event))
+        if change is not None:
+            _require(not job.terminal, f"{each.event} comes after the end of job {job.id}")
+            job = replace(change(job, each.at, each.event), updated_at=each.at)
+    return job
+
+
+def _require(holds: bool, message: str) -> None:  # noqa: FBT001 - an assertion
+    if not holds:
+        raise ValueError(message)
+
+
+def _submitted(job_id: str, at: float, event: JobSubmitted) -> Job:
+    return Job(
+        id=job_id,
+        name=event.name,
+        queue=event.queue,
+        priority=event.priority,
+        submitted_at=at,
+        spec="",
+        request=Resources(event.cpu_m, event.memory, event.gpu),
+        gang=event.gang,
+        queued_at=at,
+        updated_at=at,
+    )
+
+
+def _queued(job: Job, at: float, event: JobQueued) -> Job:
+    state = JobState.QUEUED
+    return replace(job, state=state, attempt=event.attempt, reason=event.reason, retry_at=None, queued_at=at)
+
+
+def _waiting(job: Job, _: float, event: JobWaiting) -> Job:
+    return replace(job, reason=event.reason)
+
+
+def _started(job: Job, at: float, event: JobStarted) -> Job:
+    first = job.started_at if job.started_at is not None else at
+    return replace(job, state=JobState.RUNNING, attempt=event.attempt, reason="", retry_at=None, started_at=first)
+
+
+def _retried(job: Job, at: float, event: JobRetryScheduled) -> Job:
+    counters, name = job.counters, event.counter
+    if name is not None:
+        counters = {**counters, name: counters.get(name, 0) + 1}
+    return replace(
+        job,
+        state=JobState.QUEUED if event.retry_at is None else JobState.BACKOFF,
+        attempt=event.attempt,
+        reason=event.reason,
+        retry_at=event.retry_at,
+        queued_at=at,
+        counters=counters,
+        retries=job.retries + (name is not None),
+        request=job.request if event.memory is None else replace(job.request, memory=event.memory),
+        avoid_node=event.avoid_node,
+    )
+
+
+def _held(job: Job, _: float, event: JobHeld) -> Job:
+    return replace(job, state=JobState.HELD, attempt=event.attempt, reason=event.reason, retry_at=None)
+
+
+def _released(job: Job, at: float, event: JobReleased) -> Job:
+    return replace(job, state=JobState.QUEUED, attempt=event.attempt, reason="", retry_at=None, queued_at=at)
+
+
+def _cancel_requested(job: Job, _: float, event: JobCancelRequested) -> Job:
+    return replace(job, cancel_requested=True, attempt=event.attempt, reason=event.reason)
+
+
+def _succeeded(job: Job, at: float, event: JobSucceeded) -> Job:
+    return replace(job, state=JobState.SUCCEEDED, attempt=event.attempt, reason="", ended_at=at)
+
+
+def _failed(job: Job, at: float, event: JobFailed) -> Job:
+    return replace(job, state=JobState.FAILED, attempt=event.attempt, reason=event.reason, retry_at=None, ended_at=at)
+
+
+def _cancelled(job: Job, at: float, event: JobCancelled) -> Job:
+    return replace(
+        job,
+        state=JobState.CANCELLED,
+        attempt=event.attempt,
+        reason=event.reason,
+        cancel_requested=True,
+        retry_at=None,
+        ended_at=at,
+    )
+
+
+_CHANGES: dict[type[Event], Callable[[Job, float, Any], Job]] = {
+    JobQueued: _queued,
+    JobWaiting: _waiting,
+    JobStarted: _started,
+    JobRetryScheduled: _retried,
+    JobHeld: _held,
+    JobReleased: _released,
+    JobCancelRequested: _cancel_requested,
+    JobSucceeded: _succeeded,
+    JobFailed: _failed,
+    JobCancelled: _cancelled,
+}
+"""What each event does to its job; the others tell of attempts and change nothing of it."""
