@@ -150,6 +150,16 @@ def test_ctrl_c_asks_once_and_cancels_on_the_second(served: Shell) -> None:
     assert served.run("get", "job", "long", "-o", "json").json["state"] == "Cancelled"
 
 
+def test_what_stops_run_stops_its_job(served: Shell) -> None:
+    with served.start("run", "--name", "stopped", "--", "sh", "-c", "echo up; exec sleep 60") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 143
+    assert served.run("get", "job", "stopped", "-o", "json").json["state"] == "Cancelled"
+
+
 def test_a_detached_job_is_found_by_every_other_command(shell: Shell) -> None:
     submitted = shell.run("run", "--detach", "--name", "later", "--", "sh", "-c", "echo done; exit 4")
     job = submitted.out.strip()

@@ -68,7 +68,7 @@ def typer_command(command: Command[OptionsT], deliver: Callable[[Command[Options
     return built
 
 
-def _signature(options: Any, hints: dict[str, Any]) -> inspect.Signature:  # noqa: ANN401 - any dataclass
+def _signature(options: type[Any], hints: dict[str, Any]) -> inspect.Signature:
     """Make the signature Typer reads; a factory's default is left to the dataclass."""
     parameters = [
         inspect.Parameter(

@@ -48,11 +48,10 @@ class Cli:
 
     def note_unserved(self) -> None:
         """Tell the person when nobody is there to run what was just submitted."""
-        from holdfast.app.datadir import DataDir  # noqa: PLC0415 - start-up time
-        from holdfast.app.settings import Settings  # noqa: PLC0415 - start-up time
+        from holdfast.app import datadir, settings  # noqa: PLC0415 - start-up time
 
-        settings = Settings()
-        if settings.url is None and DataDir(settings.data).server() is None:
+        found = settings.Settings()
+        if found.url is None and datadir.DataDir(found.data).server() is None:
             self.say("no server is running: jobs start with `holdfast up`, or while `holdfast wait JOB` waits for them")
 
     def serve(self, *, host: str, port: int, data: Path | None) -> None:

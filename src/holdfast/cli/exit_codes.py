@@ -20,6 +20,7 @@ TIMED_OUT = 124
 NOT_EXECUTABLE = 126
 NO_SUCH_PROGRAM = 127
 INTERRUPTED = 130
+TERMINATED = 143
 _SIGNAL_BASE = 128
 
 MEANINGS: dict[int, str] = {
@@ -34,6 +35,7 @@ MEANINGS: dict[int, str] = {
     NOT_EXECUTABLE: "`run`: the program was found but could not be started.",
     NO_SUCH_PROGRAM: "`run`: there is no such program.",
     INTERRUPTED: "Interrupted by Ctrl-C.",
+    TERMINATED: "`run`: ended by SIGTERM, which cancels its job.",
 }
 """For the documentation; ``run`` otherwise ends with the job's own exit code, 128 + N for signal N."""
 

@@ -1,13 +1,20 @@
-"""Decides what Ctrl-C means while a job is followed: asked once, cancelled on the second, left on the third."""
+"""Decides what Ctrl-C means while a job is followed: asked once, cancelled on the second, left on the third.
+
+SIGTERM, which nobody can answer, cancels at once: what stops `holdfast run` stops its job.
+"""
 
 from __future__ import annotations
 
 import signal
 from typing import TYPE_CHECKING, Self
 
+from holdfast.cli import exit_codes
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType, TracebackType
+
+    Handler = Callable[[int, FrameType | None], object] | int | None
 
 _ASK, _CANCEL = 1, 2
 
@@ -21,21 +28,33 @@ class Interrupts:
         self._job = job
         self._pressed = 0
         self._cancelled = False
-        self._before: Callable[[int, FrameType | None], object] | int | None = None
+        self._terminated = False
+        self._before: dict[signal.Signals, Handler] = {}
 
     def __enter__(self) -> Self:
-        """Catch Ctrl-C from here on."""
-        self._before = signal.signal(signal.SIGINT, lambda *_: self._press())
+        """Catch Ctrl-C and SIGTERM from here on."""
+        self._before = {
+            signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: self._press()),
+            signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: self._terminate()),
+        }
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Give Ctrl-C back."""
-        signal.signal(signal.SIGINT, self._before)
+        """Give the signals back."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     @property
-    def happened(self) -> bool:
-        """Whether the person cancelled the job."""
-        return self._cancelled
+    def exit_code(self) -> int | None:
+        """What the command ends with once the job was cancelled from here; ``None`` while it was not."""
+        if not self._cancelled:
+            return None
+        return exit_codes.TERMINATED if self._terminated else exit_codes.INTERRUPTED
+
+    @property
+    def reason(self) -> str:
+        """Why the job is cancelled."""
+        return "SIGTERM" if self._terminated else "Ctrl-C"
 
     def wants_cancel(self) -> bool:
         """Whether the job is to be cancelled now; true once."""
@@ -52,3 +71,8 @@ class Interrupts:
             self._say(f"cancelling job {self._job}; press Ctrl-C once more to leave without waiting for its end")
         else:
             raise KeyboardInterrupt
+
+    def _terminate(self) -> None:
+        self._terminated = True
+        self._pressed = max(self._pressed, _CANCEL)
+        self._say(f"cancelling job {self._job}")

@@ -6,6 +6,7 @@ leaves the work to ``commands``.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -46,16 +47,16 @@ class _Overview(TyperGroup):
 
     deliver: Callable[[Command[Any], Any], None]
 
-    def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002 - Click's signature
+    def list_commands(self, _ctx: object) -> list[str]:
         """Name all commands, in the order of the overview."""
         return [command.name for command in COMMANDS]
 
-    def get_command(self, ctx: object, cmd_name: str) -> TyperCommand | None:  # noqa: ARG002 - Click's signature
+    def get_command(self, _ctx: object, cmd_name: str) -> TyperCommand | None:
         """Build one command."""
         found = next((command for command in COMMANDS if command.name == cmd_name), None)
         return typer_command(found, self.deliver) if found else None
 
-    def format_commands(self, ctx: object, formatter: _HelpWriter) -> None:  # noqa: ARG002 - Click's signature
+    def format_commands(self, _ctx: object, formatter: _HelpWriter) -> None:
         """Write the overview by section, without building any command."""
         for section in dict.fromkeys(command.section for command in COMMANDS):
             rows = [(command.name, command.summary) for command in COMMANDS if command.section == section]
@@ -124,4 +125,8 @@ def _usage(error: Exception, cli: Cli) -> int:
 
 def main() -> None:
     """Run the command line of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        # Programs print anything, terminals show what they can: never an error over a character.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run_line(sys.argv[1:], Cli()))

@@ -31,7 +31,9 @@ def describe(options: DescribeOptions, cli: Cli) -> int:
     """Describe a job with its attempts and runs, or a queue, retry policy, category or node."""
     noun, names = _target(options.what)
     with cli.connect() as client:
-        for name in names:
+        for place, name in enumerate(names):
+            if place:
+                cli.output().text("" if noun is Noun.JOB else "---")
             thing = SHELVES[noun].fetched(client, name)
             if noun is Noun.JOB:
                 _print_job(thing, cli.output())

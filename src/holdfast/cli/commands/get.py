@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
@@ -67,7 +67,11 @@ def get(options: GetOptions, cli: Cli) -> int:
     return exit_codes.OK
 
 
-def _name(thing: Any) -> str:  # noqa: ANN401 - any kind of thing
+class _Named(Protocol):
+    name: str
+
+
+def _name(thing: _Named) -> str:
     """Name a thing so that other commands understand it: jobs by id, the rest by name."""
     return str(getattr(thing, "id", thing.name))
 

@@ -51,6 +51,8 @@ def logs(options: LogsOptions, cli: Cli) -> int:
             _follow_job(Follower(client, job.id, cli, begin=job.attempt or 1, ranks=ranks), cli)
         elif job.attempts or attempt is not None:
             _print(client, (job.id, attempt or job.attempt), ranks, cli, follow=options.follow)
+        else:
+            cli.say(f"job {job.name} has not started yet{f': {job.reason}' if job.reason else ''}")
     return exit_codes.OK
 
 

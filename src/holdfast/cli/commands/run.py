@@ -13,6 +13,7 @@ from holdfast.cli.command import Command
 from holdfast.cli.flags import Flags
 from holdfast.cli.follow import ENDED, Follower
 from holdfast.cli.interrupts import Interrupts
+from holdfast.cli.job_manifest import JobFlags, RetryFlags, build
 from holdfast.cli.manifests import read_policy_specs
 from holdfast.cli.pacing import Pace
 from holdfast.errors import InvalidRequest
@@ -84,7 +85,7 @@ def run(options: RunOptions, cli: Cli) -> int:
             return exit_codes.OK
         with Interrupts(cli.say, job.id) as interrupts:
             ended = _follow(client, job.id, interrupts, cli)
-    return exit_codes.INTERRUPTED if interrupts.happened else exit_codes.of_job(ended)
+    return exit_codes.of_job(ended) if interrupts.exit_code is None else interrupts.exit_code
 
 
 def _submit(client: Client, manifest: dict[str, object]) -> JobSummary:
@@ -102,8 +103,6 @@ def manifest_of(options: RunOptions, cli: Cli) -> dict[str, object]:
     Raises:
         InvalidRequest: With every flag that is wrong.
     """
-    from holdfast.cli.job_manifest import JobFlags, RetryFlags, build  # noqa: PLC0415 - start-up time
-
     flags = Flags()
     files = [policy for policy in options.policy if _is_file(policy)]
     job = JobFlags(
@@ -148,8 +147,8 @@ def _follow(client: Client, job_id: str, interrupts: Interrupts, cli: Cli) -> Jo
     pace = Pace(cli.sleep, first_s=0.02, longest_s=0.25)
     while (job := follower.look()).state not in ENDED:
         if interrupts.wants_cancel():
-            client.cancel(job_id, reason="Ctrl-C")
-        elif job.state == "Held" and not interrupts.happened:
+            client.cancel(job_id, reason=interrupts.reason)
+        elif job.state == "Held" and interrupts.exit_code is None:
             cli.say(f"job {job_id} waits for a person; to let it go on: holdfast release {job_id}")
             return job
         pending.note(job)

@@ -35,7 +35,8 @@ def wait(options: WaitOptions, cli: Cli) -> int:
     timeout_s = flags.duration("--timeout", options.timeout)
     flags.finish()
     with cli.connect(drive=True) as client:
-        ids = [client.job(reference).id for reference in options.jobs]
+        known = client.states(options.jobs)
+        ids = [job if job in known else client.job(job).id for job in options.jobs]
         return wait_for(client, ids, Wanted(state=state, timeout_s=timeout_s), cli)
 
 
