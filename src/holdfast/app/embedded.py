@@ -8,33 +8,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import structlog
+
 from holdfast.app.loop import Loop
 from holdfast.app.time import SystemClock, SystemDice
 from holdfast.controller.controller import Controller, ControllerSettings
 from holdfast.controller.mailbox import Mailbox
 from holdfast.dialects.native.codec import load_spec
+from holdfast.errors import Conflict, Unavailable
 from holdfast.executor.executor import Executor
 
 if TYPE_CHECKING:
+    from holdfast.app.leadership import Leadership
     from holdfast.ports.engine import Engine
     from holdfast.ports.store import ControllerStore
 
 EXECUTOR = "local"
 POLL_S = 0.05
 """The longest a request from another process waits before it is looked at."""
+LOOK_EVERY_S = 0.02
 HEARTBEAT_S = 1.0
 _AFTER_REFUSED_COMMIT_S = 0.2
+_STANDBY_S = 1.0
+_log = structlog.get_logger(__name__)
 
 
 class Embedded:
     """The loops of an embedded server."""
 
-    def __init__(self, store: ControllerStore, engine: Engine) -> None:
-        """Wire controller and executor over a store and an engine; ``start`` begins."""
+    def __init__(self, store: ControllerStore, engine: Engine, leadership: Leadership) -> None:
+        """Wire controller and executor over a store this process leads, and an engine; ``start`` begins."""
         self._store = store
+        self._leadership = leadership
         self._engine = engine
         self._clock = SystemClock()
         self._controller: Controller | None = None
+        self._hinted = False
         self._control = Loop("holdfast-controller", self._tick)
         self._mailbox = Mailbox(wake=self._control.wake)
         self._executor = Executor(EXECUTOR, engine, self._mailbox, clock=self._clock)
@@ -49,6 +58,7 @@ class Embedded:
 
     def wake(self) -> None:
         """Hint that there is a new request."""
+        self._hinted = True
         self._control.wake()
 
     def stop(self) -> None:
@@ -59,16 +69,27 @@ class Embedded:
         self._engine.close()
 
     def _tick(self) -> float:
+        try:
+            return self._led(self._leadership.epoch())
+        except Unavailable as error:
+            _log.warning("waiting for the database", error=str(error))
+        except Conflict as error:
+            _log.warning("deposed", error=str(error))
+            self._leadership.lose()
+        return _STANDBY_S
+
+    def _led(self, epoch: int) -> float:
         controller = self._controller or Controller(
             self._store,
             clock=self._clock,
             dice=SystemDice(),
             load_spec=load_spec,
-            settings=ControllerSettings(executor_lease_s=None),
+            settings=ControllerSettings(look_every_s=LOOK_EVERY_S, executor_lease_s=None, epoch=epoch),
         )
         # Forgotten while it works: a tick that raises leaves memory nobody should trust, and the next one rebuilds it.
         self._controller = None
-        ticked = controller.tick(self._mailbox.take())
+        hinted, self._hinted = self._hinted, False
+        ticked = controller.tick(self._mailbox.take(), look=hinted)
         self._controller = controller
         self._mailbox.answer(ticked.responses, ticked.changed)
         if not ticked.committed:

@@ -50,10 +50,14 @@ class ControllerSettings:
     """How a controller paces itself."""
 
     requests_per_tick: int = 200
+    look_every_s: float = 0.0
+    """How often requests and the catalogue are looked for at most, unless a tick is told to look; 0 is every tick."""
     sweep_every_s: float = 1.0
     """How often statuses are looked at for being overdue, and waiting reasons are renewed."""
     executor_lease_s: float | None = 60.0
     """After how long a silent executor counts as lost; ``None``: never, for an executor in this process."""
+    epoch: int | None = None
+    """Under which the store lets it commit; ``None`` where it owns the store alone."""
     round_limits: RoundLimits = RoundLimits()  # noqa: RUF009 - frozen
 
 
@@ -101,22 +105,21 @@ class Controller:
             StartAttempts(self._observations.alive),
             TerminateAttempts(self.world),
         )
-        self._swept_at = float("-inf")
-        self._to_publish = True
+        self._looked_at = self._swept_at = float("-inf")
         self.world.restore(store.load())
         for active in self.world.active.values():
             for run in active.runs.values():
                 self._observations.expect(run.executor, clock.now())
 
-    def tick(self, exchanges: Sequence[ExchangeRequest] = ()) -> Ticked:
-        """Run one tick."""
+    def tick(self, exchanges: Sequence[ExchangeRequest] = (), *, look: bool = False) -> Ticked:
+        """Run one tick.
+
+        Args:
+            exchanges: What executors tell.
+            look: Look for requests at once, because there was a hint that there are some.
+        """
         now = self._clock.now()
-        if self._book.refresh():
-            self.world.schedule_needed = True
-        requests = (
-            self._store.requests(limit=self._settings.requests_per_tick) if not self.world.changes.handled else ()
-        )
-        self._intake.take(requests, now)
+        more = self._look(now) if look or now - self._looked_at >= self._settings.look_every_s else False
         for exchange in exchanges:
             self._observations.take(exchange, now)
         self._intake.due(now)
@@ -129,8 +132,18 @@ class Controller:
             for exchange in exchanges
             if committed
         }
-        more = len(requests) == self._settings.requests_per_tick or bool(self.world.touched)
-        return Ticked(responses, changed, committed, more, self.world.next_due())
+        return Ticked(responses, changed, committed, more or bool(self.world.touched), self.world.next_due())
+
+    def _look(self, now: float) -> bool:
+        """Read what people and operators asked for; returns whether there may be more."""
+        self._looked_at = now
+        if self._book.refresh():
+            self.world.schedule_needed = True
+        if self.world.changes.handled:
+            return False
+        requests = self._store.requests(limit=self._settings.requests_per_tick)
+        self._intake.take(requests, now)
+        return len(requests) == self._settings.requests_per_tick
 
     def _sweep(self, now: float) -> None:
         if now - self._swept_at < self._settings.sweep_every_s:
@@ -163,6 +176,7 @@ class Controller:
         changes = self.world.changes
         if not changes:
             return True
+        changes.epoch = self._settings.epoch
         try:
             self._store.commit(changes)
         except Unavailable as error:

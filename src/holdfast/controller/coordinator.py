@@ -140,7 +140,7 @@ class Coordinator:
             return
         for run in list(active.runs.values()):
             if run.status not in RUN_TERMINAL and run.status is not target.run:
-                self._world.put_run(active, replace(run, status=target.run, status_since=now))
+                self._world.put_run(active, run.entered(target.run, now))
 
     def promote(self, active: Active, now: float) -> None:
         """Move an attempt on as far as its runs allow."""

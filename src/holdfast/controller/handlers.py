@@ -155,7 +155,7 @@ class TerminateAttempts:
             left = [run for run in active.runs.values() if run.status not in RUN_TERMINAL]
             for run in left:
                 if run.status is not RunStatus.TERMINATING:
-                    self._world.put_run(active, replace(run, status=RunStatus.TERMINATING, status_since=now))
+                    self._world.put_run(active, run.entered(RunStatus.TERMINATING, now))
             self._world.touched.pop(active.attempt.job_id, None)
             waiting[active.attempt.job_id] = f"{len(left)} of {len(active.runs)} runs still stopping"
         return HandlerResult(skipped=waiting)
@@ -166,4 +166,4 @@ def prepared_at_once(world: World, active: Active, now: float) -> None:
     if active.attempt.status is AttemptStatus.PREPARING:
         for run in list(active.runs.values()):
             if run.status is RunStatus.PREPARING:
-                world.put_run(active, replace(run, status=RunStatus.PREPARED, status_since=now))
+                world.put_run(active, run.entered(RunStatus.PREPARED, now))

@@ -87,7 +87,7 @@ class Intake:
             return
         step = Step(phase, Outcome.SUCCESS, now, message=active.job.reason)
         self._world.record(active, step, AttemptStatus.TERMINATING)
-        moved = replace(active.attempt, status=AttemptStatus.TERMINATING, status_since=now, tries=0)
+        moved = active.attempt.entered(AttemptStatus.TERMINATING, now)
         self._world.put_attempt(active, moved)
 
     def due(self, now: float) -> None:

@@ -98,7 +98,7 @@ def phase_tries(last: HistoryRow | None, phase: str) -> int:
 def moved(attempt: Attempt, outcome: Outcome, target: AttemptStatus | None, now: float) -> Attempt:
     """Return the attempt after an outcome: a change of status restarts its clock and its count of tries."""
     if target is not None and target is not attempt.status:
-        return replace(attempt, status=target, status_since=now, tries=0)
+        return attempt.entered(target, now)
     if outcome in {Outcome.NEED_RETRY, Outcome.GIVE_UP, Outcome.EXPIRED}:
         return replace(attempt, tries=attempt.tries + 1)
     return attempt
