@@ -41,7 +41,7 @@ def measure(count: int = 3000) -> dict[str, float]:
 def _run(count: int, folder: Path, stack: ExitStack) -> tuple[float, float]:
     settings = Settings(data=folder, cpus=float(IN_FLIGHT))
     directory = DataDir(folder)
-    store = wiring.store(directory)
+    store = wiring.store(settings, directory)
     stack.callback(store.close)
     start_embedded(stack, settings, directory)
     spec = JobSpec(name="true", command=(TRUE,), resources=Resources(1000))

@@ -51,7 +51,7 @@ def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, dri
     from holdfast.app import driver, wiring  # noqa: PLC0415 - as said above
     from holdfast.client.inprocess import InProcessTransport  # noqa: PLC0415 - as said above
 
-    store = wiring.store(directory)
+    store = wiring.store(settings, directory)
     stack.callback(store.close)
     transport = InProcessTransport(wiring.application(directory, store, token=None))
     client = stack.enter_context(Client("http://holdfast", transport=transport))

@@ -8,6 +8,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
@@ -55,6 +57,21 @@ class DataDir:
     @property
     def _server_file(self) -> Path:
         return self.path / "server.json"
+
+    def identity(self) -> str:
+        """Return a word no other data directory has, made on first use.
+
+        Raises:
+            Unavailable: It cannot be read or written.
+        """
+        path = self.path / "identity"
+        try:
+            with suppress(FileExistsError), path.open("x") as file:
+                file.write(secrets.token_hex(4))
+            return path.read_text()
+        except OSError as error:
+            msg = f"cannot use {path}: {error.strerror}"
+            raise Unavailable(msg) from error
 
     def lock(self, purpose: str) -> DataDirLock:
         """Become the owner.

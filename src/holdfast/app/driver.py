@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import wiring
 from holdfast.app.embedded import Embedded
+from holdfast.app.leadership import Leadership, owner
 from holdfast.app.loop import Loop
-from holdfast.errors import DataDirLocked
+from holdfast.app.time import SystemClock
+from holdfast.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,13 +51,13 @@ class _Driver:
     def try_to_drive(self) -> float:
         """Take over if the lock is free; returns when to try again."""
         if self._held is None:
-            try:
-                lock = self._directory.lock("run")
-            except DataDirLocked:
-                return TRY_EVERY_S
-            self._held = ExitStack()
-            self._held.callback(lock.release)
-            start_embedded(self._held, self._settings, self._directory)
+            with ExitStack() as stack:
+                try:
+                    stack.callback(self._directory.lock("run").release)
+                    start_embedded(stack, self._settings, self._directory)
+                except Unavailable:
+                    return TRY_EVERY_S
+                self._held = stack.pop_all()
         return _DRIVING_S
 
     def stop(self) -> None:
@@ -65,10 +67,17 @@ class _Driver:
 
 
 def start_embedded(stack: ExitStack, settings: Settings, directory: DataDir) -> Embedded:
-    """Start controller and executor on a data directory this process owns; the stack ends them."""
-    store = wiring.store(directory)
+    """Start controller and executor on a data directory this process owns; the stack ends them.
+
+    Raises:
+        Unavailable: Another process leads the database, or the database is not there.
+    """
+    store = wiring.store(settings, directory)
     stack.callback(store.close)
-    embedded = Embedded(store, wiring.engine(settings, directory))
+    leadership = Leadership(store, owner(directory), SystemClock())
+    stack.callback(leadership.step_down)
+    leadership.epoch()
+    embedded = Embedded(store, wiring.engine(settings, directory), leadership)
     stack.callback(embedded.stop)
     embedded.start()
     return embedded

@@ -57,7 +57,7 @@ def serve(
     with ExitStack() as stack:
         stack.callback(directory.lock("up").release)
         token = settings.token.get_secret_value() if settings.token else secrets.token_urlsafe(_TOKEN_BYTES)
-        store = wiring.store(directory)
+        store = wiring.store(settings, directory)
         stack.callback(store.close)
         config = uvicorn.Config(
             wiring.application(directory, store, token=token),

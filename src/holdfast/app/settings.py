@@ -25,6 +25,8 @@ class Settings(BaseSettings):
     """The bearer token to send with ``url``."""
     data: Path = Field(default_factory=lambda: platformdirs.user_data_path("holdfast", appauthor=False))
     """The data directory: database, logs, work directories, and the running server's address and token."""
+    database: SecretStr | None = None
+    """Where jobs are kept: ``postgresql://USER:PASSWORD@HOST/NAME``, ``sqlite:///FILE``; unset: the data directory."""
     nodes: int = Field(default=1, ge=1, le=64)
     """How many nodes the local executor divides this machine into; more than one lets anti-affinity act."""
     cpus: float | None = Field(default=None, gt=0)

@@ -32,9 +32,14 @@ def data_dir(settings: Settings) -> DataDir:
     return DataDir(settings.data)
 
 
-def store(directory: DataDir) -> Store:
+def database(settings: Settings, directory: DataDir) -> str:
+    """Return where the database is, as a URL or a file's path."""
+    return settings.database.get_secret_value() if settings.database else str(directory.database)
+
+
+def store(settings: Settings, directory: DataDir) -> Store:
     """Open the database, at its newest schema."""
-    return open_store(directory.database)
+    return open_store(database(settings, directory))
 
 
 def engine(settings: Settings, directory: DataDir) -> ProcessEngine:
@@ -69,10 +74,10 @@ def _limited(node: NodeInfo, cpu_m: int | None, memory: int | None, share: int) 
     return NodeInfo(node.name, capacity, node.labels)
 
 
-def application(directory: DataDir, database: Store, *, token: str | None) -> FastAPI:
+def application(directory: DataDir, opened: Store, *, token: str | None) -> FastAPI:
     """Make the API application over an open store."""
     return create_app(
-        store=database,
+        store=opened,
         clock=SystemClock(),
         ids=SortableIds(),
         logs=ProcessLogs(directory.runs),
