@@ -1,8 +1,8 @@
 """Where a run's files are; pure except for ``prepare``, which makes the directories, and ``log_start``, which looks.
 
 <directory>/jobs/<job id>/checkpoints/              kept over attempts
-<directory>/jobs/<job id>/<attempt>/<rank>/work/    where the program starts
-<directory>/jobs/<job id>/<attempt>/<rank>/{log,termination,progress}
+<directory>/jobs/<job id>/<attempt>.<rank>/work/    where the program starts, unless the job says where
+<directory>/jobs/<job id>/<attempt>.<rank>/{log,termination,progress}
 """
 
 from __future__ import annotations
@@ -61,21 +61,21 @@ def job_directory(directory: Path, job_id: str) -> str:
 
 def run_directory(directory: Path, job_id: str, attempt: int, rank: int) -> str:
     """Return the directory of one rank of one attempt."""
-    return f"{job_directory(directory, job_id)}/{attempt}/{rank}"
+    return f"{job_directory(directory, job_id)}/{attempt}.{rank}"
 
 
 def prepare(directory: Path, order: RunOrder) -> None:
     """Make a run's directories, cheaply; what fails here is tried again, and reported, by the keeper."""
     job = job_directory(directory, order.job_id)
-    run = f"{job}/{order.attempt}/{order.rank}"
+    run = run_directory(directory, order.job_id, order.attempt, order.rank)
     try:
         if _make(job):
             _make(f"{job}/{CHECKPOINTS}")
-        _make(f"{job}/{order.attempt}")
         if not _make(run):
             _remove(f"{run}/{TERMINATION}")  # of an earlier dispatch of the same attempt
             _remove(f"{run}/{PROGRESS}")
-        _make(f"{run}/{WORK}")
+        if order.working_dir is None:
+            _make(f"{run}/{WORK}")
     except OSError:
         return
 
