@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -49,9 +50,11 @@ class Shell:
     folder: Path
     environ: Mapping[str, str] = field(default_factory=dict)
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    @contextmanager
+    def start(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """Start a command; one that does not end by itself is killed with the test."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
-        return subprocess.Popen(
+        with subprocess.Popen(
             [*HOLDFAST, *words],
             cwd=self.folder,
             env={**inherited, "HOLDFAST_DATA": str(self.folder / "data"), **self.environ},
@@ -60,7 +63,12 @@ class Shell:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-        )
+        ) as process:
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.kill()
 
     def run(self, *words: str) -> Said:
         with self.start(*words) as process:
@@ -226,9 +234,8 @@ def test_one_number_lowered_stops_retries(served: Shell) -> None:
 
 
 def test_two_shells_share_one_data_directory(shell: Shell) -> None:
-    first = shell.start("run", "--cpus", "0.1", "--", "sh", "-c", "echo first; read line < gate")
     os.mkfifo(shell.folder / "gate")
-    with first:
+    with shell.start("run", "--cpus", "0.1", "--", "sh", "-c", "echo first; read line < gate") as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "first\n"
         second = shell.run("run", "--cpus", "0.1", "--", "sh", "-c", "echo second; echo go > gate")

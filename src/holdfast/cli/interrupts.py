@@ -1,6 +1,6 @@
 """Decides what Ctrl-C means while a job is followed: asked once, cancelled on the second, left on the third.
 
-SIGTERM, which nobody can answer, cancels at once: what stops `holdfast run` stops its job.
+SIGTERM, which nobody can answer, cancels at once, and leaves on the second: what stops ``run`` stops its job.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def _terminate(self) -> None:
+        if self._terminated:
+            raise KeyboardInterrupt
         self._terminated = True
         self._pressed = max(self._pressed, _CANCEL)
         self._say(f"cancelling job {self._job}")
