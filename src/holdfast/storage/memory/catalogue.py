@@ -8,26 +8,31 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.domain import deeds
+from holdfast.domain.audit import Act
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.spec import DEFAULT_QUEUE
 from holdfast.ports.store import Catalogue
 from holdfast.storage import refusals
+from holdfast.storage.memory.logs import MemoryLogStore
 
 if TYPE_CHECKING:
     from threading import RLock
 
+    from holdfast.domain.audit import Caller
     from holdfast.domain.category import FailureCategory
+    from holdfast.domain.deeds import Deed
     from holdfast.domain.policy.model import RetryPolicy
     from holdfast.storage.memory.jobs import JobTable
 
 
-class MemoryCatalogueStore:
+class MemoryCatalogueStore(MemoryLogStore):
     """The operators' part of the store, and what everyone reads of it."""
 
     def __init__(self, lock: RLock, jobs: JobTable) -> None:
         """Begin with the default queue and default settings."""
-        self._lock = lock
+        super().__init__(lock, jobs)
         self._jobs_waiting = jobs
         self._version = 0
         self._queues = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE)}
@@ -53,7 +58,7 @@ class MemoryCatalogueStore:
                 self._default_policy,
             )
 
-    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None) -> RetryPolicy:
+    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None, by: Caller | None = None) -> RetryPolicy:
         """Store a policy as a new revision; equal content keeps the revision."""
         with self._lock:
             refusals.require_presence(refusals.POLICY, policy.name, known=self._policies, create=create)
@@ -64,7 +69,7 @@ class MemoryCatalogueStore:
             stored = replace(policy, revision=len(revisions) + 1)
             revisions.append(stored)
             self._policies[policy.name] = stored
-            self._version += 1
+            self._edited(deeds.on_policy(by, _put_act(current), stored))
             return stored
 
     def policy_revision(self, name: str, revision: int) -> RetryPolicy:
@@ -75,24 +80,25 @@ class MemoryCatalogueStore:
             raise refusals.no_such(refusals.REVISION, f"{name}@{revision}")
         return revisions[revision - 1]
 
-    def delete_policy(self, name: str) -> None:
+    def delete_policy(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a policy; its revisions stay readable."""
         with self._lock:
             refusals.require_presence(refusals.POLICY, name, known=self._policies, create=False)
             refusals.require_unused_policy(name, queues=self._queues.values(), default_policy=self._default_policy)
-            del self._policies[name]
-            self._version += 1
+            gone = self._policies.pop(name)
+            self._edited(deeds.on_policy(by, Act.DELETE, gone))
 
-    def put_queue(self, queue: Queue, *, create: bool | None = None) -> None:
+    def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a queue."""
         with self._lock:
             refusals.require_presence(refusals.QUEUE, queue.name, known=self._queues, create=create)
             refusals.require_policies(queue, self._policies)
-            if self._queues.get(queue.name) != queue:
+            current = self._queues.get(queue.name)
+            if current != queue:
                 self._queues[queue.name] = queue
-                self._version += 1
+                self._edited(deeds.on_queue(by, _put_act(current), queue.name))
 
-    def delete_queue(self, name: str) -> None:
+    def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a queue."""
         with self._lock:
             refusals.require_presence(refusals.QUEUE, name, known=self._queues, create=False)
@@ -100,27 +106,36 @@ class MemoryCatalogueStore:
             if any(job.queue == name and not job.terminal for job in self._jobs_waiting.by_id.values()):
                 raise refusals.waiting_jobs(name)
             del self._queues[name]
-            self._version += 1
+            self._edited(deeds.on_queue(by, Act.DELETE, name))
 
-    def put_category(self, category: FailureCategory, *, create: bool | None = None) -> None:
+    def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a failure category."""
         with self._lock:
             refusals.require_presence(refusals.CATEGORY, category.name, known=self._categories, create=create)
-            if self._categories.get(category.name) != category:
+            current = self._categories.get(category.name)
+            if current != category:
                 self._categories[category.name] = category
-                self._version += 1
+                self._edited(deeds.on_category(by, _put_act(current), category.name))
 
-    def delete_category(self, name: str) -> None:
+    def delete_category(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a failure category."""
         with self._lock:
             refusals.require_presence(refusals.CATEGORY, name, known=self._categories, create=False)
             del self._categories[name]
-            self._version += 1
+            self._edited(deeds.on_category(by, Act.DELETE, name))
 
-    def put_settings(self, settings: RetrySettings, default_policy: str | None) -> None:
+    def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
         """Store the operator's settings."""
         with self._lock:
             refusals.require_default_policy(default_policy, self._policies)
             if (settings, default_policy) != (self._settings, self._default_policy):
                 self._settings, self._default_policy = settings, default_policy
-                self._version += 1
+                self._edited(deeds.on_settings(by, settings, default_policy))
+
+    def _edited(self, deed: Deed | None) -> None:
+        self._version += 1
+        self.append_deeds([deed] if deed is not None else [])
+
+
+def _put_act(current: object) -> Act:
+    return Act.CREATE if current is None else Act.UPDATE

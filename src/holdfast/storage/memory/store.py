@@ -12,15 +12,18 @@ from operator import attrgetter
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from holdfast.domain.chronicle import submitted
 from holdfast.errors import Internal
 from holdfast.ports.store import Request, RequestKind
 from holdfast.storage.memory.catalogue import MemoryCatalogueStore
 from holdfast.storage.memory.jobs import JobTable
 from holdfast.storage.refusals import known_jobs, require_free_lease, require_newest_epoch, reused_key
+from holdfast.storage.requests import deeds_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from holdfast.domain.audit import Caller
     from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
     from holdfast.ports.store import Changes, JobFilter, Snapshot, Submission
 
@@ -77,6 +80,7 @@ class MemoryStore(MemoryCatalogueStore):
             table.nodes.update(changes.nodes)
             for number in changes.handled:
                 self._requests.pop(number, None)
+            self.append_events(changes.events.values())
 
     def _require_known_jobs(self, changes: Changes) -> None:
         subjects = {*changes.jobs, *(job_id for job_id, _ in changes.attempts), *(key[0] for key in changes.history)}
@@ -102,6 +106,7 @@ class MemoryStore(MemoryCatalogueStore):
             if submission.idempotency_key is not None:
                 self._keys[submission.idempotency_key] = (submission.fingerprint, ids)
             self.append(Request(RequestKind.SUBMIT, ids, max(job.submitted_at for job in submission.jobs)))
+            self.append_events(map(submitted, submission.jobs))
         return ids
 
     def _known_answer(self, submission: Submission) -> tuple[str, ...] | None:
@@ -121,9 +126,10 @@ class MemoryStore(MemoryCatalogueStore):
             message = "labels are about a job that is not submitted with them"
             raise Internal(message)
 
-    def append(self, request: Request) -> None:
-        """Append a request."""
+    def append(self, request: Request, *, by: Caller | None = None) -> None:
+        """Append a request; with a caller, also to the audit log."""
         with self._lock:
+            self.append_deeds(deeds_of(request, by))
             self._requested += 1
             self._requests[self._requested] = replace(request, id=self._requested)
 

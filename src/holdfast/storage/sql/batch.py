@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, insert, update
+from sqlalchemy import bindparam, func, insert, literal_column, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from holdfast.errors import Internal
@@ -66,6 +66,19 @@ def _upsert(table: Table, dialect: Dialect) -> Batch:
     )
 
 
+def _numbered_events(dialect: Dialect) -> Batch:
+    """Insert events of jobs, each with its job's next number, which only the job's one writer at a time asks for."""
+    table, earlier = tables.events, tables.events.alias("earlier")
+    last = select(func.max(earlier.c.job_seq)).where(earlier.c.job_id == bindparam("of")).scalar_subquery()
+    rest = ("type", "version", "at", "data")
+    statement = insert(table).values(
+        job_id=bindparam("job_id"),
+        job_seq=func.coalesce(last, literal_column("0")) + literal_column("1"),
+        **{name: bindparam(name) for name in rest},
+    )
+    return Batch(statement, dialect, ("job_id", "of", *rest))
+
+
 class Batches:
     """Every hot statement, compiled for one dialect."""
 
@@ -93,4 +106,6 @@ class Batches:
         self.runs = _upsert(tables.runs, dialect)
         self.history = _upsert(tables.history, dialect)
         self.nodes = _upsert(tables.nodes, dialect)
+        self.other_events = Batch(insert(tables.events), dialect, ("type", "version", "at", "data"))
+        self.job_events = _numbered_events(dialect)
         self.handled = Batch(request.delete().where(request.c.id == bindparam("key")), dialect, ("key",))

@@ -13,20 +13,26 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, exists, func, insert, select, update
 
 from holdfast.dialects.native import codec as native
+from holdfast.domain import deeds
+from holdfast.domain.audit import Act
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.spec import DEFAULT_QUEUE
 from holdfast.ports.store import Catalogue
 from holdfast.storage import refusals
 from holdfast.storage.sql import selects, tables
+from holdfast.storage.sql.logs import append_deeds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sqlalchemy import Connection, Table
 
+    from holdfast.domain.audit import Caller
     from holdfast.domain.category import FailureCategory
+    from holdfast.domain.deeds import Deed
     from holdfast.domain.policy.model import RetryPolicy
+    from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
 
 _POLICIES = select(tables.policies.c.name, tables.policies.c.revision, tables.policy_revisions.c.body).join(
@@ -37,9 +43,10 @@ _POLICIES = select(tables.policies.c.name, tables.policies.c.revision, tables.po
 class SqlCatalogueStore:
     """The operators' part of the store, and what everyone reads of it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, batches: Batches) -> None:
         """Work on an open database whose schema is current."""
         self._database = database
+        self._batches = batches
 
     def catalogue_version(self) -> int:
         """Return the catalogue's version, cheaply."""
@@ -52,7 +59,7 @@ class SqlCatalogueStore:
         with self._database.reading() as connection:
             return _read(connection)
 
-    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None) -> RetryPolicy:
+    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None, by: Caller | None = None) -> RetryPolicy:
         """Store a policy as a new revision; equal content keeps the revision.
 
         Raises:
@@ -75,6 +82,7 @@ class SqlCatalogueStore:
             else:
                 connection.execute(update(pointers).where(pointers.c.name == name).values(row))
             _move_version(connection)
+            self._tell(connection, deeds.on_policy(by, _put_act(current), stored))
             return stored
 
     def policy_revision(self, name: str, revision: int) -> RetryPolicy:
@@ -91,7 +99,7 @@ class SqlCatalogueStore:
             raise refusals.no_such(refusals.REVISION, f"{name}@{revision}")
         return replace(native.load_policy(body), revision=revision)
 
-    def delete_policy(self, name: str) -> None:
+    def delete_policy(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a policy; its revisions stay readable.
 
         Raises:
@@ -102,8 +110,9 @@ class SqlCatalogueStore:
             refusals.require_presence(refusals.POLICY, name, known=before.policies.keys(), create=False)
             refusals.require_unused_policy(name, queues=before.queues.values(), default_policy=before.default_policy)
             _delete(connection, tables.policies, name)
+            self._tell(connection, deeds.on_policy(by, Act.DELETE, before.policies[name]))
 
-    def put_queue(self, queue: Queue, *, create: bool | None = None) -> None:
+    def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a queue.
 
         Raises:
@@ -113,10 +122,12 @@ class SqlCatalogueStore:
         with self._editing() as (connection, before):
             refusals.require_presence(refusals.QUEUE, queue.name, known=before.queues.keys(), create=create)
             refusals.require_policies(queue, before.policies.keys())
-            if before.queues.get(queue.name) != queue:
+            current = before.queues.get(queue.name)
+            if current != queue:
                 _put(connection, tables.queues, queue.name, native.dump_queue(queue))
+                self._tell(connection, deeds.on_queue(by, _put_act(current), queue.name))
 
-    def delete_queue(self, name: str) -> None:
+    def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a queue.
 
         Raises:
@@ -131,8 +142,9 @@ class SqlCatalogueStore:
             if connection.execute(waiting).scalar():
                 raise refusals.waiting_jobs(name)
             _delete(connection, tables.queues, name)
+            self._tell(connection, deeds.on_queue(by, Act.DELETE, name))
 
-    def put_category(self, category: FailureCategory, *, create: bool | None = None) -> None:
+    def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a failure category.
 
         Raises:
@@ -141,10 +153,12 @@ class SqlCatalogueStore:
         with self._editing() as (connection, before):
             known = {each.name: each for each in before.categories}
             refusals.require_presence(refusals.CATEGORY, category.name, known=known.keys(), create=create)
-            if known.get(category.name) != category:
+            current = known.get(category.name)
+            if current != category:
                 _put(connection, tables.categories, category.name, native.dump_category(category))
+                self._tell(connection, deeds.on_category(by, _put_act(current), category.name))
 
-    def delete_category(self, name: str) -> None:
+    def delete_category(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a failure category.
 
         Raises:
@@ -154,8 +168,9 @@ class SqlCatalogueStore:
             known = {each.name for each in before.categories}
             refusals.require_presence(refusals.CATEGORY, name, known=known, create=False)
             _delete(connection, tables.categories, name)
+            self._tell(connection, deeds.on_category(by, Act.DELETE, name))
 
-    def put_settings(self, settings: RetrySettings, default_policy: str | None) -> None:
+    def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
         """Store the operator's settings.
 
         Raises:
@@ -167,6 +182,10 @@ class SqlCatalogueStore:
                 body = native.dump_settings(settings, default_policy)
                 connection.execute(update(tables.settings).values(body=body))
                 _move_version(connection)
+                self._tell(connection, deeds.on_settings(by, settings, default_policy))
+
+    def _tell(self, connection: Connection, deed: Deed | None) -> None:
+        append_deeds(connection, self._batches, [deed] if deed is not None else [])
 
     @contextmanager
     def _editing(self) -> Iterator[tuple[Connection, Catalogue]]:
@@ -174,6 +193,10 @@ class SqlCatalogueStore:
         with self._database.writing() as connection:
             connection.execute(select(tables.settings.c.id).with_for_update())
             yield connection, _read(connection)
+
+
+def _put_act(current: object) -> Act:
+    return Act.CREATE if current is None else Act.UPDATE
 
 
 def _read(connection: Connection) -> Catalogue:

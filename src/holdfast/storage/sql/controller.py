@@ -15,6 +15,7 @@ from holdfast.errors import Internal
 from holdfast.ports.store import Snapshot
 from holdfast.storage.sql import codec, selects, tables
 from holdfast.storage.sql.leadership import require_epoch
+from holdfast.storage.sql.logs import append_events
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,3 +122,4 @@ class SqlControllerStore:
                 raise Internal(message)
             for batch, rows in work:
                 batch.run(connection, rows)
+            append_events(connection, batches, changes.events.values())

@@ -13,6 +13,7 @@ from holdfast.storage.sql.catalogue import SqlCatalogueStore
 from holdfast.storage.sql.controller import SqlControllerStore
 from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.leadership import SqlLeadershipStore
+from holdfast.storage.sql.logs import SqlLogStore
 from holdfast.storage.sql.query import SqlQueryStore
 from holdfast.storage.sql.submission import SqlSubmissionStore
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class SqlStore(SqlControllerStore, SqlLeadershipStore, SqlSubmissionStore, SqlQueryStore, SqlCatalogueStore):
+class SqlStore(
+    SqlControllerStore, SqlLeadershipStore, SqlSubmissionStore, SqlQueryStore, SqlCatalogueStore, SqlLogStore
+):
     """Every part of the ``Store`` port; safe to use from many threads."""
 
     def __init__(self, database: Database) -> None:
@@ -30,7 +33,8 @@ class SqlStore(SqlControllerStore, SqlLeadershipStore, SqlSubmissionStore, SqlQu
         SqlLeadershipStore.__init__(self, database)
         SqlSubmissionStore.__init__(self, database, batches)
         SqlQueryStore.__init__(self, database)
-        SqlCatalogueStore.__init__(self, database)
+        SqlCatalogueStore.__init__(self, database, batches)
+        SqlLogStore.__init__(self, database)
 
     def close(self) -> None:
         """Let go of the database; double close is fine."""

@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select
 
+from holdfast.domain.chronicle import submitted
 from holdfast.ports.store import Request, RequestKind
 from holdfast.storage.refusals import known_jobs, reused_key
+from holdfast.storage.requests import deeds_of
 from holdfast.storage.sql import codec, selects, tables
 from holdfast.storage.sql.facts import dump_json, load_json
+from holdfast.storage.sql.logs import append_deeds, append_events
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import Connection
 
+    from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
     from holdfast.ports.store import Submission
     from holdfast.storage.sql.batch import Batches
@@ -61,6 +65,7 @@ class SqlSubmissionStore:
             self._batches.new_jobs.run(connection, jobs)
             self._batches.new_labels.run(connection, labels)
             _append(connection, Request(RequestKind.SUBMIT, ids, now))
+            append_events(connection, self._batches, map(submitted, submission.jobs))
         return ids
 
     def _claim_key(
@@ -82,10 +87,11 @@ class SqlSubmissionStore:
             raise reused_key(key)
         return tuple(load_json(known.job_ids))
 
-    def append(self, request: Request) -> None:
-        """Append a request."""
+    def append(self, request: Request, *, by: Caller | None = None) -> None:
+        """Append a request; with a caller, also to the audit log."""
         with self._database.writing() as connection:
             _append(connection, request)
+            append_deeds(connection, self._batches, deeds_of(request, by))
 
 
 def _append(connection: Connection, request: Request) -> None:

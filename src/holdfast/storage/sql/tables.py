@@ -21,6 +21,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    UniqueConstraint,
     text,
 )
 
@@ -204,6 +205,39 @@ requests = Table(
     Column("reason", Text, nullable=False),
     sqlite_autoincrement=True,  # an id handled once never means another request
 )
+
+events = Table(
+    "events",
+    metadata,
+    Column("seq", Counter, primary_key=True, autoincrement=True),
+    Column("job_id", Key),
+    Column("job_seq", Integer),
+    Column("type", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("data", Text, nullable=False),
+    _job_reference(),
+    UniqueConstraint("job_id", "job_seq"),
+    sqlite_autoincrement=True,  # readers resume by it: a number is never given again
+)
+"""What happened; a job's events go with the job."""
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("seq", Counter, primary_key=True, autoincrement=True),
+    Column("at", Double, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("act", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("origin", Text, nullable=False),
+    Column("request_id", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+"""Who did what; refers to nothing, so that it outlives what it tells of."""
 
 idempotency = Table(
     "idempotency",

@@ -1,0 +1,94 @@
+"""What an operator's action leaves behind: an entry in the audit log and events, one transaction with the action.
+
+Decides both from the caller and what was done; without a caller, as in tests and tools, there is neither. Leaves
+writing them to the stores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
+from holdfast.domain.events import (
+    CategoryCreated,
+    CategoryDeleted,
+    CategoryUpdated,
+    Occurrence,
+    OperatorActed,
+    PolicyCreated,
+    PolicyDeleted,
+    PolicyUpdated,
+    QueueCreated,
+    QueueDeleted,
+    QueueUpdated,
+    SettingsUpdated,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.domain.events import CatalogueEvent
+    from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+
+_QUEUE: Mapping[Act, Callable[[str], CatalogueEvent]] = {
+    Act.CREATE: QueueCreated,
+    Act.UPDATE: QueueUpdated,
+    Act.DELETE: QueueDeleted,
+}
+_CATEGORY: Mapping[Act, Callable[[str], CatalogueEvent]] = {
+    Act.CREATE: CategoryCreated,
+    Act.UPDATE: CategoryUpdated,
+    Act.DELETE: CategoryDeleted,
+}
+_POLICY: Mapping[Act, Callable[[str, int], CatalogueEvent]] = {
+    Act.CREATE: PolicyCreated,
+    Act.UPDATE: PolicyUpdated,
+    Act.DELETE: PolicyDeleted,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What is to be written beside an action."""
+
+    entry: AuditEntry
+    occurrences: tuple[Occurrence, ...]
+
+
+def on_policy(by: Caller | None, act: Act, policy: RetryPolicy) -> Deed | None:
+    """Tell of a retry policy that was created, updated or deleted."""
+    return _deed(by, act, Subject.POLICY, policy.name, event=_POLICY[act](policy.name, policy.revision))
+
+
+def on_queue(by: Caller | None, act: Act, name: str) -> Deed | None:
+    """Tell of a queue that was created, updated or deleted."""
+    return _deed(by, act, Subject.QUEUE, name, event=_QUEUE[act](name))
+
+
+def on_category(by: Caller | None, act: Act, name: str) -> Deed | None:
+    """Tell of a failure category that was created, updated or deleted."""
+    return _deed(by, act, Subject.CATEGORY, name, event=_CATEGORY[act](name))
+
+
+def on_settings(by: Caller | None, settings: RetrySettings, default_policy: str | None) -> Deed | None:
+    """Tell of settings that were changed."""
+    event = SettingsUpdated(settings.global_max_retries, default_policy)
+    return _deed(by, Act.UPDATE, Subject.SETTINGS, "settings", event=event)
+
+
+def on_job(by: Caller | None, act: Act, job_id: str, reason: str) -> Deed | None:
+    """Tell of a job somebody asked something for; what becomes of it is told by the job's own events."""
+    return _deed(by, act, Subject.JOB, job_id, detail=reason)
+
+
+def _deed(
+    by: Caller | None, act: Act, subject: Subject, name: str, *, event: CatalogueEvent | None = None, detail: str = ""
+) -> Deed | None:
+    if by is None:
+        return None
+    acted = OperatorActed(by.actor, act.value, subject.value, name, by.origin, by.request_id)
+    events = (acted,) if event is None else (event, acted)
+    return Deed(
+        AuditEntry(by, act, subject, name, detail=detail), tuple(Occurrence(None, by.at, each) for each in events)
+    )

@@ -1,0 +1,82 @@
+"""The event log and the audit log in memory.
+
+Decides only how entries are numbered; whoever writes holds the store's lock.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from holdfast.domain.audit import StoredAuditEntry
+from holdfast.domain.events import StoredEvent
+from holdfast.ports.events import EVERYTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from threading import RLock
+
+    from holdfast.domain.audit import AuditEntry
+    from holdfast.domain.deeds import Deed
+    from holdfast.domain.events import Occurrence
+    from holdfast.ports.events import EventFilter
+    from holdfast.storage.memory.jobs import JobTable
+
+
+class MemoryLogStore:
+    """Both logs; a number is a place in a list."""
+
+    def __init__(self, lock: RLock, jobs: JobTable) -> None:
+        """Begin empty."""
+        self._lock = lock
+        self._jobs_told_of = jobs
+        self._events: list[StoredEvent] = []
+        self._audit: list[StoredAuditEntry] = []
+        self._by_job: Counter[str] = Counter()
+
+    def append_events(self, occurrences: Iterable[Occurrence]) -> None:
+        """Append events."""
+        for job_id, at, event in occurrences:
+            number = None
+            if job_id is not None:
+                self._by_job[job_id] += 1
+                number = self._by_job[job_id]
+            self._events.append(StoredEvent(len(self._events) + 1, job_id, number, at, event))
+
+    def append_deeds(self, deeds: Iterable[Deed]) -> None:
+        """Append what operators' actions leave behind."""
+        for deed in deeds:
+            self.append_events(deed.occurrences)
+            self._audit.append(StoredAuditEntry(len(self._audit) + 1, deed.entry))
+
+    def events(self, *, after: int = 0, limit: int, where: EventFilter = EVERYTHING) -> Sequence[StoredEvent]:
+        """Read the oldest events with ``seq > after``, in order."""
+        with self._lock:
+            found: list[StoredEvent] = []
+            for event in self._events[max(0, after) :]:
+                if len(found) == limit:
+                    break
+                if self._matches(event, where):
+                    found.append(event)
+            return found
+
+    def _matches(self, event: StoredEvent, where: EventFilter) -> bool:
+        if where.job_id not in {None, event.job_id} or (where.types is not None and event.type.name not in where.types):
+            return False
+        job = self._jobs_told_of.by_id.get(event.job_id or "")
+        return where.queue is None or (job is not None and job.queue == where.queue)
+
+    def last_event_seq(self) -> int:
+        """Return the sequence number of the newest event, 0 before the first."""
+        with self._lock:
+            return len(self._events)
+
+    def record(self, entry: AuditEntry) -> None:
+        """Append an entry that goes with no other write: a refusal."""
+        with self._lock:
+            self._audit.append(StoredAuditEntry(len(self._audit) + 1, entry))
+
+    def audit(self, *, after: int = 0, limit: int) -> Sequence[StoredAuditEntry]:
+        """Read the oldest entries with ``seq > after``, in order."""
+        with self._lock:
+            return self._audit[max(0, after) :][:limit]

@@ -1,0 +1,162 @@
+"""The event log and the audit log: appending to them in a writer's transaction, and reading them in order.
+
+Decides how sequence numbers come to grow in the order of commits. SQLite has one writer at a time. On PostgreSQL
+a number is given when a row is inserted, and a transaction that commits later may hold the smaller one; so whoever
+appends takes one advisory lock first, as the last thing before its commit, and keeps it until then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, insert, select, text
+
+from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry, Subject
+from holdfast.domain.events import BY_KIND, BY_NAME, REGISTRY, StoredEvent
+from holdfast.errors import Internal
+from holdfast.ports.events import EVERYTHING
+from holdfast.storage.sql import tables
+from holdfast.storage.sql.codec import storable
+from holdfast.storage.sql.facts import dump_json, load_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from sqlalchemy import Connection, Row, Select
+
+    from holdfast.domain.deeds import Deed
+    from holdfast.domain.events import Event, Occurrence
+    from holdfast.ports.events import EventFilter
+    from holdfast.storage.sql.batch import Batches
+    from holdfast.storage.sql.engine import Database
+
+_LOCK = text("SELECT pg_advisory_xact_lock(1076755031)")
+"""Any number but the migrations', as long as every version of Holdfast takes the same one."""
+_NO_DEFAULT = object()
+_SHAPES: dict[type[Event], tuple[tuple[str, object], ...]] = {
+    entry.kind: tuple(
+        (field.name, _NO_DEFAULT if field.default is MISSING else field.default) for field in fields(entry.kind)
+    )
+    for entry in REGISTRY
+}
+
+
+class SqlLogStore:
+    """The readers' part of both logs."""
+
+    def __init__(self, database: Database) -> None:
+        """Work on an open database whose schema is current."""
+        self._database = database
+
+    def events(self, *, after: int = 0, limit: int, where: EventFilter = EVERYTHING) -> Sequence[StoredEvent]:
+        """Read the oldest events with ``seq > after``, in order."""
+        table = tables.events
+        query = _filtered(select(table), where).where(table.c.seq > after).order_by(table.c.seq).limit(limit)
+        with self._database.reading() as connection:
+            return [_event(row) for row in connection.execute(query)]
+
+    def last_event_seq(self) -> int:
+        """Return the sequence number of the newest event, 0 before the first; cheap."""
+        with self._database.reading() as connection:
+            last: int | None = connection.execute(select(func.max(tables.events.c.seq))).scalar()
+        return last or 0
+
+    def record(self, entry: AuditEntry) -> None:
+        """Append an entry that goes with no other write: a refusal."""
+        with self._database.writing() as connection:
+            _take_turn(connection)
+            connection.execute(insert(tables.audit).values(_audit_row(entry)))
+
+    def audit(self, *, after: int = 0, limit: int) -> Sequence[StoredAuditEntry]:
+        """Read the oldest entries with ``seq > after``, in order."""
+        table = tables.audit
+        query = select(table).where(table.c.seq > after).order_by(table.c.seq).limit(limit)
+        with self._database.reading() as connection:
+            return [_entry(row) for row in connection.execute(query)]
+
+
+def append_events(connection: Connection, batches: Batches, occurrences: Iterable[Occurrence]) -> None:
+    """Append events, as the last thing a transaction does."""
+    of_jobs, others = [], []
+    for job_id, at, event in occurrences:
+        entry = BY_KIND[type(event)]
+        row = (entry.name, entry.version, at, dump_json(_plain(event)))
+        if job_id is None:
+            others.append(row)
+        else:
+            of_jobs.append((job_id, job_id, *row))
+    if of_jobs or others:
+        _take_turn(connection)
+        batches.job_events.run(connection, of_jobs)
+        batches.other_events.run(connection, others)
+
+
+def append_deeds(connection: Connection, batches: Batches, deeds: Sequence[Deed]) -> None:
+    """Append what operators' actions leave behind, as the last thing a transaction does."""
+    if not deeds:
+        return
+    append_events(connection, batches, [occurrence for deed in deeds for occurrence in deed.occurrences])
+    connection.execute(insert(tables.audit), [_audit_row(deed.entry) for deed in deeds])
+
+
+def _take_turn(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(_LOCK)
+
+
+def _filtered(query: Select[Any], where: EventFilter) -> Select[Any]:
+    table, jobs = tables.events, tables.jobs
+    if where.job_id is not None:
+        query = query.where(table.c.job_id == where.job_id)
+    if where.types is not None:
+        query = query.where(table.c.type.in_(sorted(where.types)))
+    if where.queue is not None:
+        query = query.where(select(jobs.c.id).where(jobs.c.id == table.c.job_id, jobs.c.queue == where.queue).exists())
+    return query
+
+
+def _plain(event: Event) -> dict[str, Any]:
+    """Return the fields that say something."""
+    found = {}
+    for name, default in _SHAPES[type(event)]:
+        value = getattr(event, name)
+        if value != default:
+            found[name] = value
+    return found
+
+
+def _event(row: Row[*tuple[Any, ...]]) -> StoredEvent:
+    seq, job_id, job_seq, name, version, at, data = row
+    entry = BY_NAME.get(name)
+    if entry is None or entry.version != version:
+        message = f"event {seq} is {name!r} version {version}, which this version of Holdfast does not know"
+        raise Internal(message, hint="a newer Holdfast wrote it, or the database is damaged")
+    values = {field: _tuples(value) for field, value in load_json(data).items()}
+    kind: Callable[..., Event] = entry.kind
+    return StoredEvent(seq, job_id, job_seq, at, kind(**values))
+
+
+def _tuples(value: object) -> object:
+    return tuple(_tuples(each) for each in value) if isinstance(value, list) else value
+
+
+def _audit_row(entry: AuditEntry) -> dict[str, Any]:
+    by = entry.caller
+    return {
+        "at": by.at,
+        "actor": storable(by.actor),
+        "act": entry.act.value,
+        "subject": entry.subject.value,
+        "name": storable(entry.name),
+        "origin": storable(by.origin),
+        "request_id": storable(by.request_id),
+        "outcome": entry.outcome,
+        "detail": storable(entry.detail),
+    }
+
+
+def _entry(row: Row[*tuple[Any, ...]]) -> StoredAuditEntry:
+    seq, at, actor, act, subject, name, origin, request_id, outcome, detail = tuple(row)
+    caller = Caller(actor, at, origin, request_id)
+    return StoredAuditEntry(seq, AuditEntry(caller, Act(act), Subject(subject), name, outcome, detail))
