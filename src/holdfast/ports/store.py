@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.ports.events import AuditStore, EventStore
+from holdfast.ports.retention import RetentionStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -319,7 +320,9 @@ class CatalogueStore(Protocol):
         ...
 
 
-class Store(ControllerStore, SubmissionStore, QueryStore, CatalogueStore, EventStore, AuditStore, Protocol):
+class Store(
+    ControllerStore, SubmissionStore, QueryStore, CatalogueStore, EventStore, AuditStore, RetentionStore, Protocol
+):
     """All of it; one adapter implements every part."""
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from holdfast.ports.store import Snapshot
 from holdfast.storage.refusals import SHORTEST_PREFIX, ambiguous_job, no_such_job
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
     from holdfast.domain.job import Attempt, HistoryRow, Job, Node, Run
     from holdfast.ports.store import JobFilter
@@ -49,6 +49,14 @@ class JobTable:
             [run for run in self.sorted_runs() if (run.job_id, run.attempt, run.dispatch) in current],
             last,
         )
+
+    def drop(self, job_ids: Container[str]) -> None:
+        """Forget jobs and all that belongs to them."""
+        self.by_id = {job_id: job for job_id, job in self.by_id.items() if job_id not in job_ids}
+        self.labels = {job_id: labels for job_id, labels in self.labels.items() if job_id not in job_ids}
+        self.attempts = {key: each for key, each in self.attempts.items() if each.job_id not in job_ids}
+        self.runs = {uid: each for uid, each in self.runs.items() if each.job_id not in job_ids}
+        self.history = {key: row for key, row in self.history.items() if row.job_id not in job_ids}
 
     def sorted_runs(self) -> list[Run]:
         """List all runs by job, attempt, dispatch and rank."""

@@ -17,6 +17,7 @@ from holdfast.errors import Internal
 from holdfast.ports.store import Request, RequestKind
 from holdfast.storage.memory.catalogue import MemoryCatalogueStore
 from holdfast.storage.memory.jobs import JobTable
+from holdfast.storage.memory.retention import MemoryRetentionStore
 from holdfast.storage.refusals import known_jobs, require_free_lease, require_newest_epoch, reused_key
 from holdfast.storage.requests import deeds_of
 
@@ -28,19 +29,19 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Changes, JobFilter, Snapshot, Submission
 
 
-class MemoryStore(MemoryCatalogueStore):
+class MemoryStore(MemoryCatalogueStore, MemoryRetentionStore):
     """Every part of the ``Store`` port; safe to use from many threads."""
 
     def __init__(self) -> None:
         """Begin empty."""
         self._lock = RLock()
         self._table = JobTable()
-        super().__init__(self._lock, self._table)
+        MemoryCatalogueStore.__init__(self, self._lock, self._table)
+        MemoryRetentionStore.__init__(self, self._lock, self._table)
         self._requests: dict[int, Request] = {}
         self._requested = 0
         self._submitted = 0
         self._epoch, self._leader, self._leads_until = 0, "", 0.0
-        self._keys: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     def load(self) -> Snapshot:
         """Read everything that is still going on."""
@@ -94,6 +95,7 @@ class MemoryStore(MemoryCatalogueStore):
         ids = tuple(job.id for job in submission.jobs)
         if not ids:
             return ()
+        now = max(job.submitted_at for job in submission.jobs)
         with self._lock:
             known = self._known_answer(submission)
             if known is not None:
@@ -104,8 +106,8 @@ class MemoryStore(MemoryCatalogueStore):
                 self._table.by_id[job.id] = replace(job, seq=self._submitted)
             self._table.labels.update(submission.labels)
             if submission.idempotency_key is not None:
-                self._keys[submission.idempotency_key] = (submission.fingerprint, ids)
-            self.append(Request(RequestKind.SUBMIT, ids, max(job.submitted_at for job in submission.jobs)))
+                self._keys[submission.idempotency_key] = (submission.fingerprint, ids, now)
+            self.append(Request(RequestKind.SUBMIT, ids, now))
             self.append_events(map(submitted, submission.jobs))
         return ids
 
@@ -113,7 +115,7 @@ class MemoryStore(MemoryCatalogueStore):
         key = submission.idempotency_key
         if key is None or key not in self._keys:
             return None
-        fingerprint, ids = self._keys[key]
+        fingerprint, ids, _ = self._keys[key]
         if fingerprint != submission.fingerprint:
             raise reused_key(key)
         return ids

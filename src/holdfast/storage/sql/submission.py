@@ -18,6 +18,7 @@ from holdfast.storage.requests import deeds_of
 from holdfast.storage.sql import codec, selects, tables
 from holdfast.storage.sql.facts import dump_json, load_json
 from holdfast.storage.sql.logs import append_deeds, append_events
+from holdfast.storage.sql.retention import keep_specs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +62,7 @@ class SqlSubmissionStore:
             if known is not None:
                 return known
             _refuse_known(connection, ids)
+            keep_specs(connection)
             self._batches.new_specs.run(connection, specs)
             self._batches.new_jobs.run(connection, jobs)
             self._batches.new_labels.run(connection, labels)

@@ -1,0 +1,58 @@
+"""Forgetting jobs that have ended: what the store and the keeper of files must offer for it.
+
+Decides that every step is bounded, so that forgetting a million jobs never holds anybody up; leaves which jobs
+are old enough to ``service.retention``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedJob:
+    """A job that has ended."""
+
+    seq: int
+    job_id: str
+    ended_at: float
+
+
+class RetentionStore(Protocol):
+    """What forgetting needs of the store."""
+
+    def finished_jobs(self, *, after: int, limit: int) -> Sequence[FinishedJob]:
+        """List the first finished jobs with ``seq > after``, in order of submission."""
+        ...
+
+    def count_finished(self) -> int:
+        """Count finished jobs."""
+        ...
+
+    def delete_finished(self, job_ids: Sequence[str]) -> int:
+        """Delete those jobs with all that is stored about them; jobs that have not ended are left alone.
+
+        Returns:
+            How many jobs were deleted.
+        """
+        ...
+
+    def delete_keys(self, *, before: float, limit: int) -> int:
+        """Forget up to ``limit`` idempotency keys first used before that time; returns how many."""
+        ...
+
+
+class RunFiles(Protocol):
+    """The logs and work directories of runs."""
+
+    def discard(self, job_id: str) -> None:
+        """Delete everything a job's runs left on the disk; nothing there is fine.
+
+        Raises:
+            Unavailable: Something cannot be deleted.
+        """
+        ...

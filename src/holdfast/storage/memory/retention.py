@@ -1,0 +1,55 @@
+"""Deletes finished jobs from memory; leaves which to the caller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.ports.retention import FinishedJob
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from threading import RLock
+
+    from holdfast.storage.memory.jobs import JobTable
+
+
+class MemoryRetentionStore:
+    """Forgetting's part of the store."""
+
+    def __init__(self, lock: RLock, jobs: JobTable) -> None:
+        """Work on the tables of a store, under its lock."""
+        self._retention_lock = lock
+        self._finished_among = jobs
+        self._keys: dict[str, tuple[str, tuple[str, ...], float]] = {}
+        """Fingerprint, ids and time of the first call, by idempotency key."""
+
+    def finished_jobs(self, *, after: int, limit: int) -> Sequence[FinishedJob]:
+        """List the first finished jobs with ``seq > after``, in order of submission."""
+        return [job for job in self._finished() if job.seq > after][:limit]
+
+    def count_finished(self) -> int:
+        """Count finished jobs."""
+        return len(self._finished())
+
+    def _finished(self) -> list[FinishedJob]:
+        with self._retention_lock:
+            return [
+                FinishedJob(job.seq, job.id, job.updated_at if job.ended_at is None else job.ended_at)
+                for job in self._finished_among.by_id.values()
+                if job.terminal
+            ]
+
+    def delete_finished(self, job_ids: Sequence[str]) -> int:
+        """Delete those jobs with all that is stored about them; jobs that have not ended are left alone."""
+        with self._retention_lock:
+            gone = {finished.job_id for finished in self._finished()} & {*job_ids}
+            self._finished_among.drop(gone)
+            return len(gone)
+
+    def delete_keys(self, *, before: float, limit: int) -> int:
+        """Forget up to ``limit`` idempotency keys first used before that time; returns how many."""
+        with self._retention_lock:
+            old = [key for key, (_, _, at) in self._keys.items() if at < before][:limit]
+            for key in old:
+                del self._keys[key]
+            return len(old)

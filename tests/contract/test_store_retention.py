@@ -1,0 +1,119 @@
+"""What every store promises about forgetting jobs that have ended."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
+from holdfast.domain.lifecycle import AttemptStatus, Outcome
+from holdfast.errors import NotFound
+from holdfast.ports.retention import FinishedJob
+from holdfast.ports.store import Changes, JobFilter, Submission
+
+if TYPE_CHECKING:
+    from holdfast.ports.store import Store
+
+ENDED = {"j1": JobState.SUCCEEDED, "j2": JobState.RUNNING, "j3": JobState.FAILED, "j4": JobState.CANCELLED}
+
+
+class Place(Protocol):
+    def open(self) -> Store: ...
+
+
+def job(job_id: str, **given: object) -> Job:
+    made = Job(job_id, "a", "default", 0, 100.0, f'{{"name":"{job_id}"}}', queued_at=100.0, updated_at=100.0)
+    return replace(made, **given)  # type: ignore[arg-type] # fields by name
+
+
+def fill(store: Store) -> None:
+    """Four jobs with an attempt, a run and a row of history each; three have ended, one without a time of its own."""
+    store.submit(Submission([job(job_id) for job_id in ENDED], {"j1": {"a": "b"}}, "k", "f"))
+    changes = Changes(handled=[1])
+    for number, found in enumerate(store.jobs_by_id(list(ENDED)), start=1):
+        ended_at = 200.0 + number if found.id != "j4" else None
+        changes.jobs[found.id] = replace(found, state=ENDED[found.id], attempt=1, ended_at=ended_at, updated_at=300.0)
+        changes.attempts[found.id, 1] = Attempt(found.id, 1)
+        changes.runs[f"{found.id}-1-0-1"] = Run(f"{found.id}-1-0-1", found.id, 1, 0)
+        statuses = AttemptStatus.PENDING, AttemptStatus.SCHEDULED
+        changes.history[found.id, 1, 0] = HistoryRow(found.id, 1, 0, "Start", *statuses, Outcome.SUCCESS, 1.0, 1.0)
+    store.commit(changes)
+
+
+def story(store: Store, job_id: str) -> list[int]:
+    return [len(store.attempts(job_id)), len(store.runs(job_id)), len(store.history(job_id))]
+
+
+def test_finished_jobs_are_listed_in_order_of_submission_page_by_page(store: Store) -> None:
+    fill(store)
+    assert store.count_finished() == 3
+    assert store.finished_jobs(after=0, limit=2) == [FinishedJob(1, "j1", 201.0), FinishedJob(3, "j3", 203.0)]
+    assert store.finished_jobs(after=3, limit=2) == [FinishedJob(4, "j4", 300.0)]
+    assert store.finished_jobs(after=4, limit=2) == []
+
+
+def test_a_deleted_job_takes_everything_about_it_along(store: Store) -> None:
+    fill(store)
+    assert store.delete_finished(["j1", "j4", "unknown"]) == 2
+    assert [each.id for each in store.jobs(JobFilter())] == ["j2", "j3"]
+    assert store.jobs(JobFilter(labels=(("a", "b"),))) == []
+    assert story(store, "j1") == story(store, "j4") == [0, 0, 0]
+    assert story(store, "j3") == [1, 1, 1]
+    assert store.delete_finished(["j1"]) == 0
+    with pytest.raises(NotFound):
+        store.job("j1")
+
+
+def test_a_job_that_has_not_ended_is_never_deleted(store: Store) -> None:
+    fill(store)
+    before = store.job("j2")
+    assert store.delete_finished(["j2"]) == 0
+    assert store.job("j2") == before
+    assert story(store, "j2") == [1, 1, 1]
+
+
+def test_a_place_in_the_order_is_never_given_again(store: Store) -> None:
+    fill(store)
+    last = store.job("j4").seq
+    store.delete_finished(["j4"])
+    store.submit(Submission([job("j5")]))
+    assert store.job("j5").seq > last
+
+
+def test_a_specification_stays_while_a_job_has_it(store: Store) -> None:
+    shared = '{"name":"shared"}'
+    store.submit(Submission([job("old", spec=shared), job("new", spec=shared)]))
+    store.commit(Changes({"old": replace(store.job("old"), state=JobState.FAILED)}))
+    store.delete_finished(["old"])
+    assert store.job("new").spec == shared
+
+
+def test_an_old_idempotency_key_is_forgotten(store: Store) -> None:
+    fill(store)
+    assert store.delete_keys(before=100.0, limit=10) == 0
+    assert store.submit(Submission([job("x")], idempotency_key="k", fingerprint="f")) == tuple(ENDED)
+    assert store.delete_keys(before=100.5, limit=10) == 1
+    assert store.submit(Submission([job("x")], idempotency_key="k", fingerprint="g")) == ("x",)
+
+
+def test_a_specification_is_never_taken_from_under_a_submission(place: Place) -> None:
+    """One thread submits jobs of one specification and ends them, another deletes what has ended."""
+    submitting, deleting = place.open(), place.open()
+    spec = '{"name":"again"}'
+
+    def submit() -> None:
+        for number in range(60):
+            submitting.submit(Submission([job(f"s{number}", spec=spec)]))
+            ended = replace(submitting.job(f"s{number}"), state=JobState.SUCCEEDED, ended_at=1.0)
+            submitting.commit(Changes({ended.id: ended}))
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(submit)
+        while not done.done():
+            deleting.delete_finished([each.job_id for each in deleting.finished_jobs(after=0, limit=100)])
+        done.result()
+    deleting.delete_finished([each.job_id for each in deleting.finished_jobs(after=0, limit=100)])
+    assert deleting.jobs(JobFilter()) == []
