@@ -106,7 +106,7 @@ def test_a_program_is_told_who_it_is(machine: Machine) -> None:
     order = machine.start("env", job_id="train", attempt=3, rank=0, ports=("http", "web-ui"), env={"LR": "0.1"})
     assert machine.finish(order).succeeded
     told = dict(line.split("=", 1) for line in machine.log(order).splitlines())
-    run = machine.directory / "jobs" / "train" / "3" / "0"
+    run = machine.directory / "jobs" / "train" / "3.0"
     expected = {
         "HOLDFAST_JOB_ID": "train",
         "HOLDFAST_JOB_NAME": "a-job",
@@ -152,7 +152,7 @@ def test_ranks_of_a_gang_learn_one_master_port_and_have_ports_of_their_own(machi
 def test_without_a_working_directory_a_run_starts_in_its_own_and_checkpoints_outlive_attempts(machine: Machine) -> None:
     first = machine.start("sh", "-c", "pwd; echo 7 > $HOLDFAST_CHECKPOINT_DIR/step", job_id="j")
     assert machine.finish(first).succeeded
-    assert machine.log(first).strip() == str(machine.directory / "jobs" / "j" / "1" / "0" / "work")
+    assert machine.log(first).strip() == str(machine.directory / "jobs" / "j" / "1.0" / "work")
     second = machine.start("sh", "-c", "cat $HOLDFAST_CHECKPOINT_DIR/step", job_id="j", attempt=2)
     assert machine.finish(second).succeeded
     assert machine.log(second) == "7\n"

@@ -27,7 +27,7 @@ from holdfast.engines.process import ProcessEngine
 from holdfast.ports.engine import RunOrder
 
 engine = ProcessEngine(pathlib.Path(sys.argv[1]), keeper_idle_s=0.1)
-command = ("sh", "-c", "echo up; while ! test -e ../../../../../go; do sleep 0.02; done; exit $(cat ../../../../../go)")
+command = ("sh", "-c", "echo up; while ! test -e ../../../../go; do sleep 0.02; done; exit $(cat ../../../../go)")
 engine.start([RunOrder(f"run-{n}", f"job-{n}", "j", attempt=1, rank=0, size=1, command=command) for n in (1, 2)])
 print("started", flush=True)
 sys.stdin.read()
