@@ -129,6 +129,22 @@ class Stores(RuleBasedStateMachine):
         )
         self.both(lambda store: store.commit(changes))
 
+    @rule(job_ids=st.lists(IDS, max_size=2))
+    def delete_finished(self, job_ids: list[str]) -> None:
+        self.both(lambda store: store.delete_finished(job_ids))
+
+    @rule(before=st.sampled_from([1.5, 2.5]), limit=st.integers(1, 2))
+    def delete_keys(self, before: float, limit: int) -> None:
+        self.both(lambda store: store.delete_keys(before=before, limit=limit))
+
+    @rule(after=st.integers(0, 4), limit=st.integers(1, 3))
+    def list_finished(self, after: int, limit: int) -> None:
+        self.both(lambda store: store.finished_jobs(after=after, limit=limit))
+
+    @rule(owner=st.sampled_from(["one", "two"]), ttl=st.sampled_from([0.0, 10.0]), now=st.sampled_from([1.0, 20.0]))
+    def lead(self, owner: str, ttl: float, now: float) -> None:
+        self.both(lambda store: store.lead(owner, ttl, now))
+
     @rule(reference=REFERENCES)
     def find(self, reference: str) -> None:
         self.both(lambda store: store.job(reference))

@@ -15,6 +15,7 @@ from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.leadership import SqlLeadershipStore
 from holdfast.storage.sql.logs import SqlLogStore
 from holdfast.storage.sql.query import SqlQueryStore
+from holdfast.storage.sql.retention import SqlRetentionStore
 from holdfast.storage.sql.submission import SqlSubmissionStore
 
 if TYPE_CHECKING:
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
 
 
 class SqlStore(
-    SqlControllerStore, SqlLeadershipStore, SqlSubmissionStore, SqlQueryStore, SqlCatalogueStore, SqlLogStore
+    SqlControllerStore,
+    SqlLeadershipStore,
+    SqlSubmissionStore,
+    SqlQueryStore,
+    SqlCatalogueStore,
+    SqlLogStore,
+    SqlRetentionStore,
 ):
     """Every part of the ``Store`` port; safe to use from many threads."""
 
@@ -35,6 +42,7 @@ class SqlStore(
         SqlQueryStore.__init__(self, database)
         SqlCatalogueStore.__init__(self, database, batches)
         SqlLogStore.__init__(self, database)
+        SqlRetentionStore.__init__(self, database)
 
     def close(self) -> None:
         """Let go of the database; double close is fine."""
