@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import logging
 from holdfast.app.datadir import DataDir
-from holdfast.app.settings import Settings
+from holdfast.app.settings import read_settings
 from holdfast.client import Client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from holdfast.app.settings import Settings
 
 
 @contextmanager
@@ -29,7 +31,7 @@ def connect(*, drive: bool = False, settings: Settings | None = None) -> Iterato
     Yields:
         A client.
     """
-    settings = settings or Settings()
+    settings = settings or read_settings()
     logging.configure(settings.log_level)
     if settings.url:
         token = settings.token.get_secret_value() if settings.token else None

@@ -16,7 +16,7 @@ import uvicorn
 from holdfast.app import logging, wiring
 from holdfast.app.datadir import DataDir, ServerAddress
 from holdfast.app.driver import start_embedded
-from holdfast.app.settings import DEFAULT_PORT, Settings
+from holdfast.app.settings import DEFAULT_PORT, read_settings
 from holdfast.errors import Refused, Unavailable
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def serve(
         DataDirLocked: Another process owns the data directory.
         Unavailable: The port is taken.
     """
-    settings = Settings() if data is None else Settings(data=data)
+    settings = read_settings() if data is None else read_settings(data=data)
     logging.configure(settings.log_level)
     if host not in _LOOPBACK:
         msg = f"refusing to listen on {host}: without TLS only a loopback address is safe"

@@ -6,10 +6,13 @@ Decides names and defaults; nothing below ``app`` reads the environment.
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotation at run time
+from typing import Any
 
 import platformdirs
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from holdfast.errors import InvalidSetting, Problem
 
 DEFAULT_PORT = 7070
 
@@ -35,3 +38,22 @@ class Settings(BaseSettings):
     """Memory the local executor offers, e.g. ``8Gi``; unset: all there is."""
     log_level: str = "warning"
     """Level of the structured log on stderr: debug, info, warning, error."""
+
+
+def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - of each setting's own type
+    """Read the settings; what is given counts more than the environment.
+
+    Raises:
+        InvalidSetting: With every setting that is wrong, by the name of its variable.
+    """
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        problems = [_problem(one["loc"], one["msg"], one["input"]) for one in error.errors()]
+        msg = "Some settings are not valid." if len(problems) > 1 else "A setting is not valid."
+        raise InvalidSetting(msg, problems=problems) from error
+
+
+def _problem(place: tuple[int | str, ...], message: str, value: object) -> Problem:
+    name = "_".join(str(part) for part in place).upper()
+    return Problem(f"HOLDFAST_{name}", f"{message}, not {value!r}")

@@ -50,7 +50,7 @@ class Cli:
         """Tell the person when nobody is there to run what was just submitted."""
         from holdfast.app import datadir, settings  # noqa: PLC0415 - start-up time
 
-        found = settings.Settings()
+        found = settings.read_settings()
         if found.url is None and datadir.DataDir(found.data).server() is None:
             self.say("no server is running: jobs start with `holdfast up`, or while `holdfast wait JOB` waits for them")
 

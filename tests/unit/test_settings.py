@@ -1,0 +1,26 @@
+"""Settings of the environment: read, overridden, and refused with every mistake at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.app.settings import read_settings
+from holdfast.errors import InvalidSetting
+
+
+def test_what_is_given_counts_more_than_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_DATA", "/srv/environment")
+    assert read_settings().data == Path("/srv/environment")
+    assert read_settings(data=Path("/srv/flag")).data == Path("/srv/flag")
+
+
+def test_every_wrong_variable_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_NODES", "zero")
+    monkeypatch.setenv("HOLDFAST_CPUS", "-1")
+    with pytest.raises(InvalidSetting) as caught:
+        read_settings()
+    said = {problem.path: problem.message for problem in caught.value.problems}
+    assert set(said) == {"HOLDFAST_NODES", "HOLDFAST_CPUS"}
+    assert said["HOLDFAST_CPUS"] == "Input should be greater than 0, not '-1'"
