@@ -5,20 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.domain.audit import Act, Subject
+from holdfast.service.audit import audited, put_act
 from holdfast.service.naming import not_found
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.domain.audit import Caller
     from holdfast.domain.category import FailureCategory
-    from holdfast.ports.store import CatalogueStore
+    from holdfast.ports.store import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Categories:
     """The failure categories."""
 
-    store: CatalogueStore
+    store: Store
 
     def list(self) -> Sequence[FailureCategory]:
         """List all, in order of evaluation."""
@@ -35,21 +38,25 @@ class Categories:
             raise not_found(name, found, "failure category")
         return found[name]
 
-    def put(self, category: FailureCategory, *, create: bool | None = None) -> FailureCategory:
+    def put(
+        self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None
+    ) -> FailureCategory:
         """Store a category; ``create`` true: must be new, false: must exist, ``None``: either.
 
         Raises:
             AlreadyExists: It exists, and must be new.
             NotFound: It does not, and must exist.
         """
-        self.store.put_category(category, create=create)
+        with audited(self.store, by, put_act(create=create), Subject.CATEGORY, category.name):
+            self.store.put_category(category, create=create, by=by)
         return category
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a category; failures that were given it keep it.
 
         Raises:
             NotFound: There is none of that name.
         """
-        self.get(name)
-        self.store.delete_category(name)
+        with audited(self.store, by, Act.DELETE, Subject.CATEGORY, name):
+            self.get(name)
+            self.store.delete_category(name, by=by)

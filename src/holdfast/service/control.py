@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JobState
 from holdfast.errors import Conflict
 from holdfast.ports.store import Request, RequestKind
+from holdfast.service.audit import audited
 
 if TYPE_CHECKING:
+    from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
@@ -28,57 +31,61 @@ class Control:
     store: Store
     clock: Clock
     actor: str = ""
-    """Who asks."""
+    """Who asks, where a call does not say."""
 
-    def cancel(self, reference: str, reason: str = "") -> Job:
+    def cancel(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Job:
         """Ask for a job to be cancelled; one that is cancelled already, or about to be, is left alone.
 
         Raises:
             NotFound: There is no such job.
             Conflict: It has ended otherwise.
         """
-        job = self.store.job(reference)
-        if job.state is JobState.CANCELLED or job.cancel_requested:
-            return job
-        if job.terminal:
-            msg = f"job {job.name!r} ({job.id}) is {job.state} already: there is nothing left to cancel"
-            raise Conflict(msg)
-        return self._ask(RequestKind.CANCEL, job, reason)
+        with audited(self.store, by, Act.CANCEL, Subject.JOB, reference):
+            job = self.store.job(reference)
+            if job.state is JobState.CANCELLED or job.cancel_requested:
+                return job
+            if job.terminal:
+                msg = f"job {job.name!r} ({job.id}) is {job.state} already: there is nothing left to cancel"
+                raise Conflict(msg)
+            return self._ask(RequestKind.CANCEL, job, reason, by)
 
-    def hold(self, reference: str, reason: str = "") -> Job:
+    def hold(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Job:
         """Ask for a waiting job to be held until it is released.
 
         Raises:
             NotFound: There is no such job.
             Conflict: It is running or has ended.
         """
-        job = self.store.job(reference)
-        if job.state is JobState.HELD:
-            return job
-        if job.terminal:
-            msg = f"job {job.name!r} ({job.id}) is {job.state} already: it cannot be held"
-            raise Conflict(msg)
-        if job.state is JobState.RUNNING:
-            msg = f"job {job.name!r} ({job.id}) is running: only a job that waits can be held"
-            hint = "cancel it, or give it a retry rule with action Hold that holds it at its next failure"
-            raise Conflict(msg, hint=hint)
-        return self._ask(RequestKind.HOLD, job, reason)
+        with audited(self.store, by, Act.HOLD, Subject.JOB, reference):
+            job = self.store.job(reference)
+            if job.state is JobState.HELD:
+                return job
+            if job.terminal:
+                msg = f"job {job.name!r} ({job.id}) is {job.state} already: it cannot be held"
+                raise Conflict(msg)
+            if job.state is JobState.RUNNING:
+                msg = f"job {job.name!r} ({job.id}) is running: only a job that waits can be held"
+                hint = "cancel it, or give it a retry rule with action Hold that holds it at its next failure"
+                raise Conflict(msg, hint=hint)
+            return self._ask(RequestKind.HOLD, job, reason, by)
 
-    def release(self, reference: str, reason: str = "") -> Job:
+    def release(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Job:
         """Ask for a held job to go on.
 
         Raises:
             NotFound: There is no such job.
             Conflict: It is not held.
         """
-        job = self.store.job(reference)
-        if job.state is not JobState.HELD and not self._hold_is_pending(job):
-            msg = f"job {job.name!r} ({job.id}) is {job.state}: only a held job can be released"
-            raise Conflict(msg)
-        return self._ask(RequestKind.RELEASE, job, reason)
+        with audited(self.store, by, Act.RELEASE, Subject.JOB, reference):
+            job = self.store.job(reference)
+            if job.state is not JobState.HELD and not self._hold_is_pending(job):
+                msg = f"job {job.name!r} ({job.id}) is {job.state}: only a held job can be released"
+                raise Conflict(msg)
+            return self._ask(RequestKind.RELEASE, job, reason, by)
 
-    def _ask(self, kind: RequestKind, job: Job, reason: str) -> Job:
-        self.store.append(Request(kind, (job.id,), self.clock.now(), actor=self.actor, reason=reason))
+    def _ask(self, kind: RequestKind, job: Job, reason: str, by: Caller | None) -> Job:
+        actor = self.actor if by is None else by.actor
+        self.store.append(Request(kind, (job.id,), self.clock.now(), actor=actor, reason=reason), by=by)
         return job
 
     def _hold_is_pending(self, job: Job) -> bool:

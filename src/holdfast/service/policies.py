@@ -5,20 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.domain.audit import Act, Subject
+from holdfast.service.audit import audited, put_act
 from holdfast.service.naming import not_found
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.domain.audit import Caller
     from holdfast.domain.policy.model import RetryPolicy
-    from holdfast.ports.store import CatalogueStore
+    from holdfast.ports.store import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Policies:
     """The named retry policies."""
 
-    store: CatalogueStore
+    store: Store
 
     def list(self) -> Sequence[RetryPolicy]:
         """List the newest revision of each, by name."""
@@ -36,21 +39,23 @@ class Policies:
             raise not_found(name, policies, "retry policy")
         return policies[name]
 
-    def put(self, policy: RetryPolicy, *, create: bool | None = None) -> RetryPolicy:
+    def put(self, policy: RetryPolicy, *, create: bool | None = None, by: Caller | None = None) -> RetryPolicy:
         """Store a policy; ``create`` true: must be new, false: must exist, ``None``: either.
 
         Raises:
             AlreadyExists: It exists, and must be new.
             NotFound: It does not, and must exist.
         """
-        return self.store.put_policy(policy, create=create)
+        with audited(self.store, by, put_act(create=create), Subject.POLICY, policy.name):
+            return self.store.put_policy(policy, create=create, by=by)
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a policy; its revisions stay readable, so that old decisions can be explained.
 
         Raises:
             NotFound: There is none of that name.
             Conflict: A queue names it, or it is the default.
         """
-        self.get(name)
-        self.store.delete_policy(name)
+        with audited(self.store, by, Act.DELETE, Subject.POLICY, name):
+            self.get(name)
+            self.store.delete_policy(name, by=by)

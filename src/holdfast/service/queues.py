@@ -5,21 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.domain.audit import Act, Subject
 from holdfast.errors import InvalidManifest
+from holdfast.service.audit import audited, put_act
 from holdfast.service.naming import not_found, unknown_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.domain.audit import Caller
     from holdfast.domain.job import Queue
-    from holdfast.ports.store import CatalogueStore
+    from holdfast.ports.store import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Queues:
     """The queues."""
 
-    store: CatalogueStore
+    store: Store
 
     def list(self) -> Sequence[Queue]:
         """List all, by name."""
@@ -37,7 +40,7 @@ class Queues:
             raise not_found(name, queues, "queue")
         return queues[name]
 
-    def put(self, queue: Queue, *, create: bool | None = None) -> Queue:
+    def put(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> Queue:
         """Store a queue; ``create`` true: must be new, false: must exist, ``None``: either.
 
         Raises:
@@ -45,24 +48,26 @@ class Queues:
             AlreadyExists: It exists, and must be new.
             NotFound: It does not, and must exist.
         """
-        problems = unknown_names(
-            queue.retry_policies,
-            self.store.catalogue().policies,
-            "retry policy",
-            lambda index: f"spec.retryPolicies[{index}]",
-        )
-        if problems:
-            msg = f"queue {queue.name!r} is not valid"
-            raise InvalidManifest(msg, problems=problems)
-        self.store.put_queue(queue, create=create)
+        with audited(self.store, by, put_act(create=create), Subject.QUEUE, queue.name):
+            problems = unknown_names(
+                queue.retry_policies,
+                self.store.catalogue().policies,
+                "retry policy",
+                lambda index: f"spec.retryPolicies[{index}]",
+            )
+            if problems:
+                msg = f"queue {queue.name!r} is not valid"
+                raise InvalidManifest(msg, problems=problems)
+            self.store.put_queue(queue, create=create, by=by)
         return queue
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a queue.
 
         Raises:
             NotFound: There is none of that name.
             Conflict: Jobs wait in it, or it is the default queue.
         """
-        self.get(name)
-        self.store.delete_queue(name)
+        with audited(self.store, by, Act.DELETE, Subject.QUEUE, name):
+            self.get(name)
+            self.store.delete_queue(name, by=by)

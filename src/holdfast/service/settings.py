@@ -5,26 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.domain.audit import Act, Subject
 from holdfast.errors import InvalidSetting
+from holdfast.service.audit import audited
 from holdfast.service.naming import unknown_names
 
 if TYPE_CHECKING:
+    from holdfast.domain.audit import Caller
     from holdfast.domain.policy.model import RetrySettings
-    from holdfast.ports.store import CatalogueStore
+    from holdfast.ports.store import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The operator's settings."""
 
-    store: CatalogueStore
+    store: Store
 
     def get(self) -> tuple[RetrySettings, str | None]:
         """Read the settings and the default policy's name."""
         catalogue = self.store.catalogue()
         return catalogue.settings, catalogue.default_policy
 
-    def put(self, settings: RetrySettings, default_policy: str | None) -> None:
+    def put(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
         """Replace the settings.
 
         Raises:
@@ -33,7 +36,8 @@ class Settings:
         named = () if default_policy is None else (default_policy,)
         policies = self.store.catalogue().policies
         problems = unknown_names(named, policies, "retry policy", lambda _: "defaultPolicyName")
-        if problems:
-            msg = "the settings are not valid"
-            raise InvalidSetting(msg, problems=problems)
-        self.store.put_settings(settings, default_policy)
+        with audited(self.store, by, Act.UPDATE, Subject.SETTINGS, "settings"):
+            if problems:
+                msg = "the settings are not valid"
+                raise InvalidSetting(msg, problems=problems)
+            self.store.put_settings(settings, default_policy, by=by)

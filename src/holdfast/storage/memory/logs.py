@@ -61,10 +61,12 @@ class MemoryLogStore:
             return found
 
     def _matches(self, event: StoredEvent, where: EventFilter) -> bool:
-        if where.job_id not in {None, event.job_id} or (where.types is not None and event.type.name not in where.types):
+        if where.types is not None and event.type.name not in where.types:
             return False
-        job = self._jobs_told_of.by_id.get(event.job_id or "")
-        return where.queue is None or (job is not None and job.queue == where.queue)
+        if event.job_id is None:
+            return where.job_id is None and where.queue is None
+        job = self._jobs_told_of.by_id.get(event.job_id)  # a job's events go with the job
+        return job is not None and where.job_id in {None, job.id} and where.queue in {None, job.queue}
 
     def last_event_seq(self) -> int:
         """Return the sequence number of the newest event, 0 before the first."""

@@ -1,0 +1,63 @@
+"""Forgets jobs that have ended long enough ago.
+
+Decides which: older than a time, but never the newest so many; in bounded steps, each of which may be the last.
+Files go first and rows last, so that whatever interrupts it, the next sweep still knows what is left to delete.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.ports.retention import RetentionStore, RunFiles
+
+_JOBS_PER_STEP = 200
+"""One transaction; about 20 ms on SQLite."""
+_KEYS_PER_STEP = 5000
+
+
+class Retention:
+    """Forgetting, over a store and the files of runs."""
+
+    def __init__(self, store: RetentionStore, files: RunFiles) -> None:
+        """Remember where rows and files are."""
+        self._store = store
+        self._files = files
+
+    def sweep(self, *, ended_before: float, keep: int = 0, dry_run: bool = False) -> Iterator[int]:
+        """Look at every finished job once, oldest submission first.
+
+        Args:
+            ended_before: Jobs that ended before this time are forgotten.
+            keep: The newest so many finished jobs stay, however old they are.
+            dry_run: Only count.
+
+        Yields:
+            After each step, how many jobs it forgot; the caller may stop or pause between any two.
+
+        Raises:
+            Unavailable: Files cannot be deleted, or the database cannot be written.
+        """
+        left, after = self._store.count_finished() - keep, 0
+        while left > 0:
+            page = self._store.finished_jobs(after=after, limit=min(_JOBS_PER_STEP, left))
+            if not page:
+                break
+            left, after = left - len(page), page[-1].seq
+            old = [job.job_id for job in page if job.ended_at < ended_before]
+            yield len(old) if dry_run else self._forget(old)
+        if not dry_run:
+            yield from self._forget_keys(ended_before)
+
+    def _forget(self, job_ids: list[str]) -> int:
+        if not job_ids:
+            return 0
+        for job_id in job_ids:
+            self._files.discard(job_id)
+        return self._store.delete_finished(job_ids)
+
+    def _forget_keys(self, before: float) -> Iterator[int]:
+        while self._store.delete_keys(before=before, limit=_KEYS_PER_STEP) == _KEYS_PER_STEP:
+            yield 0
