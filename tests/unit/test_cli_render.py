@@ -181,3 +181,12 @@ def test_a_single_thing_is_not_wrapped_in_a_list() -> None:
     queue = QueueView(name="ml", spec={})
     print_thing(Output(stream), queue, "json", table=queue_table, name=lambda one: one.name)
     assert json.loads(stream.getvalue()) == {"name": "ml", "spec": {}}
+
+
+def test_on_a_narrow_terminal_only_free_text_is_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    stream = Terminal()
+    Output(stream).table(("ID", "REASON"), [("x" * 60, "one two three four five six seven eight")])
+    assert "x" * 60 in stream.getvalue()
+    assert "…" not in stream.getvalue()
+    assert "one two three four five " in stream.getvalue()

@@ -29,6 +29,8 @@ _STYLES = {
     "yes": "green",
 }
 _GAP = "  "
+_LEAST_TEXT = 24
+"""Characters a folded column of free text keeps."""
 
 
 class Output:
@@ -73,19 +75,31 @@ class Output:
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Write a table; an empty one still shows its columns."""
         if self._console.is_terminal:
-            self._console.print(_rich_table(columns, rows))
+            # A console of its own, because `print` never goes beyond its console's width.
+            wide = Console(
+                file=self._stream, highlight=False, width=max(self._console.width, _least_width(columns, rows))
+            )
+            wide.print(_rich_table(columns, rows))
         else:
             for line in plain_table(columns, rows):
                 self.text(line)
 
 
 def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Make a table in which only the last column, the one of free text, is folded."""
     table = Table(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    for column in columns[:-1]:
+        table.add_column(column, no_wrap=True)
+    table.add_column(columns[-1], overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
     return table
+
+
+def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Find the width below which words would be cut; a narrower terminal wraps whole lines instead."""
+    widths = [max(len(line[place]) for line in (columns, *rows)) for place in range(len(columns))]
+    return sum(width + len(_GAP) for width in widths[:-1]) + min(widths[-1], _LEAST_TEXT)
 
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
