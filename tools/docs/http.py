@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from holdfast.api.rest.app import Probes, create_app
 from holdfast.api.rest.errors import STATUS
+from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.cli import exit_codes
 from holdfast.engines.process.logs import ProcessLogs
@@ -52,7 +53,7 @@ def _query(call: Mapping[str, Any]) -> str:
 
 def metrics() -> str:
     """List every metric."""
-    registry = CollectorRegistry()
+    registry = Telemetry(lambda: 0.0).registry
     application(registry)
     rows = [
         [f"`{family.name}{'_total' if family.type == 'counter' else ''}`", family.type, family.documentation]

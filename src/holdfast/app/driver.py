@@ -13,6 +13,7 @@ from holdfast.app import wiring
 from holdfast.app.embedded import Embedded
 from holdfast.app.leadership import Leadership, owner
 from holdfast.app.loop import Loop
+from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SystemClock
 from holdfast.errors import Unavailable
 
@@ -66,7 +67,9 @@ class _Driver:
             self._held = None
 
 
-def start_embedded(stack: ExitStack, settings: Settings, directory: DataDir) -> Embedded:
+def start_embedded(
+    stack: ExitStack, settings: Settings, directory: DataDir, telemetry: Telemetry | None = None
+) -> Embedded:
     """Start controller and executor on a data directory this process owns; the stack ends them.
 
     Raises:
@@ -77,7 +80,9 @@ def start_embedded(stack: ExitStack, settings: Settings, directory: DataDir) -> 
     leadership = Leadership(store, owner(directory), SystemClock())
     stack.callback(leadership.step_down)
     leadership.epoch()
-    embedded = Embedded(store, wiring.engine(settings, directory), leadership)
+    embedded = Embedded(
+        store, wiring.engine(settings, directory), leadership, telemetry or Telemetry(SystemClock().now)
+    )
     stack.callback(embedded.stop)
     embedded.start()
     return embedded

@@ -20,6 +20,7 @@ from holdfast.executor.executor import Executor
 
 if TYPE_CHECKING:
     from holdfast.app.leadership import Leadership
+    from holdfast.app.telemetry import Telemetry
     from holdfast.ports.engine import Engine
     from holdfast.ports.store import ControllerStore
 
@@ -36,9 +37,10 @@ _log = structlog.get_logger(__name__)
 class Embedded:
     """The loops of an embedded server."""
 
-    def __init__(self, store: ControllerStore, engine: Engine, leadership: Leadership) -> None:
+    def __init__(self, store: ControllerStore, engine: Engine, leadership: Leadership, telemetry: Telemetry) -> None:
         """Wire controller and executor over a store this process leads, and an engine; ``start`` begins."""
         self._store = store
+        self._telemetry = telemetry
         self._leadership = leadership
         self._engine = engine
         self._clock = SystemClock()
@@ -89,9 +91,11 @@ class Embedded:
         # Forgotten while it works: a tick that raises leaves memory nobody should trust, and the next one rebuilds it.
         self._controller = None
         hinted, self._hinted = self._hinted, False
+        began = self._clock.now()
         ticked = controller.tick(self._mailbox.take(), look=hinted)
         self._controller = controller
         self._mailbox.answer(ticked.responses, ticked.changed)
+        self._telemetry.ticked(ticked, began=began, now=self._clock.now())
         if not ticked.committed:
             return _AFTER_REFUSED_COMMIT_S
         if ticked.more:

@@ -17,6 +17,8 @@ from holdfast.app import logging, wiring
 from holdfast.app.datadir import DataDir, ServerAddress
 from holdfast.app.driver import start_embedded
 from holdfast.app.settings import DEFAULT_PORT, read_settings
+from holdfast.app.telemetry import Telemetry
+from holdfast.app.time import SystemClock
 from holdfast.errors import Refused, Unavailable
 
 if TYPE_CHECKING:
@@ -59,8 +61,9 @@ def serve(
         token = settings.token.get_secret_value() if settings.token else secrets.token_urlsafe(_TOKEN_BYTES)
         store = wiring.store(settings, directory)
         stack.callback(store.close)
+        telemetry = Telemetry(SystemClock().now)
         config = uvicorn.Config(
-            wiring.application(directory, store, token=token),
+            wiring.application(directory, store, token=token, telemetry=telemetry),
             host=host,
             port=port,
             log_level="warning",
@@ -70,7 +73,7 @@ def serve(
         sockets = [_bind(config)]
         bound = sockets[0].getsockname()[1]
         url = f"http://{f'[{host}]' if ':' in host else host}:{bound}"
-        start_embedded(stack, settings, directory)
+        start_embedded(stack, settings, directory, telemetry)
         directory.announce(ServerAddress(url, token, os.getpid()))
         stack.callback(directory.withdraw)
         if started is not None:

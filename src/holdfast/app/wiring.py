@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.api.rest.app import create_app
+from holdfast.api.rest.app import Probes, create_app
 from holdfast.app.datadir import DataDir
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.domain.spec import Resources
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from holdfast.app.settings import Settings
+    from holdfast.app.telemetry import Telemetry
     from holdfast.ports.store import Store
 
 
@@ -74,12 +75,13 @@ def _limited(node: NodeInfo, cpu_m: int | None, memory: int | None, share: int) 
     return NodeInfo(node.name, capacity, node.labels)
 
 
-def application(directory: DataDir, opened: Store, *, token: str | None) -> FastAPI:
-    """Make the API application over an open store."""
+def application(directory: DataDir, opened: Store, *, token: str | None, telemetry: Telemetry | None = None) -> FastAPI:
+    """Make the API application over an open store; ``telemetry`` shows the loops of this process through it."""
     return create_app(
         store=opened,
         clock=SystemClock(),
         ids=SortableIds(),
         logs=ProcessLogs(directory.runs),
         token=token,
+        probes=Probes(telemetry.registry, telemetry.ready) if telemetry else None,
     )

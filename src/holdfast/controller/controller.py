@@ -74,6 +74,8 @@ class Ticked:
     """Whether there is more to do at once."""
     next_due: float | None
     """When something is due by time."""
+    written: Changes
+    """What was committed, for telemetry; empty when nothing was."""
 
 
 class Controller:
@@ -125,6 +127,7 @@ class Controller:
         self._intake.due(now)
         self._sweep(now)
         self._advance(now)
+        written = self.world.changes
         committed = self._commit()
         changed = self._publisher.publish(now) if committed else frozenset()
         responses = {
@@ -132,7 +135,14 @@ class Controller:
             for exchange in exchanges
             if committed
         }
-        return Ticked(responses, changed, committed, more or bool(self.world.touched), self.world.next_due())
+        return Ticked(
+            responses=responses,
+            changed=changed,
+            committed=committed,
+            more=more or bool(self.world.touched),
+            next_due=self.world.next_due(),
+            written=written if committed else Changes(),
+        )
 
     def _look(self, now: float) -> bool:
         """Read what people and operators asked for; returns whether there may be more."""

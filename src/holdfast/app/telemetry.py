@@ -1,0 +1,75 @@
+"""What the loops show of themselves: metrics of bounded number, and whether they still turn.
+
+Decides names and labels; values come from what each tick committed, so that they can be checked against the
+store.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.controller.controller import Ticked
+    from holdfast.domain.job import Attempt
+
+STALLED_AFTER_S = 10.0
+"""A controller that has not ticked for so long is not ready."""
+_TICK_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Telemetry:
+    """Counters of one controller, in a registry of their own that the API shows."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        """Register the metrics; ``now`` tells the time."""
+        self.registry = CollectorRegistry()
+        self._now = now
+        self._ticked_at: float | None = None
+        self._refused = False
+        self._ticks = Histogram(
+            "holdfast_tick_seconds", "Length of a controller tick.", buckets=_TICK_BUCKETS, registry=self.registry
+        )
+        self._refusals = Counter("holdfast_commits_refused", "Ticks the database refused.", registry=self.registry)
+        self._placed = Counter("holdfast_runs_ended", "Runs that ended.", ["status"], registry=self.registry)
+        self._attempts = Counter("holdfast_attempts_ended", "Attempts that ended.", ["ending"], registry=self.registry)
+        self._decisions = Counter(
+            "holdfast_decisions", "Failures judged.", ["action", "code", "cause"], registry=self.registry
+        )
+        self._latency = Histogram(
+            "holdfast_decision_seconds",
+            "From the end of a failed run to its durable decision.",
+            buckets=_TICK_BUCKETS,
+            registry=self.registry,
+        )
+
+    def ticked(self, ticked: Ticked, *, began: float, now: float) -> None:
+        """Take one tick in."""
+        self._ticked_at, self._refused = now, not ticked.committed
+        self._ticks.observe(now - began)
+        if not ticked.committed:
+            self._refusals.inc()
+        for attempt in ticked.written.attempts.values():
+            if attempt.ending is not None:
+                self._ended(attempt, now)
+        for run in ticked.written.runs.values():
+            if run.outcome is not None:
+                self._placed.labels(run.status.value).inc()
+
+    def _ended(self, attempt: Attempt, now: float) -> None:
+        self._attempts.labels(str(attempt.ending)).inc()
+        if attempt.decision is not None and attempt.failure is not None:
+            self._decisions.labels(attempt.decision.action, attempt.decision.code, attempt.failure.cause).inc()
+            self._latency.observe(max(0.0, now - attempt.failure.failed_at))
+
+    def ready(self) -> str | None:
+        """Say what keeps the loops from working, if anything."""
+        if self._ticked_at is None:
+            return "the controller has not begun"
+        silent_s = self._now() - self._ticked_at
+        if silent_s > STALLED_AFTER_S:
+            return f"the controller has not turned for {silent_s:.0f} s"
+        return "the database refuses commits" if self._refused else None
