@@ -12,8 +12,10 @@ import sys
 import tokenize
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 MIGRATIONS = "migrations"
@@ -34,9 +36,8 @@ PURE_STANDARD = {
 }
 
 
-def named(paths: list[Path]) -> list[object]:
-    """Parametrize over files, by their path from the root."""
-    return [pytest.param(path, id=str(path.relative_to(ROOT))) for path in paths]
+def where(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
 @cache
@@ -80,20 +81,21 @@ def comments(path: Path) -> list[str]:
         return [token.string for token in tokenize.tokenize(stream.readline) if token.type == tokenize.COMMENT]
 
 
-@pytest.mark.parametrize("path", named(SOURCES + TASKS))
-def test_a_source_file_has_at_most_400_lines(path: Path) -> None:
-    assert lines(path) <= 400, "look for the second idea in it"
+def long_files(paths: list[Path], most: int) -> dict[str, int]:
+    return {where(path): lines(path) for path in paths if lines(path) > most}
 
 
-@pytest.mark.parametrize("path", named(TESTS))
-def test_a_test_file_has_at_most_500_lines(path: Path) -> None:
-    assert lines(path) <= 500
+def test_a_source_file_has_at_most_400_lines() -> None:
+    assert long_files(SOURCES + TASKS, 400) == {}, "look for the second idea in it"
 
 
-@pytest.mark.parametrize("path", named(SOURCES + TASKS + TESTS))
-def test_a_function_has_at_most_60_lines(path: Path) -> None:
-    too_long = {function.name: length(function) for function in functions(path) if length(function) > 60}
-    assert not too_long
+def test_a_test_file_has_at_most_500_lines() -> None:
+    assert long_files(TESTS, 500) == {}
+
+
+def test_a_function_has_at_most_60_lines() -> None:
+    everything = [(path, function) for path in SOURCES + TASKS + TESTS for function in functions(path)]
+    assert {f"{where(path)}:{f.name}": length(f) for path, f in everything if length(f) > 60} == {}
 
 
 def test_files_and_functions_are_short_as_a_rule(capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,21 +112,19 @@ def test_files_and_functions_are_short_as_a_rule(capsys: pytest.CaptureFixture[s
     assert statistics.quantiles(sizes, n=20)[-1] <= 40
 
 
-@pytest.mark.parametrize("path", named(SOURCES + TASKS))
-def test_blocks_nest_at_most_3_deep(path: Path) -> None:
-    too_deep = {function.name: nesting(function) for function in functions(path) if nesting(function) > 3}
-    assert not too_deep
+def test_blocks_nest_at_most_3_deep() -> None:
+    everything = [(path, function) for path in SOURCES + TASKS for function in functions(path)]
+    assert {f"{where(path)}:{f.name}": nesting(f) for path, f in everything if nesting(f) > 3} == {}
 
 
-@pytest.mark.parametrize("path", named(SOURCES + TASKS + TESTS))
-def test_every_module_says_what_it_is_for(path: Path) -> None:
-    assert ast.get_docstring(tree(path)), "one sentence on what it decides or does"
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [where(path) for path in SOURCES + TASKS + TESTS if not ast.get_docstring(tree(path))]
+    assert silent == [], "one sentence on what it decides or does"
 
 
-@pytest.mark.parametrize("path", named(SOURCES + TASKS))
-def test_no_file_is_named_for_everything_and_nothing(path: Path) -> None:
-    parts = [*path.relative_to(ROOT).parts[:-1], path.stem]
-    assert not [part for part in parts if FORBIDDEN_NAMES.search(part)]
+def test_no_file_is_named_for_everything_and_nothing() -> None:
+    paths = [path.relative_to(ROOT) for path in SOURCES + TASKS]
+    assert [path for path in paths for part in (*path.parts[:-1], path.stem) if FORBIDDEN_NAMES.search(part)] == []
 
 
 def test_folders_hold_at_most_20_files_and_nest_at_most_4_deep() -> None:
@@ -146,7 +146,7 @@ def test_hardly_any_test_uses_a_mock() -> None:
 
 def test_tests_never_sleep() -> None:
     sleeping = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
+        f"{where(path)}:{node.lineno}"
         for path in TESTS
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in {"time.sleep", "sleep"}
@@ -162,30 +162,34 @@ def test_linters_are_silenced_rarely_and_with_a_reason() -> None:
                 continue
             silenced += 1
             if not re.search(r"(noqa: [A-Z]+\d+(, ?[A-Z]+\d+)*|type: ignore\[[\w, -]+\])\s+(-|#|--)\s*\S+", comment):
-                unexplained.append(f"{path.relative_to(ROOT)}: {comment}")
+                unexplained.append(f"{where(path)}: {comment}")
     assert unexplained == []
     assert silenced <= 2 * sum(lines(path) for path in SOURCES) / 1000
 
 
-@pytest.mark.parametrize(
-    "path", named([*(ROOT / "src/holdfast/domain").rglob("*.py"), ROOT / "src/holdfast/errors.py"])
-)
-def test_the_domain_imports_nothing_but_pure_libraries(path: Path) -> None:
+def imports(path: Path) -> set[str]:
+    """Collect the top names of everything a file imports."""
     imported = set()
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             imported |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             imported.add((node.module or "").split(".")[0])
-    assert imported - PURE_STANDARD - PURE_LIBRARIES == set()
+    return imported
 
 
-@pytest.mark.parametrize("path", named(SOURCES + TASKS))
-def test_nothing_is_left_to_be_done(path: Path) -> None:
-    marks = [comment for comment in comments(path) if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", comment)]
-    stubs = [
-        function.name
-        for function in functions(path)
-        if any(isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node) for node in function.body)
-    ]
-    assert marks + stubs == []
+def test_the_domain_imports_nothing_but_pure_libraries() -> None:
+    pure = [*(ROOT / "src/holdfast/domain").rglob("*.py"), ROOT / "src/holdfast/errors.py"]
+    allowed = PURE_STANDARD | PURE_LIBRARIES
+    assert {where(path): imports(path) - allowed for path in pure if imports(path) - allowed} == {}
+
+
+def is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node) for node in function.body)
+
+
+def test_nothing_is_left_to_be_done() -> None:
+    marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+    marked = [f"{where(path)}: {text}" for path in SOURCES + TASKS for text in comments(path) if marks.search(text)]
+    stubs = [f"{where(path)}:{f.name}" for path in SOURCES + TASKS for f in functions(path) if is_stub(f)]
+    assert marked + stubs == []
