@@ -204,3 +204,10 @@ def test_every_test_that_a_page_names_exists() -> None:
     named = {name for text in TEXTS.values() for name in re.findall(r"`(test_\w+)`", text)}
     assert named
     assert named - written == set()
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_every_link_to_a_file_leads_somewhere(name: str) -> None:
+    """The site's own links are checked when it is built."""
+    links = re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", (ROOT / name).read_text())
+    assert [link for link in links if not (ROOT / link).exists()] == []
