@@ -54,8 +54,8 @@ def read_url(url_or_path: str | Path) -> URL:
         return make_url("sqlite://").set(database=str(Path(text).absolute()))
     try:
         url = make_url(text)
-    except ArgumentError:
-        _refuse(f"{text!r} is not a database URL")
+    except (ArgumentError, ValueError):
+        _refuse(f"{text.partition('://')[0]}://... is not a database URL")  # the rest may hold a password
     driver = _DRIVERS.get(url.get_backend_name())
     if driver is None:
         _refuse(f"{url.get_backend_name()!r} is not a database Holdfast speaks")

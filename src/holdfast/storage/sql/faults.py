@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TRY_AGAIN = "nothing was changed; it is safe to try again"
-_RESTORE = "stop Holdfast, keep a copy of the damaged files, and restore the last backup"
+_RESTORE = "stop Holdfast and put the last backup back: holdfast db restore FILE (what is there now is kept beside it)"
 _SHOWN = 40
 _PRIMARY = 0xFF
 """SQLite's extended result codes carry the primary one in their low byte."""
@@ -64,6 +64,8 @@ def translated() -> Iterator[None]:
         raise InvalidRequest(message) from error
     except exc.DBAPIError as error:
         raise _explain(error) from error
+    except sqlite3.Error as error:
+        raise _explain_sqlite(error) from error
 
 
 def _explain(error: exc.DBAPIError) -> HoldfastError:
@@ -81,10 +83,15 @@ def _explain(error: exc.DBAPIError) -> HoldfastError:
     return _refused(original)
 
 
+def is_damage(error: sqlite3.Error) -> bool:
+    """Say whether SQLite found a damaged file, or one that is no database."""
+    return getattr(error, "sqlite_errorcode", 0) & _PRIMARY in _SQLITE_BROKEN
+
+
 def _explain_sqlite(original: sqlite3.Error) -> HoldfastError:
-    code = getattr(original, "sqlite_errorcode", 0) & _PRIMARY
-    if code in _SQLITE_BROKEN:
+    if is_damage(original):
         return _broken(original)
+    code = getattr(original, "sqlite_errorcode", 0) & _PRIMARY
     if code in _SQLITE_PASSING:
         return _passing(_SQLITE_PASSING[code], original)
     return _refused(original)

@@ -55,12 +55,12 @@ def check(url_or_path: str | Path) -> None:
 def bring_up(database: Database) -> None:
     """Bring an open database to ``HEAD``, in one transaction."""
     with database.reading() as connection:
-        if _is_current(_revision(connection)):
+        if _is_current(revision_of(connection)):
             return
     with database.writing() as connection:
         if not database.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-        if not _is_current(_revision(connection)):
+        if not _is_current(revision_of(connection)):
             from holdfast.storage.sql.migrations import steps  # noqa: PLC0415 - see the module's docstring
 
             steps.run(connection)
@@ -69,7 +69,7 @@ def bring_up(database: Database) -> None:
 def check_current(database: Database) -> None:
     """Make sure an open database is at ``HEAD``."""
     with database.reading() as connection:
-        revision = _revision(connection)
+        revision = revision_of(connection)
     if not _is_current(revision):
         message = f"the database's schema is at {revision or 'nothing'}, this Holdfast needs {HEAD}"
         raise Conflict(message, hint="holdfast db upgrade")
@@ -82,7 +82,8 @@ def _is_current(revision: str | None) -> bool:
     return revision == HEAD
 
 
-def _revision(connection: Connection) -> str | None:
+def revision_of(connection: Connection) -> str | None:
+    """Return the schema a database has; ``None``: none of ours."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()

@@ -1,0 +1,211 @@
+"""What an operator does with a database as a whole: look whether it is sound, copy it, put a copy back.
+
+Decides what a sound database is and in which order files change places, so that a crash at any point leaves a
+database; leaves who may do it, and when, to the callers.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, select, text
+
+from holdfast.errors import Conflict, Unavailable
+from holdfast.storage.sql import migrations, tables
+from holdfast.storage.sql.engine import Database, read_url
+from holdfast.storage.sql.faults import is_damage, translated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+_COUNTED = ("jobs", "attempts", "runs", "history", "specs", "requests", "idempotency", "events", "audit")
+_PRIVATE = 0o600
+_BESIDE = ("-wal", "-shm")
+"""What SQLite keeps beside a database that is in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What was found out about a database."""
+
+    place: str
+    """Its URL without the password."""
+    revision: str | None
+    """Of its schema; ``None``: there is none."""
+    problems: Sequence[str]
+    """What is wrong with it; empty for a sound one."""
+    rows: Mapping[str, int]
+    """How many of what; empty where the schema is not current."""
+    size: int
+    """In bytes."""
+
+
+def shown(url_or_path: str | Path) -> str:
+    """Return where a database is, without its password."""
+    return read_url(url_or_path).render_as_string(hide_password=True)
+
+
+def examine(url_or_path: str | Path) -> Health:
+    """Look at a database in one transaction, changing nothing; damage is an answer here, not an error.
+
+    Raises:
+        Unavailable: It cannot be reached or read right now.
+    """
+    database = Database(url_or_path)
+    try:
+        with database.reading() as connection:
+            revision = migrations.revision_of(connection)
+            problems = _schema_problems(revision) + (_damage(connection) if database.is_sqlite else [])
+            current = revision == migrations.HEAD
+            rows = {name: _count(connection, name) for name in _COUNTED if current}
+            size = _size(connection, sqlite=database.is_sqlite)
+    finally:
+        database.close()
+    return Health(shown(url_or_path), revision, problems, rows, size)
+
+
+def _schema_problems(revision: str | None) -> list[str]:
+    if revision == migrations.HEAD:
+        return []
+    if revision is not None and revision > migrations.HEAD:
+        return [f"a newer Holdfast made it: its schema is at {revision}, this one knows {migrations.HEAD}"]
+    return [f"its schema is at {revision or 'nothing'}, this Holdfast needs {migrations.HEAD}: holdfast db upgrade"]
+
+
+def _damage(connection: Connection) -> list[str]:
+    found = [str(line) for line in connection.execute(text("PRAGMA integrity_check(20)")).scalars() if line != "ok"]
+    for table, row, parent, _ in connection.execute(text("PRAGMA foreign_key_check")):
+        found.append(f"row {row} of {table} belongs to a row of {parent} that is not there")
+    return found
+
+
+def _count(connection: Connection, name: str) -> int:
+    return int(connection.execute(select(func.count()).select_from(tables.metadata.tables[name])).scalar_one())
+
+
+def _size(connection: Connection, *, sqlite: bool) -> int:
+    query = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+    return int(
+        connection.execute(text(query if sqlite else "SELECT pg_database_size(current_database())")).scalar_one()
+    )
+
+
+def back_up(url_or_path: str | Path, target: Path) -> int:
+    """Copy a SQLite database, as it is at one instant, also while others write; returns the copy's size.
+
+    Raises:
+        Conflict: The target is there already, or the database is on a server with tools of its own.
+        Unavailable, Internal: As ``faults`` says; no target is left.
+    """
+    source = _file_of(url_or_path, f"pg_dump --format=custom --file={target} URL")
+    if target.exists():
+        message = f"{target} is there already"
+        raise Conflict(message, hint="name a file that is not")
+    with _aside(target) as fresh:
+        _copy(source, fresh)
+        fresh.replace(target)
+    return target.stat().st_size
+
+
+def restore(url_or_path: str | Path, source: Path) -> Path | None:
+    """Put a backup in the place of a SQLite database that nobody has open; an older schema is fine.
+
+    Returns:
+        Where the database that was there is now; ``None``: there was none.
+
+    Raises:
+        Conflict: The backup is damaged, or of a newer Holdfast; or the database is on a server.
+        Unavailable, Internal: As ``faults`` says; the database that was there stays.
+    """
+    place = _file_of(url_or_path, f"pg_restore --clean --if-exists --dbname=URL {source}")
+    if not source.is_file():
+        message = f"there is no file {source}"
+        raise Unavailable(message)
+    with _aside(place) as fresh:
+        _copy(source, fresh)
+        migrations.upgrade(fresh)
+        _free_lease(fresh)
+        kept = _set_aside(place)
+        fresh.replace(place)
+    return kept
+
+
+def _file_of(url_or_path: str | Path, command: str) -> Path:
+    url = read_url(url_or_path)
+    if url.get_backend_name() != "sqlite":
+        message = f"{shown(url_or_path)} is on a database server, which has tools of its own for this"
+        raise Conflict(message, hint=command.replace("URL", f"'{url.set(drivername='postgresql', password=None)}'"))
+    return Path(url.database or "")
+
+
+@contextmanager
+def _aside(target: Path) -> Iterator[Path]:
+    """Make a private file beside the target; what is not moved away is deleted."""
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    with translated():
+        try:
+            os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
+            yield fresh
+        except OSError as error:
+            message = f"cannot write {target}: {error.strerror}"
+            raise Unavailable(message) from error
+        finally:
+            for name in ("", *_BESIDE):
+                Path(f"{fresh}{name}").unlink(missing_ok=True)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy with SQLite's own means, in one read of the source, and make sure the copy is sound."""
+    try:
+        found = _copied(source, target)
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        found = str(error)
+    if found:
+        message = f"{source} is damaged: {found}"
+        raise Conflict(message, hint="use another backup; `holdfast db check` looks at the database in use")
+    with target.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _copied(source: Path, target: Path) -> str:
+    """Copy; returns what is wrong with the copy, or nothing."""
+    where = f"{source.absolute().as_uri()}?mode=rw"  # a database in write-ahead mode cannot be opened for reading only
+    with closing(sqlite3.connect(where, uri=True)) as old, closing(_alone(target)) as new:
+        old.backup(new)
+        new.execute("PRAGMA journal_mode=DELETE")
+        return "; ".join(line for (line,) in new.execute("PRAGMA quick_check(3)") if line != "ok")
+
+
+def _alone(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, isolation_level=None)
+
+
+def _free_lease(path: Path) -> None:
+    """Let any server lead what comes from a backup: who led it then says nothing now."""
+    with closing(_alone(path)) as connection:
+        connection.execute("UPDATE leadership SET expires_at = 0")
+        connection.execute("PRAGMA journal_mode=DELETE")
+
+
+def _set_aside(place: Path) -> Path | None:
+    """Keep the database that is there under another name; it stays under its own until the new one replaces it."""
+    if not place.exists():
+        return None
+    number = 1
+    while (kept := place.with_name(f"{place.name}.replaced-{number}")).exists():
+        number += 1
+    os.link(place, kept)
+    for name in _BESIDE:
+        beside = Path(f"{place}{name}")
+        if beside.exists():
+            beside.rename(f"{kept}{name}")
+    return kept
