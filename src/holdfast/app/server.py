@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from holdfast.app import logging, wiring
+from holdfast.app import logging, upkeep, wiring
 from holdfast.app.datadir import DataDir, ServerAddress
 from holdfast.app.driver import start_embedded
 from holdfast.app.settings import DEFAULT_PORT, read_settings
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _TOKEN_BYTES = 32
+_SHUTDOWN_S = 5
+"""How long requests may take to end once the server is told to stop."""
 
 
 def serve(
@@ -63,22 +65,25 @@ def serve(
         stack.callback(store.close)
         telemetry = Telemetry(SystemClock().now)
         config = uvicorn.Config(
-            wiring.application(directory, store, token=token, telemetry=telemetry),
+            wiring.application(directory, store, token=token, telemetry=telemetry, stopping=lambda: server.should_exit),
             host=host,
             port=port,
             log_level="warning",
             access_log=False,
             lifespan="off",
+            timeout_graceful_shutdown=_SHUTDOWN_S,
         )
+        server = uvicorn.Server(config)
         sockets = [_bind(config)]
         bound = sockets[0].getsockname()[1]
         url = f"http://{f'[{host}]' if ':' in host else host}:{bound}"
         start_embedded(stack, settings, directory, telemetry)
+        upkeep.forget_regularly(stack, settings, directory, store)
         directory.announce(ServerAddress(url, token, os.getpid()))
         stack.callback(directory.withdraw)
         if started is not None:
             started(url)
-        uvicorn.Server(config).run(sockets=sockets)
+        server.run(sockets=sockets)
 
 
 def _bind(config: uvicorn.Config) -> socket.socket:

@@ -5,6 +5,8 @@ Decides which adapter stands behind each port; every entry point (``connect``, `
 
 from __future__ import annotations
 
+import getpass
+import os
 from typing import TYPE_CHECKING
 
 from holdfast.api.rest.app import Probes, create_app
@@ -19,7 +21,7 @@ from holdfast.ports.engine import NodeInfo
 from holdfast.storage.sql import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fastapi import FastAPI
 
@@ -75,13 +77,35 @@ def _limited(node: NodeInfo, cpu_m: int | None, memory: int | None, share: int) 
     return NodeInfo(node.name, capacity, node.labels)
 
 
-def application(directory: DataDir, opened: Store, *, token: str | None, telemetry: Telemetry | None = None) -> FastAPI:
-    """Make the API application over an open store; ``telemetry`` shows the loops of this process through it."""
+def application(
+    directory: DataDir,
+    opened: Store,
+    *,
+    token: str | None,
+    telemetry: Telemetry | None = None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> FastAPI:
+    """Make the API application over an open store.
+
+    Args:
+        directory: Where runs and their logs are.
+        opened: The store.
+        token: What callers must show.
+        telemetry: Shows the loops of a server; without it, all callers are this process.
+        stopping: Says that the server is about to stop.
+    """
     return create_app(
         store=opened,
         clock=SystemClock(),
         ids=SortableIds(),
         logs=ProcessLogs(directory.runs),
         token=token,
-        probes=Probes(telemetry.registry, telemetry.ready) if telemetry else None,
+        probes=Probes(telemetry.registry, telemetry.ready, stopping) if telemetry else Probes(actor=f"user:{_user()}"),
     )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run as a number without a name
+        return str(os.getuid())

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from holdfast import __version__
 from holdfast.api.rest import description, errors
+from holdfast.api.rest.callers import RequestIdGate
 from holdfast.api.rest.context import use_cases_over
 from holdfast.api.rest.gates import SizeGate, TokenGate
 from holdfast.api.rest.metrics import Metrics, MetricsGate
@@ -17,6 +18,7 @@ from holdfast.api.rest.routes import (
     attempts,
     categories,
     control,
+    events,
     jobs,
     nodes,
     policies,
@@ -28,6 +30,7 @@ from holdfast.api.rest.routes import (
 from holdfast.api.rest.routes import (
     logs as log_routes,
 )
+from holdfast.api.rest.streams import Streams
 from holdfast.api.rest.strict import known_query_only
 
 if TYPE_CHECKING:
@@ -37,7 +40,20 @@ if TYPE_CHECKING:
     from holdfast.ports.logs import LogReader
     from holdfast.ports.store import Store
 
-_NOUNS = (system, submissions, jobs, log_routes, attempts, control, policies, queues, categories, settings, nodes)
+_NOUNS = (
+    system,
+    submissions,
+    jobs,
+    log_routes,
+    attempts,
+    control,
+    policies,
+    queues,
+    categories,
+    settings,
+    nodes,
+    events,
+)
 _DESCRIPTION = """Submit jobs, say what happens when they fail, and read why.
 
 Every error is `application/problem+json` with a stable `code` and, for bad input, one entry per problem in `errors`.
@@ -52,6 +68,10 @@ class Probes:
     """Where other parts register their metrics."""
     ready: Callable[[], str | None] = lambda: None
     """Says what keeps the server from working, if anything."""
+    stopping: Callable[[], bool] = lambda: False
+    """Says that the server is about to stop, so that streams end."""
+    actor: str | None = None
+    """Who calls, where all callers are this process; otherwise their token tells."""
 
 
 def create_app(
@@ -85,6 +105,8 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.use_cases = use_cases_over(store, clock, ids, logs, metrics=metrics, ready=probes.ready)
+    app.state.actor = probes.actor
+    app.state.streams = Streams(probes.stopping)
     errors.install(app)
     for noun in _NOUNS:
         app.include_router(noun.router)
@@ -93,4 +115,5 @@ def create_app(
     if token is not None:
         app.add_middleware(TokenGate, token=token)
     app.add_middleware(MetricsGate, metrics=metrics)
+    app.add_middleware(RequestIdGate)
     return app

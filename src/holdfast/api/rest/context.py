@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
+from holdfast.service.audit import Audit
 from holdfast.service.categories import Categories
 from holdfast.service.control import Control
+from holdfast.service.events import EventLog
 from holdfast.service.explain import Explainer
 from holdfast.service.logs import Logs
 from holdfast.service.policies import Policies
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from holdfast.ports.logs import LogReader
     from holdfast.ports.store import Store
 
-ACTOR = "api"
-
 
 @dataclass(frozen=True, slots=True)
 class UseCases:
@@ -42,6 +42,8 @@ class UseCases:
     queues: Queues
     categories: Categories
     settings: Settings
+    events: EventLog
+    audit: Audit
     metrics: Metrics
     ready: Callable[[], str | None]
     """Says what keeps the server from working, if anything."""
@@ -55,7 +57,7 @@ def use_cases_over(
     return UseCases(
         store=store,
         submitter=Submitter(store, clock, ids),
-        control=Control(store, clock, ACTOR),
+        control=Control(store, clock),
         queries=Queries(store, explainer),
         explainer=explainer,
         logs=Logs(store, logs),
@@ -63,6 +65,8 @@ def use_cases_over(
         queues=Queues(store),
         categories=Categories(store),
         settings=Settings(store),
+        events=EventLog(store),
+        audit=Audit(store),
         metrics=metrics,
         ready=ready,
     )

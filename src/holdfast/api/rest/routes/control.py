@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Response
 
 from holdfast.api.rest.answers import answer, refusals
+from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import Ref
 from holdfast.wire.base import API
@@ -21,18 +22,18 @@ def _text(reason: Reason | None) -> str:
 
 
 @router.post("/cancel", summary="Cancel a job", status_code=202, response_model=JobSummary)
-def cancel(use: Use, ref: Ref, reason: Why = None) -> Response:
+def cancel(use: Use, by: By, ref: Ref, reason: Why = None) -> Response:
     """Ask for a job to be cancelled; its runs are stopped, and it is never retried."""
-    return answer(job_summary(use.control.cancel(ref, _text(reason))), status=202)
+    return answer(job_summary(use.control.cancel(ref, _text(reason), by=by)), status=202)
 
 
 @router.post("/hold", summary="Hold a waiting job", status_code=202, response_model=JobSummary)
-def hold(use: Use, ref: Ref, reason: Why = None) -> Response:
+def hold(use: Use, by: By, ref: Ref, reason: Why = None) -> Response:
     """Ask for a waiting job to be held until it is released."""
-    return answer(job_summary(use.control.hold(ref, _text(reason))), status=202)
+    return answer(job_summary(use.control.hold(ref, _text(reason), by=by)), status=202)
 
 
 @router.post("/release", summary="Release a held job", status_code=202, response_model=JobSummary)
-def release(use: Use, ref: Ref, reason: Why = None) -> Response:
+def release(use: Use, by: By, ref: Ref, reason: Why = None) -> Response:
     """Ask for a held job to go on."""
-    return answer(job_summary(use.control.release(ref, _text(reason))), status=202)
+    return answer(job_summary(use.control.release(ref, _text(reason), by=by)), status=202)

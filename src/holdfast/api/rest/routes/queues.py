@@ -4,6 +4,7 @@ from fastapi import APIRouter, Response
 
 from holdfast.api.rest.answers import answer, refusals, takes
 from holdfast.api.rest.bodies import BodyText, manifest_of
+from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import MustExist, Name
 from holdfast.dialects.native.queue import write_queue
@@ -34,9 +35,9 @@ def list_all(use: Use) -> Response:
     responses=refusals(409, 413, 415),
     openapi_extra=_BODY,
 )
-def create(use: Use, body: BodyText) -> Response:
+def create(use: Use, by: By, body: BodyText) -> Response:
     """Create a queue; it must be new."""
-    return answer(_view(use.queues.put(manifest_of(body, Queue), create=True)), status=201)
+    return answer(_view(use.queues.put(manifest_of(body, Queue), create=True, by=by)), status=201)
 
 
 @router.get("/{name}", summary="Read a queue", response_model=QueueView, responses=refusals(404))
@@ -52,14 +53,14 @@ def get(use: Use, name: Name) -> Response:
     responses=refusals(404, 413, 415),
     openapi_extra=_BODY,
 )
-def put(use: Use, name: Name, body: BodyText, must_exist: MustExist = False) -> Response:  # noqa: FBT002 - a query parameter
+def put(use: Use, by: By, name: Name, body: BodyText, must_exist: MustExist = False) -> Response:  # noqa: FBT002 - a query parameter
     """Create or replace a queue."""
     entry = manifest_of(body, Queue, name=name)
-    return answer(_view(use.queues.put(entry, create=False if must_exist else None)))
+    return answer(_view(use.queues.put(entry, create=False if must_exist else None, by=by)))
 
 
 @router.delete("/{name}", summary="Delete a queue", status_code=204, response_model=None, responses=refusals(404, 409))
-def delete(use: Use, name: Name) -> Response:
+def delete(use: Use, by: By, name: Name) -> Response:
     """Delete one that nothing needs."""
-    use.queues.delete(name)
+    use.queues.delete(name, by=by)
     return Response(status_code=204)

@@ -4,6 +4,7 @@ from fastapi import APIRouter, Response
 
 from holdfast.api.rest.answers import answer, refusals, takes
 from holdfast.api.rest.bodies import BodyText, one_document
+from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
 from holdfast.dialects.native.settings import read_settings, write_settings
 from holdfast.errors import InvalidRequest, InvalidSetting
@@ -40,11 +41,11 @@ def get(use: Use) -> Response:
     responses=refusals(413, 415),
     openapi_extra=takes("manifest", "All settings; one left out gets its default.", _SCHEMA),
 )
-def put(use: Use, body: BodyText) -> Response:
+def put(use: Use, by: By, body: BodyText) -> Response:
     """Replace the settings; they apply to failures judged from now on."""
     try:
         settings, default_policy = read_settings(one_document(body).value)
     except InvalidRequest as error:
         raise InvalidSetting(problems=error.problems) from error
-    use.settings.put(settings, default_policy)
+    use.settings.put(settings, default_policy, by=by)
     return answer(_view(use))

@@ -1,0 +1,69 @@
+"""Turns events and audit entries into wire models; pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.audit import Subject
+from holdfast.domain.events import OperatorActed
+from holdfast.wire.base import timestamp
+from holdfast.wire.events import AuditView, EventView
+
+if TYPE_CHECKING:
+    from holdfast.domain.audit import StoredAuditEntry
+    from holdfast.domain.events import StoredEvent
+
+_COLLECTIONS = {
+    Subject.JOB: "jobs",
+    Subject.POLICY: "retry-policies",
+    Subject.QUEUE: "queues",
+    Subject.CATEGORY: "failure-categories",
+}
+_OF_FAMILY = {"policy": Subject.POLICY, "queue": Subject.QUEUE, "category": Subject.CATEGORY}
+
+
+def event_view(stored: StoredEvent) -> EventView:
+    """Show an event."""
+    kind = stored.type
+    return EventView(
+        id=str(stored.seq),
+        type=f"dev.holdfast.{kind.name}.v{kind.version}",
+        time=timestamp(stored.at),
+        subject=_subject(stored),
+        jobsequence=stored.job_seq,
+        data={name: _value(name, getattr(stored.event, name)) for name in kind.fields},
+    )
+
+
+def _subject(stored: StoredEvent) -> str:
+    if stored.job_id is not None:
+        return f"jobs/{stored.job_id}"
+    name = getattr(stored.event, "name", "")
+    if isinstance(stored.event, OperatorActed):
+        collection = _COLLECTIONS.get(Subject(stored.event.kind))
+    else:
+        family = stored.type.name.partition(".")[0]
+        collection = _COLLECTIONS[_OF_FAMILY[family]] if family in _OF_FAMILY else None
+    return f"{collection}/{name}" if collection else "settings"
+
+
+def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - any field of any event
+    """Write times as times; the rest is plain already."""
+    return timestamp(value) if name.endswith("_at") and value is not None else value
+
+
+def audit_view(stored: StoredAuditEntry) -> AuditView:
+    """Show an action."""
+    entry, by = stored.entry, stored.entry.caller
+    return AuditView(
+        id=str(stored.seq),
+        time=timestamp(by.at),
+        actor=by.actor,
+        action=entry.act.value,
+        kind=entry.subject.value,
+        name=entry.name,
+        outcome=entry.outcome,
+        detail=entry.detail,
+        origin=by.origin,
+        request_id=by.request_id,
+    )
