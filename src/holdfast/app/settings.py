@@ -6,15 +6,20 @@ Decides names and defaults; nothing below ``app`` reads the environment.
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotation at run time
-from typing import Any
+from typing import Annotated, Any
 
 import platformdirs
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from holdfast.domain.units import parse_duration
 from holdfast.errors import InvalidSetting, Problem
 
 DEFAULT_PORT = 7070
+
+
+def _age(value: object) -> float | None:
+    return None if value is None else parse_duration(value)
 
 
 class Settings(BaseSettings):
@@ -30,6 +35,8 @@ class Settings(BaseSettings):
     """The data directory: database, logs, work directories, and the running server's address and token."""
     database: SecretStr | None = None
     """Where jobs are kept: ``postgresql://USER:PASSWORD@HOST/NAME``, ``sqlite:///FILE``; unset: the data directory."""
+    retention: Annotated[float | None, BeforeValidator(_age)] = None
+    """After how long a server forgets jobs that have ended, with their logs, e.g. ``30d``; unset: never."""
     nodes: int = Field(default=1, ge=1, le=64)
     """How many nodes the local executor divides this machine into; more than one lets anti-affinity act."""
     cpus: float | None = Field(default=None, gt=0)

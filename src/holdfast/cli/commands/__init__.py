@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.commands.apply import APPLY
 from holdfast.cli.commands.attempts import ATTEMPTS
 from holdfast.cli.commands.create import CREATE
+from holdfast.cli.commands.db import DB
 from holdfast.cli.commands.delete import DELETE
 from holdfast.cli.commands.describe import DESCRIBE
 from holdfast.cli.commands.get import GET
@@ -27,5 +28,5 @@ COMMANDS: tuple[Command[Any], ...] = (
     *(RUN, SUBMIT),
     *(GET, DESCRIBE, ATTEMPTS, LOGS, WHY, WAIT),
     *(CANCEL, HOLD, RELEASE),
-    *(UP, APPLY, CREATE, UPDATE, DELETE, VERSION),
+    *(UP, APPLY, CREATE, UPDATE, DELETE, DB, VERSION),
 )

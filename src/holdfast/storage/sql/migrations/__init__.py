@@ -52,6 +52,20 @@ def check(url_or_path: str | Path) -> None:
         database.close()
 
 
+def current(url_or_path: str | Path) -> str | None:
+    """Return the schema a database has; ``None``: none of ours.
+
+    Raises:
+        Unavailable, Internal: As ``faults`` says.
+    """
+    database = Database(url_or_path)
+    try:
+        with database.reading() as connection:
+            return revision_of(connection)
+    finally:
+        database.close()
+
+
 def bring_up(database: Database) -> None:
     """Bring an open database to ``HEAD``, in one transaction."""
     with database.reading() as connection:

@@ -1,0 +1,152 @@
+"""``holdfast db``: look after the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.flags import Flags
+from holdfast.cli.printing import TEXT_FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.cli.context import Cli
+
+_ACTIONS = ("upgrade", "check", "prune", "backup", "restore")
+_WITH_FILE = frozenset({"backup", "restore"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DbOptions:
+    """What ``db`` can be told."""
+
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="upgrade, check, prune, backup or restore.")]
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help="Of `backup` and `restore`: the copy.")] = None
+    older_than: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="`prune`: forget jobs that ended longer ago, e.g. 30d."),
+    ] = None
+    keep: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="`prune`: keep the newest N finished jobs, however old they are."),
+    ] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="`prune`: only count.")] = False
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FORMAT", help=f"`check`: {', '.join(TEXT_FORMATS)}."),
+    ] = "text"
+
+
+def db(options: DbOptions, cli: Cli) -> int:
+    """Look after the database of the data directory, or the one HOLDFAST_DATABASE names.
+
+    `upgrade` brings it to the schema this version needs. `check` says whether it is sound, and exits with 1 when it is
+    not. `prune` forgets finished jobs with their logs. `backup` copies a SQLite database to FILE, also while a server
+    runs; `restore` puts such a copy back, while none does.
+    """
+    flags = Flags()
+    action = flags.choice("ACTION", options.action, _ACTIONS)
+    _check_file(flags, options, action)
+    _check_prune(flags, options, action)
+    form = flags.choice("--output", options.output, TEXT_FORMATS)
+    age_s, keep = flags.duration("--older-than", options.older_than), flags.integer("--keep", options.keep)
+    flags.finish()
+    file = Path(options.file or "")
+    actions: dict[str, Callable[[], int]] = {
+        "upgrade": lambda: _upgrade(cli),
+        "check": lambda: _check(cli, form),
+        "prune": lambda: _prune(cli, older_than_s=age_s or 0.0, keep=keep or 0, dry_run=options.dry_run),
+        "backup": lambda: _backup(cli, file),
+        "restore": lambda: _restore(cli, file),
+    }
+    return actions[action]()
+
+
+def _check_file(flags: Flags, options: DbOptions, action: str) -> None:
+    if action in _WITH_FILE and not options.file:
+        flags.wrong("FILE", f"{action} needs the name of a file", hint=f"holdfast db {action} FILE")
+    if action not in _WITH_FILE and options.file:
+        flags.wrong("FILE", f"{action} takes no file")
+
+
+def _check_prune(flags: Flags, options: DbOptions, action: str) -> None:
+    if action == "prune":
+        if options.older_than is None:
+            flags.wrong("--older-than", "prune needs an age", hint="holdfast db prune --older-than 30d")
+        return
+    given = {"--older-than": options.older_than, "--keep": options.keep, "--dry-run": options.dry_run}
+    for flag, value in given.items():
+        if value:
+            flags.wrong(flag, f"{action} does not take it")
+
+
+def _upgrade(cli: Cli) -> int:
+    from holdfast.app import upkeep  # noqa: PLC0415 - start-up time
+
+    place, before, after = upkeep.upgrade()
+    done = f"is at schema {after} already" if before == after else f"upgraded from {before or 'nothing'} to {after}"
+    cli.output().text(f"{place} {done}")
+    return exit_codes.OK
+
+
+def _check(cli: Cli, form: str) -> int:
+    from holdfast.app import upkeep  # noqa: PLC0415 - start-up time
+
+    health = upkeep.check()
+    code = exit_codes.FAILED if health.problems else exit_codes.OK
+    facts = {"database": health.place, "schema": health.revision, "size": health.size}
+    if form != "text":
+        document = {**facts, "sound": not health.problems, "problems": [*health.problems], "rows": {**health.rows}}
+        cli.output().document(document, form)
+        return code
+    rows = {name: f"{count:,}" for name, count in health.rows.items()}
+    shown = {**facts, "schema": health.revision or "none", "size": f"{health.size:,} bytes", **rows}
+    cli.output().facts([(name, str(value)) for name, value in shown.items()])
+    for problem in health.problems:
+        cli.output().text(f"problem: {problem}")
+    cli.output().text("not sound" if health.problems else "sound")
+    return code
+
+
+def _prune(cli: Cli, *, older_than_s: float, keep: int, dry_run: bool) -> int:
+    from holdfast.app import upkeep  # noqa: PLC0415 - start-up time
+
+    count = sum(upkeep.prune(older_than_s=older_than_s, keep=keep, dry_run=dry_run))
+    jobs = "1 job" if count == 1 else f"{count:,} jobs"
+    cli.output().text(f"{jobs} would be forgotten" if dry_run else f"{jobs} forgotten")
+    return exit_codes.OK
+
+
+def _backup(cli: Cli, file: Path) -> int:
+    from holdfast.app import upkeep  # noqa: PLC0415 - start-up time
+
+    size = upkeep.backup(file)
+    cli.output().text(f"{file} written, {size:,} bytes")
+    return exit_codes.OK
+
+
+def _restore(cli: Cli, file: Path) -> int:
+    from holdfast.app import upkeep  # noqa: PLC0415 - start-up time
+
+    kept = upkeep.restore(file)
+    cli.output().text(f"restored from {file}" + (f"; what was there is kept as {kept}" if kept else ""))
+    return exit_codes.OK
+
+
+DB = Command(
+    "db",
+    DbOptions,
+    db,
+    "Operate",
+    examples=(
+        "holdfast db check",
+        "holdfast db prune --older-than 30d --keep 1000",
+        "holdfast db backup holdfast-friday.db",
+    ),
+)
