@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.domain.policy.matchers import matchers_of
-from holdfast.domain.policy.model import Action, AntiAffinity, Considered, Mutation, RetryPolicy
+from holdfast.domain.policy.model import Action, AntiAffinity, Mutation, RetryPolicy
+from holdfast.domain.policy.ordered import considered
 from holdfast.domain.policy.patterns import Pattern
 from holdfast.domain.policy.sieve import Sieve
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.failure import Failure
     from holdfast.domain.policy.matchers import Matcher
-    from holdfast.domain.policy.model import Backoff, MemoryGrowth, Rule
+    from holdfast.domain.policy.model import Backoff, Considered, MemoryGrowth, Rule
 
 DEFAULT_RULE = "default"
 """The name a policy's default action counts under."""
@@ -57,10 +58,7 @@ class CompiledRule:
 
     def considered(self, failure: Failure) -> Considered:
         """Say whether it matches, and why: all matchers that hold, or all that do not."""
-        matched = self.matches(failure)
-        reasons = [matcher.because(failure) for matcher in self.matchers if matcher.holds(failure) is matched]
-        because = "; ".join(reasons) or "the rule matches every failure"
-        return Considered(self.policy or "", self.name or "", matched, because)
+        return considered(self.policy or "", self.name or "", self.matchers, failure)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,27 @@ class Action(StrEnum):
     """Wait for a person."""
 
 
+class SetAction(StrEnum):
+    """What a rule of a job set tells Holdfast to do about a failed job of it (KEP-262)."""
+
+    FAIL_JOB_SET = "FailJobSet"
+    """Fail the set at once, whatever ``maxRestarts`` says."""
+    RESTART_JOB_SET = "RestartJobSet"
+    """Run every job again, finished ones too; counted."""
+    RESTART_JOB_SET_UNCOUNTED = "RestartJobSetAndIgnoreMaxRestarts"
+    """Run every job again and count it against nothing."""
+    RESTART_JOB = "RestartJob"
+    """Run that job again and no other; counted."""
+    RESTART_JOB_UNCOUNTED = "RestartJobAndIgnoreMaxRestarts"
+    """Run that job again and count it against nothing."""
+    RESTART_GROUP = "RestartReplicatedJob"
+    """Run every job of its replicated job again; counted."""
+    RESTART_GROUP_UNCOUNTED = "RestartReplicatedJobAndIgnoreMaxRestarts"
+    """Run every job of its replicated job again and count it against nothing."""
+    FAIL_JOB = "FailJob"
+    """Leave that job failed; the others go on."""
+
+
 class ExitCodeOperator(StrEnum):
     """How ``values`` are read."""
 
@@ -133,6 +154,25 @@ class Rule:
     mutate: Mutation | None = None
     hold_reason: str = ""
     """Shown to the person a ``Hold`` waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetRule:
+    """One rule of a job set; every matcher that is set must hold, and a rule with none set matches every failed job."""
+
+    action: SetAction
+    name: str
+    """Counters and condition reasons follow it."""
+    reasons: frozenset[str] = frozenset()
+    """Any of these is why the job failed; empty is any."""
+    messages: tuple[str, ...] = ()
+    """RE2, any of them found in the job's failure message; empty is any."""
+    replicated_jobs: frozenset[str] = frozenset()
+    """The job belongs to one of these; empty is any."""
+    limit: int | None = None
+    """Restarts by this rule, beyond the set's own budget; ``None`` is no limit, 0 means never."""
+    backoff: Backoff | None = None
+    """Delay before what it restarts starts; ``None`` inherits the set's."""
 
 
 @dataclass(frozen=True, slots=True)
