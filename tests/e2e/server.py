@@ -1,0 +1,139 @@
+"""A real ``holdfast up`` as a process that tests start, kill and start again on one data directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from holdfast.client import Client
+from holdfast.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from holdfast.wire.jobs import JobView
+
+HOLDFAST = (sys.executable, "-c", "from holdfast.cli.main import main; main()")
+PATIENCE_S = 60.0
+SOON_S = 0.02
+
+
+def wait_until(condition: Callable[[], object], what: str, *, within_s: float = PATIENCE_S) -> None:
+    """Wait for something real, and fail with its name when it does not come."""
+    deadline, pause = time.monotonic() + within_s, threading.Event()
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail(f"never came to it: {what}")
+        pause.wait(SOON_S)
+
+
+class Server:
+    """The server of one data directory: at most one process at a time."""
+
+    def __init__(self, folder: Path, **environ: str) -> None:
+        """Remember the directory; nothing is started yet."""
+        self.data = folder / "data"
+        self.log = folder / "server.log"
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+        self.environ: Mapping[str, str] = {
+            **inherited,
+            "HOLDFAST_DATA": str(self.data),
+            "HOLDFAST_CPUS": "4",
+            **environ,
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def spawn(self) -> subprocess.Popen[bytes]:
+        """Start the process and do not wait for anything."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*HOLDFAST, "up", "--port", "0"],
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        return self.process
+
+    def start(self) -> Client:
+        """Start it, wait until it serves, and connect."""
+        process = self.spawn()
+        wait_until(lambda: process.poll() is not None or self.serves(), "a server that serves")
+        assert process.poll() is None, self.log.read_text()
+        return self.client()
+
+    def serves(self) -> bool:
+        """Whether the present process has left its address: it does so once it can be spoken to."""
+        with suppress(OSError, ValueError):
+            return self.process is not None and self._address()["pid"] == self.process.pid
+        return False
+
+    def client(self) -> Client:
+        """Connect to the present process."""
+        address = self._address()
+        return Client(str(address["url"]), str(address["token"]), pause=lambda _: None)
+
+    def _address(self) -> dict[str, object]:
+        found: dict[str, object] = json.loads((self.data / "server.json").read_text())
+        return found
+
+    def end(self, number: int = signal.SIGKILL) -> int:
+        """End the process by a signal and return what it ended with; runs and keeper are left alone."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        code = self.process.wait(timeout=PATIENCE_S)
+        self.process = None
+        return code
+
+    def clean_up(self) -> None:
+        """Leave no process behind, whatever became of the test."""
+        if self.process is not None:
+            self.end()
+        for process in (*self.keepers(), *self.programs()):
+            with suppress(psutil.Error):
+                process.kill()
+
+    def keepers(self) -> list[psutil.Process]:
+        """Find the keepers of the directory."""
+        found = []
+        for process in psutil.process_iter(["cmdline"]):
+            line = process.info["cmdline"] or []
+            if str(self.data / "runs") in line and any(word.endswith("keeper/__main__.py") for word in line):
+                found.append(process)
+        return found
+
+    def programs(self) -> list[psutil.Process]:
+        """Find living processes whose environment says that they came from a run in the directory."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                mark = process.environ().get("HOLDFAST_TERMINATION_LOG", "")
+                if mark.startswith(str(self.data)) and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
+
+
+def until(client: Client, job: str, wanted: Callable[[JobView], object], *, within_s: float = PATIENCE_S) -> JobView:
+    """Poll a job until it is as wanted; a server that is away for a moment is asked again."""
+    seen: list[JobView] = []
+
+    def is_wanted() -> bool:
+        with suppress(Unavailable):
+            seen.append(client.job(job))
+            return bool(wanted(seen[-1]))
+        return False
+
+    wait_until(is_wanted, f"job {job} as wanted", within_s=within_s)
+    return seen[-1]
