@@ -9,7 +9,7 @@ from holdfast.domain.failure import Cause, Condition, EndedBy
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode
-from tools.docs import commands, configuration, http, lifecycle, policies
+from tools.docs import commands, configuration, events, http, lifecycle, policies
 from tools.docs.source import enum_table
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "anti-affinity": partial(enum_table, AntiAffinity, title="Mode"),
     "exit-code-operators": partial(enum_table, ExitCodeOperator, title="Operator"),
     "built-in-policy": policies.built_in,
+    "events": events.registry,
+    "audit-actions": events.acts,
     "errors": http.errors,
     "endpoints": http.endpoints,
     "metrics": http.metrics,

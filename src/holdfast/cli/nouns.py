@@ -20,6 +20,7 @@ class Noun(StrEnum):
     NODE = "nodes"
     CATEGORY = "categories"
     SETTINGS = "settings"
+    AUDIT = "audit"
 
 
 _SPELLINGS: dict[Noun, tuple[str, ...]] = {
@@ -29,6 +30,7 @@ _SPELLINGS: dict[Noun, tuple[str, ...]] = {
     Noun.NODE: ("node", "nodes"),
     Noun.CATEGORY: ("category", "categories", "failurecategory", "failurecategories"),
     Noun.SETTINGS: ("settings", "setting"),
+    Noun.AUDIT: ("audit", "auditlog"),
 }
 _BY_SPELLING = {spelling: noun for noun, spellings in _SPELLINGS.items() for spelling in spellings}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.cli.nouns import Noun
-from holdfast.cli.render import catalogue, jobs
+from holdfast.cli.render import catalogue, events, jobs
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
@@ -33,6 +33,14 @@ def _node(client: Client, name: str) -> object:
     return found[0]
 
 
+def _audit_entry(client: Client, entry_id: str) -> object:
+    found = [entry for entry in client.audit() if entry.id == entry_id]
+    if not found:
+        msg = f"There is no entry {entry_id!r} in the audit log."
+        raise NotFound(msg, hint="holdfast get audit")
+    return found[0]
+
+
 SHELVES: dict[Noun, Shelf] = {
     Noun.JOB: Shelf(lambda client: client.jobs(), lambda client, name: client.job(name), jobs.job_table),
     Noun.QUEUE: Shelf(lambda client: client.queues(), lambda client, name: client.queue(name), catalogue.queue_table),
@@ -47,6 +55,7 @@ SHELVES: dict[Noun, Shelf] = {
         catalogue.category_table,
     ),
     Noun.NODE: Shelf(lambda client: client.nodes(), _node, catalogue.node_table),
+    Noun.AUDIT: Shelf(lambda client: client.audit(), _audit_entry, events.audit_table),
 }
 
 
@@ -86,4 +95,5 @@ SINGULAR = {
     Noun.RETRY_POLICY: "retrypolicy",
     Noun.CATEGORY: "category",
     Noun.NODE: "node",
+    Noun.AUDIT: "audit",
 }

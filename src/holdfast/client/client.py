@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from holdfast.client.catalogue import CatalogueCalls
 from holdfast.client.connection import TIMEOUT_S, Connection
+from holdfast.client.events import EventCalls
 from holdfast.client.jobs import JobCalls
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import Health, VersionView
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import httpx
 
 
-class Client(JobCalls, CatalogueCalls):
+class Client(JobCalls, CatalogueCalls, EventCalls):
     """A connection to one Holdfast server; not to be shared between threads."""
 
     def __init__(

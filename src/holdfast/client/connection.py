@@ -17,13 +17,15 @@ from holdfast.client.errors import error_of, foreign
 from holdfast.errors import InvalidSetting, Problem, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 M = TypeVar("M", bound=BaseModel)
 
 PAUSES_S = (0.1, 0.4, 1.0)
 """Before each further try after a lost connection."""
 TIMEOUT_S = 30.0
+SILENCE_S = 45.0
+"""After how long a stream that sends not even a heartbeat counts as lost."""
 _REPEATABLE = frozenset({"GET", "PUT"})
 
 
@@ -46,8 +48,11 @@ class Connection:
     ) -> None:
         """Remember the address; nothing is sent yet."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._pause = pause
+        self.pause = pause
+        self.streams: bool = getattr(transport, "streams", True)
+        """Whether an answer can be read while it comes."""
         self._base_url = base_url
+        self._timeout_s = timeout_s
         # Proxies and the like come from the environment, which only `app` reads.
         self._http = httpx.Client(
             base_url=_checked(base_url), headers=headers, transport=transport, timeout=timeout_s, trust_env=False
@@ -96,16 +101,43 @@ class Connection:
             except httpx.TransportError as error:
                 if pause is None or isinstance(error, httpx.TimeoutException):
                     raise self._unreachable(error) from error
-                self._pause(pause)
+                self.pause(pause)
             else:
                 if response.is_success:
                     return response
                 raise error_of(response)
         raise AssertionError  # the last round returns or raises
 
+    def lines(self, path: str, *, params: Mapping[str, Any], headers: Mapping[str, str]) -> Iterator[str]:
+        """Read the lines of an answer as they come, until it ends or the connection is lost.
+
+        Raises:
+            HoldfastError: What the server answered instead.
+            Unavailable: It could not be reached, or was silent for too long.
+        """
+        timeout = httpx.Timeout(self._timeout_s, read=SILENCE_S)
+        given: dict[str, Any] = {"params": _present(params), "headers": dict(headers), "timeout": timeout}
+        try:
+            with self._http.stream("GET", path, **given) as response:
+                if not response.is_success:
+                    response.read()
+                    raise error_of(response)
+                yield from _lines(response.iter_bytes())
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+
     def _unreachable(self, error: httpx.TransportError) -> Unavailable:
         why = str(error) or type(error).__name__
         return Unavailable(f"Holdfast cannot be reached at {self._base_url}: {why}", hint="start it with: holdfast up")
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Cut at line feeds only: text may hold other characters that Unicode counts as ends of lines."""
+    rest = b""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            yield line.decode().removesuffix("\r")
 
 
 def _present(params: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 class InProcessTransport(httpx.BaseTransport):
     """Sends a synchronous client's requests to an ASGI application in this process."""
 
+    streams = False
+    """An answer comes whole, so nothing that never ends can be read."""
+
     def __init__(self, app: Application) -> None:
         """Remember the application; the loop starts with the first request."""
         # An error in the application is answered by its own handler, as over a socket.

@@ -10,6 +10,7 @@ from holdfast.cli.commands.create import CREATE
 from holdfast.cli.commands.db import DB
 from holdfast.cli.commands.delete import DELETE
 from holdfast.cli.commands.describe import DESCRIBE
+from holdfast.cli.commands.events import EVENTS
 from holdfast.cli.commands.get import GET
 from holdfast.cli.commands.logs import LOGS
 from holdfast.cli.commands.run import RUN
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 COMMANDS: tuple[Command[Any], ...] = (
     *(RUN, SUBMIT),
-    *(GET, DESCRIBE, ATTEMPTS, LOGS, WHY, WAIT),
+    *(GET, DESCRIBE, ATTEMPTS, LOGS, EVENTS, WHY, WAIT),
     *(CANCEL, HOLD, RELEASE),
     *(UP, APPLY, CREATE, UPDATE, DELETE, DB, VERSION),
 )

@@ -27,7 +27,7 @@ class GetOptions:
 
     kind: Annotated[
         str,
-        typer.Argument(metavar="KIND", help="jobs, queues, retrypolicies, categories, nodes or settings."),
+        typer.Argument(metavar="KIND", help="jobs, queues, retrypolicies, categories, nodes, settings or audit."),
     ]
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one; of a job also its id.")] = None
     state: Annotated[

@@ -1,0 +1,115 @@
+"""``holdfast events``: what happened, and what happens."""
+
+import json
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.context import Cli
+from holdfast.cli.flags import Flags
+from holdfast.cli.options import FormatOption
+from holdfast.cli.printing import LIST_FORMATS, plain, print_things
+from holdfast.cli.render.events import COLUMNS, event_line, event_row, event_table, short_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from holdfast.wire.events import EventView
+
+NOW = "now"
+_LAST = frozenset({"job.succeeded", "job.failed", "job.cancelled"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventsOptions:
+    """What ``events`` can be told."""
+
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what happens; with --job until the job has ended.")
+    ] = False
+    job: Annotated[
+        str | None,
+        typer.Option("--job", "-j", metavar="JOB", help="Only of this job: its id, name, or the start of its id."),
+    ] = None
+    type: Annotated[
+        list[str],
+        typer.Option(
+            "--type",
+            "-t",
+            metavar="TYPE",
+            help="Only these: job.failed, or a family: job. Repeatable, or comma-separated.",
+        ),
+    ] = field(default_factory=list)
+    queue: Annotated[
+        str | None, typer.Option("--queue", "-q", metavar="QUEUE", help="Only of the jobs of this queue.")
+    ] = None
+    after: Annotated[
+        str | None,
+        typer.Option("--after", metavar="ID", help="Begin after this event; 'now' for what is still to come."),
+    ] = None
+    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Print at most N; all without it.")] = None
+    output: FormatOption = "table"
+
+
+def events(options: EventsOptions, cli: Cli) -> int:
+    """Print what happened, oldest first, and with --follow what happens.
+
+    Following survives a lost connection and a restart of the server: every event is printed once. As JSON it prints
+    one event a line.
+    """
+    flags = Flags()
+    form = flags.choice("--output", options.output, LIST_FORMATS)
+    from_now = options.after == NOW
+    after = None if from_now else flags.integer("--after", options.after)
+    limit = flags.integer("--limit", options.limit)
+    types = flags.names(options.type)
+    flags.finish()
+    with cli.connect() as client:
+        begin = client.last_event() if from_now else after or 0
+        found = client.events(after=begin, job=options.job, types=types, queue=options.queue, follow=options.follow)
+        if options.follow:
+            _print_as_they_come(islice(_until_over(found, options.job), limit), cli, form)
+        else:
+            wanted = list(islice(found, limit))
+            print_things(cli.output(), wanted, form, table=event_table, name=lambda event: event.id)
+    return exit_codes.OK
+
+
+def _until_over(found: "Iterator[EventView]", job: str | None) -> "Iterator[EventView]":
+    """End after the last event a job can have."""
+    for event in found:
+        yield event
+        if job is not None and short_type(event) in _LAST:
+            return
+
+
+def _print_as_they_come(found: "Iterator[EventView]", cli: Cli, form: str) -> None:
+    output = cli.output()
+    write: dict[str, Callable[[EventView], None]] = {
+        "table": lambda event: output.text(event_line(event_row(event))),
+        "json": lambda event: output.text(json.dumps(plain(event), ensure_ascii=False)),
+        "yaml": lambda event: output.document([plain(event)], "yaml"),
+        "name": lambda event: output.text(event.id),
+    }
+    if form == "table":
+        output.text(event_line(COLUMNS))
+    for event in found:
+        write[form](event)
+        cli.stdout.flush()
+
+
+EVENTS = Command(
+    "events",
+    EventsOptions,
+    events,
+    "Look",
+    examples=(
+        "holdfast events -f --job train",
+        "holdfast events --type job.failed -o json",
+        "holdfast events -f --after now",
+    ),
+)

@@ -1,0 +1,133 @@
+"""The calls about what happened: the event log, read or followed, and the audit log.
+
+Decides how following survives a lost connection: it resumes after the last event it was given, so that none is
+missed and none comes twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import Unavailable
+from holdfast.wire.base import API
+from holdfast.wire.events import EVENT_STREAM, AuditPage, AuditView, EventPage, EventView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from holdfast.client.connection import Connection
+
+LARGEST_PART = 1000
+PATIENCE_S = 60.0
+"""How long following goes on trying to reach the server again."""
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 2.0
+_LOOK_EVERY_S = 0.25
+
+
+class EventCalls:
+    """What can be asked about the past, and the present as it becomes the past."""
+
+    _connection: Connection
+
+    def events(
+        self,
+        *,
+        after: int = 0,
+        job: str | None = None,
+        types: Iterable[str] = (),
+        queue: str | None = None,
+        follow: bool = False,
+    ) -> Iterator[EventView]:
+        """Read events in order.
+
+        Args:
+            after: The id of the last event already seen.
+            job: Only of this job: an id, a name or a unique prefix of an id.
+            types: Only these: ``job.failed``, or a family such as ``job``.
+            queue: Only of this queue's jobs.
+            follow: Go on with what happens from now on, for ever; a lost connection is resumed.
+
+        Raises:
+            Unavailable: While following, the server could not be reached for ``PATIENCE_S``.
+        """
+        where = {"job": job, "type": list(types) or None, "queue": queue}
+        if not follow:
+            return self._past(where, after)
+        return self._live(where, after) if self._connection.streams else self._looked_for(where, after)
+
+    def last_event(self) -> int:
+        """Return the id of the newest event, 0 before the first; what to pass as ``after`` to see only what is new."""
+        return self._part({"limit": 1}, 0).last
+
+    def audit(self) -> Iterator[AuditView]:
+        """Read the audit log, oldest entry first."""
+        after = 0
+        while True:
+            page = self._connection.get(f"{API}/audit", AuditPage, {"after": after, "limit": LARGEST_PART})
+            yield from page.items
+            after = page.next
+            if len(page.items) < LARGEST_PART:
+                return
+
+    def _part(self, where: Mapping[str, Any], after: int) -> EventPage:
+        return self._connection.get(f"{API}/events", EventPage, {"limit": LARGEST_PART, **where, "after": after})
+
+    def _past(self, where: Mapping[str, Any], after: int) -> Iterator[EventView]:
+        while True:
+            part = self._part(where, after)
+            yield from part.items
+            after = part.next
+            if len(part.items) < LARGEST_PART:
+                return
+
+    def _looked_for(self, where: Mapping[str, Any], after: int) -> Iterator[EventView]:
+        """Follow inside one process, where an answer always comes whole."""
+        while True:
+            part = self._part(where, after)
+            yield from part.items
+            after = part.next
+            if len(part.items) < LARGEST_PART:
+                self._connection.pause(_LOOK_EVERY_S)
+
+    def _live(self, where: Mapping[str, Any], after: int) -> Iterator[EventView]:
+        last, waited_s, pause_s = str(after), 0.0, _FIRST_PAUSE_S
+        while True:
+            headers = {"Accept": EVENT_STREAM, "Last-Event-ID": last}
+            try:
+                for message in messages(self._connection.lines(f"{API}/events", params=where, headers=headers)):
+                    last, waited_s, pause_s = message.last_id or last, 0.0, _FIRST_PAUSE_S
+                    if message.data:
+                        yield EventView.model_validate_json(message.data)
+            except Unavailable:
+                if waited_s >= PATIENCE_S:
+                    raise
+            self._connection.pause(pause_s)
+            waited_s, pause_s = waited_s + pause_s, min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One server-sent event."""
+
+    data: str
+    last_id: str
+    """Where to resume after it; may come without data."""
+
+
+def messages(lines: Iterable[str]) -> Iterator[Message]:
+    """Read server-sent events; one that is cut off by the end is no event."""
+    data: list[str] = []
+    last_id = ""
+    for line in lines:
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if not line:
+            if data or last_id:
+                yield Message("\n".join(data), last_id)
+            data, last_id = [], ""
+        elif name == "data":
+            data.append(value)
+        elif name == "id":
+            last_id = value
