@@ -38,6 +38,7 @@ class DataDir:
             Unavailable: It cannot be made or written.
         """
         self.path = path
+        self._announced: IO[str] | None = None
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -82,26 +83,44 @@ class DataDir:
         return DataDirLock(self.path / "lock", purpose)
 
     def server(self) -> ServerAddress | None:
-        """Return the address a running server left, if it is still there."""
+        """Return the address of the server that runs here.
+
+        A server holds the lock of the file it left; a file of one that was killed is locked by nobody, whoever
+        has its process number by now.
+        """
         try:
-            found = json.loads(self._server_file.read_text())
-            address = ServerAddress(found["url"], found["token"], int(found["pid"]))
-            os.kill(address.pid, 0)
+            with self._server_file.open() as file:
+                found = json.loads(file.read())
+                address = ServerAddress(found["url"], found["token"], int(found["pid"]))
+                return address if _is_locked(file) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return address
 
     def announce(self, address: ServerAddress) -> None:
-        """Leave a server's address and token, readable by its owner only."""
+        """Leave a server's address and token, readable by its owner only, for as long as this process lives."""
         text = json.dumps({"url": address.url, "token": address.token, "pid": address.pid})
         fresh = self._server_file.with_suffix(".new")
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:  # noqa: PTH123 - mode from the start
-            file.write(text)
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        self._announced = os.fdopen(fd, "w")
+        fcntl.flock(fd, fcntl.LOCK_EX)  # before anybody can find it
+        self._announced.write(text)
+        self._announced.flush()
         fresh.replace(self._server_file)
 
     def withdraw(self) -> None:
         """Take the address away."""
         self._server_file.unlink(missing_ok=True)
+        if self._announced is not None:
+            self._announced.close()
+            self._announced = None
+
+
+def _is_locked(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
 
 
 class DataDirLock:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from holdfast.app import collector
 from holdfast.app.loop import Loop
 from holdfast.app.time import SystemClock, SystemDice
 from holdfast.controller.controller import Controller, ControllerSettings
@@ -81,13 +82,7 @@ class Embedded:
         return _STANDBY_S
 
     def _led(self, epoch: int) -> float:
-        controller = self._controller or Controller(
-            self._store,
-            clock=self._clock,
-            dice=SystemDice(),
-            load_spec=load_spec,
-            settings=ControllerSettings(look_every_s=LOOK_EVERY_S, executor_lease_s=None, epoch=epoch),
-        )
+        controller = self._controller or self._loaded(epoch)
         # Forgotten while it works: a tick that raises leaves memory nobody should trust, and the next one rebuilds it.
         self._controller = None
         hinted, self._hinted = self._hinted, False
@@ -103,6 +98,16 @@ class Embedded:
         if ticked.next_due is None:
             return POLL_S
         return min(POLL_S, max(0.0, ticked.next_due - self._clock.now()))
+
+    def _loaded(self, epoch: int) -> Controller:
+        with collector.loading():
+            return Controller(
+                self._store,
+                clock=self._clock,
+                dice=SystemDice(),
+                load_spec=load_spec,
+                settings=ControllerSettings(look_every_s=LOOK_EVERY_S, executor_lease_s=None, epoch=epoch),
+            )
 
     def _step(self) -> float:
         return HEARTBEAT_S if self._executor.step() else _AFTER_REFUSED_COMMIT_S

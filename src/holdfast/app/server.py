@@ -61,6 +61,7 @@ def serve(
     with ExitStack() as stack:
         stack.callback(directory.lock("up").release)
         token = settings.token.get_secret_value() if settings.token else secrets.token_urlsafe(_TOKEN_BYTES)
+        upkeep.refuse_damage(settings, directory)
         store = wiring.store(settings, directory)
         stack.callback(store.close)
         telemetry = Telemetry(SystemClock().now)

@@ -111,6 +111,16 @@ def prune(*, older_than_s: float, keep: int, dry_run: bool) -> Iterator[int]:
         store.close()
 
 
+def refuse_damage(settings: Settings, directory: DataDir) -> None:
+    """Make sure, before anybody relies on it, that the database is whole.
+
+    Raises:
+        Internal: It is damaged.
+        Unavailable: It cannot be read right now.
+    """
+    upkeep.refuse_damage(wiring.database(settings, directory))
+
+
 def forget_regularly(stack: ExitStack, settings: Settings, directory: DataDir, store: RetentionStore) -> None:
     """Forget in the background what the settings say is old, until the stack ends it."""
     if settings.retention is None:

@@ -52,6 +52,8 @@ class ControllerSettings:
     requests_per_tick: int = 200
     look_every_s: float = 0.0
     """How often requests and the catalogue are looked for at most, unless a tick is told to look; 0 is every tick."""
+    attempts_per_tick: int = 2_000
+    """How many attempts a tick works on; in a storm the others wait for the next, which comes at once."""
     sweep_every_s: float = 1.0
     """How often statuses are looked at for being overdue, and waiting reasons are renewed."""
     executor_lease_s: float | None = 60.0
@@ -139,7 +141,7 @@ class Controller:
             responses=responses,
             changed=changed,
             committed=committed,
-            more=more or bool(self.world.touched),
+            more=more or bool(self.world.touched or self.world.backlog) or self.world.schedule_needed,
             next_due=self.world.next_due(),
             written=written if committed else Changes(),
         )
@@ -164,20 +166,22 @@ class Controller:
         self.world.schedule_needed = True
 
     def _advance(self, now: float) -> None:
-        """Work off everything that was touched, place what waits, and work that off too."""
-        self._work_off(now)
+        """Work off what was touched, within the bounds of a tick, then place what waits and work that off too."""
+        self._settle(self.world.take_backlog(self._settings.attempts_per_tick), now)
         if self.world.schedule_needed:
             self.world.schedule_needed = False
             self._coordinator.run(self._schedule, self._schedule.source(now), now)
-            self._work_off(now)
+            self._settle(self.world.take_touched(), now)
 
-    def _work_off(self, now: float) -> None:
-        while batch := self.world.take_touched():
+    def _settle(self, batch: list[Active], now: float) -> None:
+        """Move attempts on, and those that touches in turn, as far as they go."""
+        while batch:
             for active in batch:
                 prepared_at_once(self.world, active, now)
                 self._coordinator.promote(active, now)
             for phase in self._phases:
                 self._coordinator.run(phase, [active for active in batch if self._in_flight(active)], now)
+            batch = self.world.take_touched()
 
     def _in_flight(self, active: Active) -> bool:
         return self.world.active.get(active.attempt.job_id) is active

@@ -46,6 +46,7 @@ class ScheduleAttempts:
     def source(self, now: float) -> list[Active]:
         """Plan a round and open a PENDING attempt for each job it placed; note why the others wait."""
         plan = self._round(now)
+        self._world.schedule_needed = len(plan.placements) >= self._limits.most_placements
         self._placed = {placement.job_id: placement.places for placement in plan.placements}
         for blocked in plan.blocked:
             self._world.note_reason(blocked.waiting.job_id, blocked.reason, now)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.controller.ledger import Ledger
@@ -71,11 +72,14 @@ class World:
         self.changes = Changes()
         self.touched: dict[str, Active] = {}
         """Attempts something happened to; the coordinator works them off."""
+        self.backlog: dict[str, Active] = {}
+        """Attempts something happened to in an earlier tick that had no time for them."""
         self.runs_changed: dict[str, tuple[Active, Run]] = {}
         """Runs whose status changed since the last publication, by uid."""
         self.schedule_needed = True
         self._outbox = Outbox()
         self._timers: list[tuple[float, str]] = []
+        self._groups: dict[tuple[str, str, int, str | None, bool], GroupKey] = {}
         self._load_spec = load_spec
 
     def spec(self, job: Job) -> JobSpec:
@@ -155,8 +159,7 @@ class World:
     def _index(self, job: Job) -> None:
         if job.state is JobState.QUEUED and job.id not in self.active:
             spec = self.spec(job)
-            key = GroupKey(job.queue, shape_of(job, spec.node_selector), job.attempt > 0)
-            self.line.add(key, Waiting(-job.priority, job.seq, job.id, job.queued_at))
+            self.line.add(self._group(job, spec), Waiting(-job.priority, job.seq, job.id, job.queued_at))
             self.schedule_needed = True
             if spec.scheduling_timeout_s is not None:
                 self.remind(job.queued_at + spec.scheduling_timeout_s, job.id)
@@ -164,6 +167,14 @@ class World:
         self.line.remove(job.id)
         if job.retry_at is not None:
             self.remind(job.retry_at, job.id)
+
+    def _group(self, job: Job, spec: JobSpec) -> GroupKey:
+        """Return the group a job waits in; only memory and the avoided node ever differ from its specification."""
+        known = (job.queue, job.spec, job.request.memory, job.avoid_node, job.attempt > 0)
+        key = self._groups.get(known)
+        if key is None:
+            key = self._groups[known] = GroupKey(job.queue, shape_of(job, spec.node_selector), job.attempt > 0)
+        return key
 
     def note_reason(self, job_id: str, reason: str, now: float) -> None:
         """Remember why a job waits, if that is news."""
@@ -272,7 +283,14 @@ class World:
             self.schedule_needed = True
 
     def take_touched(self) -> list[Active]:
-        """Return the attempts something happened to, and forget which they were."""
+        """Return the attempts something happened to just now, and forget which they were."""
         batch = list(self.touched.values())
         self.touched = {}
         return batch
+
+    def take_backlog(self, most: int) -> list[Active]:
+        """Return the attempts something happened to before now, oldest first, at most so many; the others wait."""
+        self.backlog.update(self.touched)
+        self.touched = {}
+        batch = [self.backlog.pop(job_id) for job_id in list(islice(self.backlog, most))]
+        return [active for active in batch if self.active.get(active.attempt.job_id) is active]
