@@ -92,19 +92,27 @@ class EventCalls:
                 self._connection.pause(_LOOK_EVERY_S)
 
     def _live(self, where: Mapping[str, Any], after: int) -> Iterator[EventView]:
-        last, waited_s, pause_s = str(after), 0.0, _FIRST_PAUSE_S
+        for message in self._resumed(where, str(after)):
+            if message.data:
+                yield EventView.model_validate_json(message.data)
+
+    def _resumed(self, where: Mapping[str, Any], last: str) -> Iterator[Message]:
+        """Read a stream for ever: after a loss, from behind the last message on."""
+        waited_s, pause_s = 0.0, _FIRST_PAUSE_S
         while True:
-            headers = {"Accept": EVENT_STREAM, "Last-Event-ID": last}
             try:
-                for message in messages(self._connection.lines(f"{API}/events", params=where, headers=headers)):
+                for message in self._stream(where, last):
                     last, waited_s, pause_s = message.last_id or last, 0.0, _FIRST_PAUSE_S
-                    if message.data:
-                        yield EventView.model_validate_json(message.data)
+                    yield message
             except Unavailable:
                 if waited_s >= PATIENCE_S:
                     raise
             self._connection.pause(pause_s)
             waited_s, pause_s = waited_s + pause_s, min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _stream(self, where: Mapping[str, Any], last: str) -> Iterator[Message]:
+        headers = {"Accept": EVENT_STREAM, "Last-Event-ID": last}
+        return messages(self._connection.lines(f"{API}/events", params=where, headers=headers))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ costs one part of the log in memory at most, and no thread while it waits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 from typing import TYPE_CHECKING
 
 import anyio
@@ -74,6 +73,7 @@ class EventStream(Response):
         self._streams = streams
         self._read = read
         self._after = after
+        self._quiet_s, self._pause_s = 0.0, NEWS_S
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until somebody ends it."""
@@ -89,26 +89,32 @@ class EventStream(Response):
             self._streams.count -= 1
 
     async def _send_all(self, send: Send) -> None:
-        text, quiet_s, pause_s = f"retry: {_RETRY_MS}\n\n", inf, NEWS_S
         try:
+            await _push(send, f"retry: {_RETRY_MS}\n\n: hello\n\n")
             while not self._streams.stopping():
-                part = await self._next()
-                if part is not None and part.events:
-                    text += "".join(map(frame, part.events))
-                elif quiet_s >= HEARTBEAT_S:
-                    text += f": heartbeat\nid: {self._after}\n\n"
-                quiet_s, pause_s = (0.0, NEWS_S) if text else (quiet_s + pause_s, min(pause_s * 2, IDLE_S))
-                if text:
-                    with anyio.fail_after(STALL_S):
-                        await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
-                    text = ""
-                if part is None or not part.full:
-                    await anyio.sleep(pause_s if part is not None else _AFTER_ERROR_S)
+                await self._send_next(send)
             await send({"type": "http.response.body", "body": b""})
         except TimeoutError:
             _log.info("a client that follows events does not read them; it is let go", after=self._after)
         except HoldfastError as error:
             _log.warning("events cannot be read; a client that follows them is let go", error=str(error))
+
+    async def _send_next(self, send: Send) -> None:
+        """Send what there is, or a sign of life when there was nothing for long; then rest."""
+        part = await self._next()
+        if part is None:
+            await anyio.sleep(_AFTER_ERROR_S)
+            return
+        if part.events:
+            await _push(send, "".join(map(frame, part.events)))
+            self._quiet_s, self._pause_s = 0.0, NEWS_S
+        elif self._quiet_s >= HEARTBEAT_S:
+            await _push(send, f": heartbeat\nid: {self._after}\n\n")
+            self._quiet_s = 0.0
+        if not part.full:
+            await anyio.sleep(self._pause_s)
+            self._quiet_s += self._pause_s
+            self._pause_s = min(self._pause_s * 2, IDLE_S)
 
     async def _next(self) -> EventPart | None:
         """Read the next part in a thread; ``None`` when the store has no time."""
@@ -123,6 +129,12 @@ class EventStream(Response):
 def frame(event: StoredEvent) -> str:
     """Write one server-sent event."""
     return f"id: {event.seq}\nevent: {event.type.name}\ndata: {event_view(event).model_dump_json()}\n\n"
+
+
+async def _push(send: Send, text: str) -> None:
+    """Send text to a client that has only so long to read it."""
+    with anyio.fail_after(STALL_S):
+        await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
 
 
 async def _until_gone(receive: Receive, scope: CancelScope) -> None:
