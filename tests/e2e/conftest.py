@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.app.connect import connect
 from holdfast.app.settings import Settings
+from tests.e2e.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -65,3 +66,11 @@ def holdfast(tmp_path: Path) -> Iterator[Holdfast]:
     settings = Settings(data=tmp_path / "data", cpus=4.0)
     with connect(drive=True, settings=settings) as client:
         yield Holdfast(client, tmp_path)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server that is not started yet; nothing of it outlives the test."""
+    server = Server(tmp_path)
+    yield server
+    server.clean_up()

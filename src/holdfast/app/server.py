@@ -89,7 +89,9 @@ def serve(
 
 def _bind(config: uvicorn.Config) -> socket.socket:
     try:
-        return config.bind_socket()
+        bound = config.bind_socket()
     except SystemExit as error:
         msg = f"port {config.port} on {config.host} is taken"
         raise Unavailable(msg, hint="choose another with --port, or 0 for any free one") from error
+    bound.listen(config.backlog)  # from when the address can be found, whoever comes waits instead of being refused
+    return bound

@@ -1,0 +1,230 @@
+"""What outlives what: servers that are killed or stopped, keepers that are killed, and what each leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.app.connect import connect
+from holdfast.app.settings import Settings
+from tests.e2e.server import HOLDFAST, PATIENCE_S, Server, until, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from holdfast.client import Client
+
+GATE = 'echo "up $$"; while ! test -e "$1"; do sleep 0.02; done; exit $(cat "$1")'
+FAIL_ONCE = 'date +%s.%N; test "$HOLDFAST_ATTEMPT" -gt 1'
+TOLD = 'trap "echo told; TOLD=1" TERM; echo up; while ! test -e "$1"; do sleep 0.02; done; exit 5'
+
+
+def submit(client: Client, script: str, *arguments: str, **spec: object) -> str:
+    manifest = {"name": "survivor", "command": ["sh", "-c", script, "sh", *arguments], "resources": {"cpu": 0.25}}
+    return client.submit({**manifest, **spec}).id
+
+
+def backing_off(delay: str) -> Mapping[str, Any]:
+    return {"retryLimit": 1, "defaultAction": "Retry", "backoff": {"initialDelay": delay}}
+
+
+def until_logged(client: Client, job: str, text: str) -> str:
+    """Wait for a word of the first attempt, and return all it said."""
+    wait_until(lambda: text in client.logs(job, attempt=1).text, f"{text!r} in the log")
+    return client.logs(job, attempt=1).text
+
+
+def holdfast(server: Server, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*HOLDFAST, *words], env=server.environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+
+
+def seconds(moment: object) -> float:
+    return datetime.fromisoformat(str(moment)).timestamp()
+
+
+# what a killed server leaves to its successor
+
+
+def test_a_cancel_nobody_has_acted_on_is_carried_out_by_the_next_server(server: Server, tmp_path: Path) -> None:
+    with server.start() as client:
+        job = submit(client, GATE, str(tmp_path / "never"))
+        until_logged(client, job, "up")
+    server.end()
+    with connect(settings=Settings(data=server.data)) as client:
+        assert client.cancel(job, reason="not needed").state == "Running"
+        assert server.programs()
+    with server.start() as client:
+        view = until(client, job, lambda view: view.state == "Cancelled")
+    assert (view.reason, len(view.attempts)) == ("not needed", 1)
+    assert not server.programs()
+
+
+def test_a_cancel_acknowledged_just_before_the_kill_is_not_forgotten(server: Server, tmp_path: Path) -> None:
+    with server.start() as client:
+        jobs = [submit(client, GATE, str(tmp_path / "never"), name=f"gate-{number}") for number in range(4)]
+        for job in jobs:
+            until_logged(client, job, "up")
+            client.cancel(job)
+    server.end()
+    with server.start() as client:
+        for job in jobs:
+            assert len(until(client, job, lambda view: view.state == "Cancelled").attempts) == 1
+    assert not server.programs()
+
+
+def test_a_program_keeps_its_grace_over_a_kill_of_the_server(server: Server, tmp_path: Path) -> None:
+    with server.start() as client:
+        job = submit(client, TOLD, str(tmp_path / "go"), grace="50s")
+        until_logged(client, job, "up")
+        client.cancel(job)
+        until_logged(client, job, "told")
+    server.end()
+    with server.start() as client:
+        assert until(client, job, lambda view: view.state == "Running").attempts[0].phase
+        (tmp_path / "go").touch()
+        view = until(client, job, lambda view: view.state == "Cancelled")
+        assert view.attempts[0].runs[0].exit_code == 5
+        assert client.logs(job, attempt=1).text.count("told") == 1
+
+
+def test_a_grace_ends_on_time_though_no_server_runs(server: Server, tmp_path: Path) -> None:
+    with server.start() as client:
+        job = submit(client, TOLD, str(tmp_path / "never"), grace="1s")
+        until_logged(client, job, "up")
+        client.cancel(job)
+        until_logged(client, job, "told")
+    server.end()
+    wait_until(lambda: not server.programs(), "the end of the grace")
+    with server.start() as client:
+        view = until(client, job, lambda view: view.state == "Cancelled")
+    [run] = view.attempts[0].runs
+    assert (run.signal, run.ended_by) == (signal.SIGKILL, "user")
+    assert seconds(run.ended_at) - seconds(run.started_at) < PATIENCE_S
+
+
+def test_a_back_off_that_ran_out_while_no_server_ran_is_over_at_once(server: Server) -> None:
+    with server.start() as client:
+        job = submit(client, FAIL_ONCE, retry=backing_off("1s"))
+        due = seconds(until(client, job, lambda view: view.state == "BackOff").retry_at)
+    server.end()
+    wait_until(lambda: time.time() > due, "the due time")
+    with server.start() as client:
+        served = time.time()
+        view = until(client, job, lambda view: view.state == "Succeeded")
+        began = float(client.logs(job, attempt=2).text)
+    assert due <= began <= served + 5
+    assert len(view.attempts) == 2
+
+
+def test_a_back_off_is_due_when_it_was_whoever_waits_for_it(server: Server) -> None:
+    with server.start() as client:
+        job = submit(client, FAIL_ONCE, retry=backing_off("1h"))
+        before = until(client, job, lambda view: view.state == "BackOff")
+    server.end()
+    with server.start() as client:
+        after = client.job(job)
+        assert (after.state, after.retry_at, after.counters) == ("BackOff", before.retry_at, before.counters)
+        client.cancel(job)
+        assert until(client, job, lambda view: view.state == "Cancelled").attempt == 1
+
+
+def test_a_held_job_stays_held_and_may_be_released_while_no_server_runs(server: Server) -> None:
+    with server.start() as client:
+        job = submit(client, FAIL_ONCE, retry={"rules": [{"name": "ask", "action": "Hold", "reason": "look at it"}]})
+        until(client, job, lambda view: view.state == "Held")
+    server.end()
+    with server.start() as client:
+        assert (client.job(job).state, client.job(job).reason) == ("Held", "look at it")
+    server.end()
+    with connect(settings=Settings(data=server.data)) as client:
+        client.release(job)
+    with server.start() as client:
+        assert until(client, job, lambda view: view.state == "Succeeded").attempt == 2
+
+
+# stopping, and taking over
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_runs_go_on_when_their_server_ends_and_the_next_one_learns_their_exit_codes(
+    server: Server, tmp_path: Path, number: int
+) -> None:
+    with server.start() as client:
+        job = submit(client, GATE, str(tmp_path / "go"))
+        said = until_logged(client, job, "\n")
+    code = server.end(number)
+    assert code in ({-number} if number == signal.SIGKILL else {0, 130, 143, -number})
+    [program] = {process.pid for process in server.programs() if process.name() == "sh"}
+    assert said == f"up {program}\n"
+    with server.start() as client:
+        (tmp_path / "go").write_text("7\n")
+        view = until(client, job, lambda view: view.state == "Failed")
+        assert [attempt.exit_code for attempt in view.attempts] == [7]
+        assert client.logs(job).text == said
+
+
+def test_a_second_server_is_told_who_holds_the_directory_and_how(server: Server) -> None:
+    server.start().close()
+    assert server.process is not None
+    said = holdfast(server, "up", "--port", "0")
+    assert said.returncode == 5
+    assert f"{server.data} is held by holdfast up, process {server.process.pid}" in said.stderr
+    assert "HOLDFAST_DATA" in said.stderr
+    server.end()
+    server.start().close()
+
+
+@pytest.mark.parametrize("claimed", ["its own", "a living process's"])
+def test_the_address_of_a_killed_server_is_not_trusted(server: Server, claimed: str) -> None:
+    server.start().close()
+    server.end()
+    left = server.data / "server.json"
+    if claimed != "its own":
+        left.write_text(json.dumps({**json.loads(left.read_text()), "pid": os.getpid()}))
+    listed = holdfast(server, "get", "queues", "-o", "name")
+    assert (listed.returncode, listed.stdout) == (0, "default\n")
+    submitted = holdfast(server, "run", "--detach", "--name", "later", "--", "true")
+    assert submitted.returncode == 0
+    assert "no server is running" in submitted.stderr
+    with server.start() as client:
+        until(client, "later", lambda view: view.state == "Succeeded")
+
+
+# the keeper
+
+
+def test_a_killed_keeper_costs_an_attempt_of_the_infrastructures_and_leaves_no_process(server: Server) -> None:
+    script = 'echo up; test "$HOLDFAST_ATTEMPT" -gt 1 || { setsid sleep 1000 & exec sleep 1000; }'
+    with server.start() as client:
+        job = submit(client, script)
+        until_logged(client, job, "up")
+        [keeper] = server.keepers()
+        keeper.kill()
+        view = until(client, job, lambda view: view.state == "Succeeded")
+    lost = view.attempts[0]
+    assert (len(view.attempts), lost.conditions, lost.runs[0].ended_by) == (2, ["ExecutorLost"], "lost")
+    assert lost.decision is not None
+    assert lost.decision.policy not in {"inline", ""}
+    assert not [process for process in server.programs() if process.name() == "sleep"]
+
+
+def test_server_and_keeper_killed_together_lose_the_run_and_not_the_job(server: Server) -> None:
+    with server.start() as client:
+        job = submit(client, 'echo up; test "$HOLDFAST_ATTEMPT" -gt 1 || exec sleep 1000')
+        until_logged(client, job, "up")
+        [keeper] = server.keepers()
+    server.end()
+    keeper.kill()
+    with server.start() as client:
+        view = until(client, job, lambda view: view.state == "Succeeded")
+    assert [attempt.conditions for attempt in view.attempts] == [["ExecutorLost"], []]
