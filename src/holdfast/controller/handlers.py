@@ -21,7 +21,7 @@ from holdfast.domain.lifecycle import (
     HandlerRow,
     RunStatus,
 )
-from holdfast.domain.scheduling import Plan, Round, RoundLimits
+from holdfast.domain.scheduling import Plan, Round, RoundLimits, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +59,7 @@ class ScheduleAttempts:
             places=list(ledger.places.values()),
             free=dict(ledger.free),
             queues=self._queues(),
-            usage=ledger.usage,
+            usage={name: Usage(used.resources, used.jobs) for name, used in ledger.usage.items()},
             balances=self._world.balances,
             now=now,
             limits=self._limits,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.scheduling import Usage
 from holdfast.domain.spec import Resources
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Run
     from holdfast.domain.placement import Place, PlaceKey
-    from holdfast.domain.scheduling import Usage
 
 
 class Ledger:
@@ -57,6 +57,7 @@ class Ledger:
             return
         key = (run.executor, run.node)
         self._charges[run.uid] = (key, run.request, queue)
+        self.usage_of(queue).resources += run.request
         if key in self._free:
             self._free[key] -= run.request
 
@@ -68,8 +69,12 @@ class Ledger:
         key, amount, queue = charge
         if key in self._free:
             self._free[key] += amount
-        self.usage[queue].resources -= amount
+        self.usage_of(queue).resources -= amount
         return True
+
+    def usage_of(self, queue: str) -> Usage:
+        """Return what a queue uses, to be counted up and down."""
+        return self.usage.setdefault(queue, Usage())
 
     def charged(self) -> Mapping[str, tuple[PlaceKey, Resources, str]]:
         """Everything that is charged, by run uid, for checks."""

@@ -17,7 +17,6 @@ from holdfast.domain.coordination import recorded
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Outcome
 from holdfast.domain.placement import Place
-from holdfast.domain.scheduling import RetryBalance, Usage
 from holdfast.domain.verdict import shape_of
 from holdfast.domain.waiting import GroupKey, Waiting, WaitingLine
 from holdfast.ports.store import Changes
@@ -25,6 +24,7 @@ from holdfast.ports.store import Changes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from holdfast.domain.scheduling import RetryBalance
     from holdfast.domain.spec import JobSpec
     from holdfast.ports.store import Snapshot
 
@@ -108,13 +108,12 @@ class World:
         self.line.remove(job.id)
         self.by_status[attempt.status][job.id] = active
         self.touched[job.id] = active
-        self._usage(job.queue).jobs += 1
+        self.ledger.usage_of(job.queue).jobs += 1
         for run in runs:
             active.runs[run.uid] = run
             self.owner[run.uid] = job.id
             self.runs_changed[run.uid] = (active, run)
             if run.status not in RUN_TERMINAL:
-                self._usage(job.queue).resources += run.request
                 self.ledger.charge(run, job.queue)
 
     def admit(self, job: Job) -> None:
@@ -194,6 +193,7 @@ class World:
         self.touched[job.id] = active
         self.changes.attempts[attempt.key] = attempt
         self._outbox.started(self.changes, job, attempt, runs)
+        self.ledger.usage_of(job.queue).jobs += 1
         for run in runs:
             active.runs[run.uid] = run
             self.owner[run.uid] = job.id
@@ -236,7 +236,7 @@ class World:
         job_id = active.attempt.job_id
         self.active.pop(job_id, None)
         self.touched.pop(job_id, None)
-        self._usage(active.job.queue).jobs -= 1
+        self.ledger.usage_of(active.job.queue).jobs -= 1
         self.schedule_needed = True
         self.drop_runs(active)
 
@@ -253,9 +253,6 @@ class World:
         self.unplaced.pop(attempt.job_id, None)
         self.changes.attempts[attempt.key] = attempt
         self._outbox.attempt_ended(self.changes, attempt)
-
-    def _usage(self, queue: str) -> Usage:
-        return self.ledger.usage.setdefault(queue, Usage())
 
     def record(self, active: Active, step: Step, to: AttemptStatus) -> None:
         """Write one step of an attempt's history, merged with the last when it repeats it."""

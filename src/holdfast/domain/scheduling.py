@@ -96,7 +96,7 @@ class Round:
     """By request: the first place that may still have room; what is free only shrinks within a round."""
 
     def plan(self) -> Plan:
-        """Place jobs until nothing more fits; the line, the free capacity and the usage are updated."""
+        """Place jobs until nothing more fits; the line and the round's own free capacity and usage are updated."""
         plan = Plan()
         self._gather()
         while self._heaps and len(plan.placements) < self.limits.most_placements:
