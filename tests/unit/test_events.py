@@ -1,0 +1,299 @@
+"""Each transition of a job is one event, each event has its line in the registry, and a fold of them is the job."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields, replace
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+
+from holdfast.client.events import Message, messages
+from holdfast.domain import chronicle
+from holdfast.domain.events import (
+    BY_NAME,
+    REGISTRY,
+    TERMINAL,
+    AttemptEnded,
+    AttemptStatusChanged,
+    Event,
+    FailureDecided,
+    JobCancelled,
+    JobCancelRequested,
+    JobFailed,
+    JobHeld,
+    JobQueued,
+    JobReleased,
+    JobRetryScheduled,
+    JobStarted,
+    JobSubmitted,
+    JobSucceeded,
+    JobWaiting,
+    Occurrence,
+    OperatorActed,
+    PolicyCreated,
+    StoredEvent,
+)
+from holdfast.domain.failure import Cause, ContainerResult, Failure
+from holdfast.domain.job import Attempt, Job, JobState, Run
+from holdfast.domain.lifecycle import AttemptStatus, Ending
+from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
+from holdfast.domain.rebuild import rebuild
+from holdfast.domain.spec import Resources
+from holdfast.errors import InvalidRequest
+from holdfast.service.events import EventLog
+from holdfast.storage.memory import MemoryStore
+from holdfast.wire.render_events import event_view
+from tests.unit.conftest import exits, job_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.domain.events import EventType, JobEvent
+    from tests.unit.conftest import Lab
+
+NOW = 50.0
+QUEUED = Job("j1", "train", "default", 0, 10.0, "{}", Resources(1000, 1 << 30), attempt=1, updated_at=NOW)
+RUNNING = replace(QUEUED, state=JobState.RUNNING)
+HELD = replace(QUEUED, state=JobState.HELD, reason="look")
+BACKOFF = replace(QUEUED, state=JobState.BACKOFF, retry_at=60.0)
+FAILURE = Failure(
+    Cause.OOM_KILLED,
+    frozenset({"OOMKilled"}),
+    (ContainerResult(0, "side"), ContainerResult(137, signal=9)),
+    category="memory",
+    node="n1",
+    executor="local",
+    message="too much",
+)
+
+
+def ended(action: Action, code: DecisionCode, **more: object) -> Attempt:
+    """Make an attempt that failed and was judged."""
+    decision = Decision(action, code, "because", "infra", "oom", 0, 3, limits=(LimitUse("infra/oom", 1, 2),))
+    decision = replace(decision, **more)  # type: ignore[arg-type] # fields by name
+    return Attempt(
+        "j1", 1, AttemptStatus.ERROR, NOW, ending=Ending.FAILED, failure=FAILURE, decision=decision, retry_at=60.0
+    )
+
+
+RETRIED = ended(Action.RETRY, DecisionCode.RETRY, counter="infra/oom", delay_s=10.0)
+GIVEN_UP = ended(Action.FAIL, DecisionCode.POLICY_LIMIT)
+HELD_BY_RULE = ended(Action.HOLD, DecisionCode.HOLD)
+TRANSITIONS: list[tuple[Job, Job, Attempt | None, JobEvent | None]] = [
+    (QUEUED, replace(QUEUED, reason="needs 8 cpu"), None, JobWaiting("needs 8 cpu")),
+    (QUEUED, replace(HELD, reason="held by a person"), None, JobHeld(1, "held by a person")),
+    (HELD, replace(HELD, reason="held anew"), None, JobHeld(1, "held anew")),
+    (BACKOFF, HELD, None, JobHeld(1, "look")),
+    (HELD, QUEUED, None, JobReleased(1)),
+    (BACKOFF, QUEUED, None, JobQueued(1)),
+    (RUNNING, replace(QUEUED, attempt=0, reason="executor lost"), None, JobQueued(0, "executor lost")),
+    (RUNNING, replace(RUNNING, cancel_requested=True, reason="stop"), None, JobCancelRequested(1, "stop")),
+    (RUNNING, RUNNING, None, None),
+    (RUNNING, replace(QUEUED, state=JobState.SUCCEEDED), None, JobSucceeded(1)),
+    (QUEUED, replace(QUEUED, state=JobState.CANCELLED, reason="stop"), None, JobCancelled(1, "stop")),
+    (
+        RUNNING,
+        replace(QUEUED, state=JobState.CANCELLED, reason="stop"),
+        replace(GIVEN_UP, decision=None),
+        JobCancelled(1, "stop"),
+    ),
+    (QUEUED, replace(QUEUED, state=JobState.FAILED, reason="too late"), None, JobFailed(1, "too late")),
+    (
+        RUNNING,
+        replace(QUEUED, state=JobState.FAILED, reason="OOMKilled; because"),
+        GIVEN_UP,
+        JobFailed(
+            1, "OOMKilled; because", "oom_killed", "memory", "", 137, 9, "fail_policy_limit", "infra", "oom", final=True
+        ),
+    ),
+    (RUNNING, HELD, HELD_BY_RULE, JobHeld(1, "look", "infra", "oom")),
+    (
+        RUNNING,
+        replace(BACKOFF, reason="OOMKilled; because", request=Resources(1000, 2 << 30), avoid_node="n1"),
+        RETRIED,
+        JobRetryScheduled(1, "OOMKilled; because", "infra", "oom", 10.0, 60.0, "infra/oom", 2 << 30, "n1"),
+    ),
+    (
+        RUNNING,
+        replace(QUEUED, reason="again"),
+        ended(Action.IGNORE, DecisionCode.IGNORE),
+        JobRetryScheduled(1, "again", "infra", "oom"),
+    ),
+    (
+        QUEUED,
+        replace(QUEUED, attempt=2, reason="no place"),
+        RETRIED,
+        JobRetryScheduled(2, "no place", "infra", "oom", 10.0, None, "infra/oom"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "attempt", "event"), TRANSITIONS)
+def test_a_change_of_a_job_is_one_event(
+    before: Job, after: Job, attempt: Attempt | None, event: JobEvent | None
+) -> None:
+    expected = () if event is None else (Occurrence("j1", NOW, event),)
+    assert chronicle.events_of(before, after, attempt) == expected
+
+
+def test_a_submission_tells_what_was_asked_for() -> None:
+    job = replace(QUEUED, priority=7, gang=4, request=Resources(500, 1, 2))
+    assert chronicle.submitted(job) == Occurrence("j1", 10.0, JobSubmitted("train", "default", 7, 4, 500, 1, 2))
+
+
+def test_a_start_tells_where_the_ranks_are_and_joins_neighbours() -> None:
+    nodes = ["a", "a", "a", "b", "a"]
+    runs = [Run(f"j1-2-{rank}-3", "j1", 2, rank, executor="x", node=node) for rank, node in enumerate(nodes)]
+    started = chronicle.started(RUNNING, Attempt("j1", 2, dispatch=3), runs)
+    assert started.event == JobStarted(2, 3, (("x", "a", 3), ("x", "b", 1), ("x", "a", 1)))
+
+
+def test_an_end_tells_the_failure_and_then_what_was_decided() -> None:
+    over, decided = chronicle.attempt_ended(RETRIED)
+    assert over == Occurrence(
+        "j1",
+        NOW,
+        AttemptEnded(
+            1,
+            "Failed",
+            "ERROR",
+            cause="oom_killed",
+            category="memory",
+            conditions=("OOMKilled",),
+            exit_code=137,
+            signal=9,
+            rank=0,
+            node="n1",
+            executor="local",
+            message="too much",
+        ),
+    )
+    assert decided.event == FailureDecided(
+        1, "Retry", "retry", "because", "infra", "oom", 3, 10.0, 60.0, (("infra/oom", 1, 2),)
+    )
+
+
+def test_an_end_without_failure_decides_nothing() -> None:
+    [over] = chronicle.attempt_ended(Attempt("j1", 1, AttemptStatus.TERMINATED, NOW, ending=Ending.SUCCEEDED))
+    assert over.event == AttemptEnded(1, "Succeeded", "TERMINATED", exit_code=0)
+
+
+def test_the_registry_holds_every_event_of_the_union_once() -> None:
+    assert {entry.kind for entry in REGISTRY} == set(get_args(Event))
+    assert len(BY_NAME) == len(REGISTRY) == len(get_args(Event))
+    assert BY_NAME.keys() >= TERMINAL
+
+
+@pytest.mark.parametrize("entry", REGISTRY, ids=lambda entry: entry.name)
+def test_every_event_has_a_form_on_the_wire(entry: EventType) -> None:
+    kind: Callable[..., Event] = entry.kind
+    job_id = "j1" if entry.name.startswith(("job", "attempt", "failure")) else None
+    given = {"name": "n", "attempt": 1, "reason": "r", "revision": 2, "kind": "job", "queue": "q", "status": "RUNNING"}
+    needed = {field.name: given.get(field.name, "x") for field in fields(entry.kind) if field.default is MISSING}
+    view = event_view(StoredEvent(7, job_id, 3 if job_id else None, 1.5, kind(**needed)))
+    assert (view.id, view.time, view.type) == ("7", "1970-01-01T00:00:01.500Z", f"dev.holdfast.{entry.name}.v1")
+    assert view.subject
+    assert set(view.data) == {field.name for field in fields(entry.kind)}
+
+
+def test_times_on_the_wire_are_times_and_the_subject_is_an_address() -> None:
+    retry = StoredEvent(1, "j1", 4, 0.0, JobRetryScheduled(1, "r", retry_at=2.0))
+    assert event_view(retry).data["retry_at"] == "1970-01-01T00:00:02.000Z"
+    assert event_view(retry).subject == "jobs/j1"
+    assert event_view(StoredEvent(1, None, None, 0.0, PolicyCreated("infra", 1))).subject == "retry-policies/infra"
+    acted = OperatorActed("user:ann", "cancel", "job", "j1")
+    assert event_view(StoredEvent(1, None, None, 0.0, acted)).subject == "jobs/j1"
+
+
+BEGIN = Occurrence("j1", 10.0, JobSubmitted("train", "default"))
+
+
+def test_nothing_happened_to_a_job_without_events() -> None:
+    assert rebuild([]) is None
+
+
+def test_a_job_is_rebuilt_with_everything_that_changed() -> None:
+    grown = JobRetryScheduled(1, "again", "infra", "oom", 5.0, 25.0, "infra/oom", 2 << 30, "n1")
+    story = [
+        BEGIN,
+        Occurrence("j1", 12.0, JobWaiting("full")),
+        Occurrence("j1", 15.0, JobStarted(1)),
+        Occurrence("j1", 18.0, AttemptStatusChanged(1, "RUNNING")),
+        Occurrence("j1", 20.0, grown),
+    ]
+    job = rebuild(story)
+    assert job is not None
+    assert (job.state, job.attempt, job.retry_at, job.reason) == (JobState.BACKOFF, 1, 25.0, "again")
+    assert (job.counters, job.retries, job.request.memory, job.avoid_node) == ({"infra/oom": 1}, 1, 2 << 30, "n1")
+    assert (job.started_at, job.queued_at, job.ended_at) == (15.0, 20.0, None)
+    after = rebuild([*story, Occurrence("j1", 25.0, JobQueued(1)), Occurrence("j1", 26.0, JobHeld(1, "look"))])
+    assert after is not None
+    assert (after.state, after.reason, after.retry_at, after.queued_at) == (JobState.HELD, "look", None, 25.0)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [Occurrence("j1", 1.0, JobStarted(1))],
+        [BEGIN, BEGIN],
+        [BEGIN, Occurrence("other", 1.0, JobStarted(1))],
+        [BEGIN, Occurrence("j1", 1.0, JobSucceeded(1)), Occurrence("j1", 2.0, JobQueued(1))],
+        [Occurrence(None, 1.0, JobSubmitted("a", "b"))],
+    ],
+    ids=["no submission", "two submissions", "another job", "after the end", "no job"],
+)
+def test_a_story_that_cannot_be_is_refused(events: list[Occurrence]) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        rebuild(events)
+
+
+def test_a_trivial_job_is_four_events(lab: Lab) -> None:
+    job_id = lab.submit(job_named("trivial"), exits(0, after_s=0.0))
+    lab.pass_s(2)
+    assert [event.type.name for event in lab.store.events(limit=100)] == [
+        "job.submitted",
+        "job.started",
+        "attempt.ended",
+        "job.succeeded",
+    ]
+    assert lab.job(job_id).state is JobState.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("job.failed", {"job.failed"}),
+        ("JOB.FAILED", {"job.failed"}),
+        ("dev.holdfast.job.failed.v1", {"job.failed"}),
+        ("policy", {"policy.created", "policy.updated", "policy.deleted"}),
+        ("policy.*", {"policy.created", "policy.updated", "policy.deleted"}),
+    ],
+)
+def test_types_are_read_in_every_spelling(text: str, names: set[str]) -> None:
+    assert EventLog(MemoryStore()).filter(types=[text]).types == frozenset(names)
+
+
+def test_unknown_types_are_refused_together() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        EventLog(MemoryStore()).filter(types=["job.exploded", "job.failed", "", "job.failed.v9", "jo"])
+    assert [problem.message.split("'")[1] for problem in caught.value.problems] == [
+        "job.exploded",
+        "",
+        "job.failed.v9",
+        "jo",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (["retry: 1000", "", ": hello", ""], []),
+        (["id: 3", "event: x", "data: {}", ""], [Message("{}", "3")]),
+        (["id:3", "data:a", "data: b", ""], [Message("a\nb", "3")]),
+        ([": heartbeat", "id: 9", ""], [Message("", "9")]),
+        (["id: 3", "data: cut off"], []),
+        (["unknown: 1", "data", "id: 4", ""], [Message("", "4")]),
+    ],
+)
+def test_server_sent_events_are_read_as_the_standard_says(lines: list[str], found: list[Message]) -> None:
+    assert list(messages(lines)) == found
