@@ -77,7 +77,7 @@ def _explain(error: exc.DBAPIError) -> HoldfastError:
         return _passing("the database cannot be reached", original)
     kind = str(state)[:2]
     if kind in _SQLSTATE_BROKEN:
-        return _broken(original)
+        return damaged(original)
     if kind in _SQLSTATE_PASSING:
         return _passing(_SQLSTATE_PASSING[kind], original)
     return _refused(original)
@@ -90,7 +90,7 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 def _explain_sqlite(original: sqlite3.Error) -> HoldfastError:
     if is_damage(original):
-        return _broken(original)
+        return damaged(original)
     code = getattr(original, "sqlite_errorcode", 0) & _PRIMARY
     if code in _SQLITE_PASSING:
         return _passing(_SQLITE_PASSING[code], original)
@@ -101,8 +101,9 @@ def _passing(what: str, original: BaseException | None) -> Unavailable:
     return Unavailable(f"{what} ({original})", hint=_TRY_AGAIN)
 
 
-def _broken(original: BaseException | None) -> Internal:
-    return Internal(f"the database is damaged ({original})", hint=_RESTORE)
+def damaged(what: object) -> Internal:
+    """Say that the database is damaged, and what to do."""
+    return Internal(f"the database is damaged ({what})", hint=_RESTORE)
 
 
 def _refused(original: BaseException | None) -> Internal:

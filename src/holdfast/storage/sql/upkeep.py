@@ -18,7 +18,7 @@ from sqlalchemy import func, select, text
 from holdfast.errors import Conflict, Unavailable
 from holdfast.storage.sql import migrations, tables
 from holdfast.storage.sql.engine import Database, read_url
-from holdfast.storage.sql.faults import is_damage, translated
+from holdfast.storage.sql.faults import damaged, is_damage, translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,6 +69,25 @@ def examine(url_or_path: str | Path) -> Health:
     finally:
         database.close()
     return Health(shown(url_or_path), revision, problems, rows, size)
+
+
+def refuse_damage(url_or_path: str | Path) -> None:
+    """Make sure that a SQLite file is whole; about a second for a million jobs. A server looks after its own files.
+
+    Raises:
+        Internal: It is damaged, or no database.
+        Unavailable: It cannot be read right now.
+    """
+    database = Database(url_or_path)
+    try:
+        if not database.is_sqlite:
+            return
+        with database.reading() as connection:
+            found = connection.execute(text("PRAGMA quick_check(1)")).scalar_one()
+    finally:
+        database.close()
+    if found != "ok":
+        raise damaged(found)
 
 
 def _schema_problems(revision: str | None) -> list[str]:
