@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.dialects.manifests import manifest_warnings, read_manifests, read_retry_policy_document
+from holdfast.dialects.native.codec import dump_policy, load_policy
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.policy_text import write_policy
 from holdfast.domain.policy.model import (
@@ -227,3 +228,18 @@ def test_a_document_that_must_be_a_policy_is_read_in_any_dialect() -> None:
         read_retry_policy_document({"command": ["x"]})
     with pytest.raises(InvalidPolicy, match="must set a default action"):
         read_retry_policy_document({**flat, "defaultAction": None})
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [({}, 600.0), ({"maxDelay": "none"}, None), ({"maxDelay": "1h"}, 3600.0)]
+)
+def test_a_delay_is_capped_at_ten_minutes_unless_the_policy_says_otherwise(
+    given: dict[str, str], expected: float | None
+) -> None:
+    problems: list[Problem] = []
+    backoff = {"initialDelay": "1s", **given}
+    policy = read_policy({"backoff": backoff}, path="spec", name="p", problems=problems)
+    assert policy is not None
+    assert policy.backoff is not None
+    assert policy.backoff.max_s == expected
+    assert load_policy(dump_policy(policy)) == policy

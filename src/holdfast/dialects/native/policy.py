@@ -173,13 +173,18 @@ def _read_causes(fields: Fields) -> frozenset[str] | None:
     return names
 
 
+UNCAPPED = "none"
+"""The word for a ``maxDelay`` that never ends the growth of a delay."""
+
+
 def read_backoff(fields: Fields, name: str) -> Backoff | None:
     """Read a back-off; fields left out have the defaults of ``domain.policy.model.Backoff``."""
     part = fields.nested(name)
     if part is None:
         return None
     initial = part.duration("initialDelay")
-    longest = part.duration("maxDelay")
+    uncapped = part.raw("maxDelay") == UNCAPPED
+    longest = None if uncapped else part.duration("maxDelay")
     multiplier = part.number("multiplier", low=1.0, high=HIGHEST_MULTIPLIER)
     jitter = part.choice("jitter", JitterMode)
     ratio = part.number("jitterRatio", low=0.0, high=1.0)
@@ -189,11 +194,17 @@ def read_backoff(fields: Fields, name: str) -> Backoff | None:
     d = _DEFAULT_BACKOFF
     return Backoff(
         initial_s=d.initial_s if initial is None else initial,
-        max_s=max(d.max_s or 0.0, initial or 0.0) if longest is None else longest,
+        max_s=_longest(longest, initial, uncapped=uncapped),
         multiplier=d.multiplier if multiplier is None else multiplier,
         jitter=d.jitter if jitter is None else jitter,
         jitter_ratio=d.jitter_ratio if ratio is None else ratio,
     )
+
+
+def _longest(given: float | None, initial: float | None, *, uncapped: bool) -> float | None:
+    if uncapped or given is not None:
+        return given
+    return max(_DEFAULT_BACKOFF.max_s or 0.0, initial or 0.0)
 
 
 def _read_anti_affinity(fields: Fields) -> AntiAffinity | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.native.matchers import signal_name, write_exit_codes
+from holdfast.dialects.native.policy import UNCAPPED
 from holdfast.domain.policy.model import AntiAffinity, Backoff, RetryPolicy, Rule
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def write_backoff(backoff: Backoff) -> dict[str, Any]:
     """Write a back-off in full; delays as numbers of seconds, so that nothing is rounded."""
     return {
         "initialDelay": _seconds(backoff.initial_s),
-        **({} if backoff.max_s is None else {"maxDelay": _seconds(backoff.max_s)}),
+        "maxDelay": UNCAPPED if backoff.max_s is None else _seconds(backoff.max_s),
         "multiplier": backoff.multiplier,
         "jitter": backoff.jitter.value,
         "jitterRatio": backoff.jitter_ratio,
@@ -40,7 +41,7 @@ def write_backoff(backoff: Backoff) -> dict[str, Any]:
 
 def _seconds(value: float) -> str | float:
     """Write a duration people can read when that is exact, else the bare number."""
-    return f"{int(value)}s" if value.is_integer() else value
+    return f"{int(value)}s" if float(value).is_integer() else value
 
 
 _WRITERS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
