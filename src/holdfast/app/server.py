@@ -17,6 +17,7 @@ from holdfast.app import logging, upkeep, wiring
 from holdfast.app.datadir import DataDir, ServerAddress
 from holdfast.app.driver import start_embedded
 from holdfast.app.settings import DEFAULT_PORT, read_settings
+from holdfast.app.stopping import ended_by_sigterm
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SystemClock
 from holdfast.errors import Refused, Unavailable
@@ -58,7 +59,7 @@ def serve(
         msg = f"refusing to listen on {host}: without TLS only a loopback address is safe"
         raise Refused(msg, hint=f"one of {', '.join(sorted(_LOOPBACK))}; put a TLS proxy in front for others")
     directory = DataDir(settings.data)
-    with ExitStack() as stack:
+    with ended_by_sigterm(), ExitStack() as stack:
         stack.callback(directory.lock("up").release)
         token = settings.token.get_secret_value() if settings.token else secrets.token_urlsafe(_TOKEN_BYTES)
         upkeep.refuse_damage(settings, directory)

@@ -1,0 +1,264 @@
+"""Servers on PostgreSQL and on SQLite as operators meet them: one leader, upkeep, and a database that fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+from holdfast.client import Client
+from holdfast.errors import Conflict, Unavailable
+from holdfast.ports.store import Changes
+from holdfast.storage.sql import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from tests.postgres import PostgresServer
+
+HOLDFAST = (sys.executable, "-c", "from holdfast.cli.main import main; main()")
+PATIENCE_S = 30.0
+PASSWORD = "pa55-w0rd"  # noqa: S105 - a test's own
+
+
+@dataclass
+class Said:
+    """How one command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass
+class Machine:
+    """A machine with a data directory and an environment."""
+
+    data: Path
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+        return subprocess.Popen(
+            [*HOLDFAST, *words],
+            env={**inherited, "HOLDFAST_DATA": str(self.data), "HOLDFAST_CPUS": "8", **self.environ},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *words: str) -> Said:
+        with self.start(*words) as process:
+            try:
+                out, err = process.communicate(timeout=PATIENCE_S)
+            finally:
+                process.kill()
+            return Said(process.returncode, out, err)
+
+    @contextmanager
+    def serving(self, *, end: signal.Signals = signal.SIGTERM) -> Iterator[Client]:
+        """Run a server and a client of it; what the server says on the way is shown when the test fails."""
+        with self.start("up", "--port", "0") as server:
+            assert server.stderr is not None
+            assert "holdfast is up at" in (said := server.stderr.readline()), said + server.stderr.read()
+            address = json.loads((self.data / "server.json").read_text())
+            try:
+                with Client(address["url"], address["token"]) as client:
+                    yield client
+            finally:
+                server.send_signal(end)
+                try:
+                    sys.stderr.write(server.communicate(timeout=PATIENCE_S)[1])
+                finally:
+                    server.kill()
+
+
+def wait_until(done: Callable[[], bool], *, within_s: float = PATIENCE_S) -> None:
+    deadline, pause = time.monotonic() + within_s, threading.Event()
+    while not done():
+        assert time.monotonic() < deadline, f"not so within {within_s} s"
+        pause.wait(0.03)
+
+
+def manifests(count: int, program: str = "true", **more: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - manifest fields
+    return [{"name": f"n{number}", "shell": program, "resources": {"cpu": 0.1}, **more} for number in range(count)]
+
+
+def all_succeeded(client: Client, count: int) -> bool:
+    return [job.state for job in client.jobs()] == ["Succeeded"] * count
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path / "data")
+
+
+@pytest.fixture
+def on_postgres(tmp_path: Path, postgres_url: str) -> Machine:
+    with_password = postgres_url.replace("holdfast@", f"holdfast:{PASSWORD}@")
+    return Machine(tmp_path / "data", {"HOLDFAST_DATABASE": with_password})
+
+
+def test_fifty_jobs_run_on_postgresql_and_a_killed_server_loses_none(on_postgres: Machine, tmp_path: Path) -> None:
+    """Every program writes a line when it starts; half fail once; the server is killed while some run."""
+    ledger = tmp_path / "ledger"
+    program = f'echo "$HOLDFAST_JOB_NAME $HOLDFAST_ATTEMPT" >> {ledger}; sleep 0.2; exit $CODE'
+    fails = [{**one, "shell": program.replace("$CODE", "$((HOLDFAST_ATTEMPT < 2))")} for one in manifests(25)]
+    passes = [{**one, "name": f"p{place}"} for place, one in enumerate(manifests(25, program.replace("$CODE", "0")))]
+    retry = {"retryLimit": 2, "defaultAction": "Retry", "backoff": {"initialDelay": "0s"}}
+    with on_postgres.serving(end=signal.SIGKILL) as client:
+        client.submit_bulk([{**one, "retry": retry} for one in (*fails, *passes)])
+        wait_until(lambda: ledger.exists() and len(ledger.read_text().splitlines()) > 10)
+    with on_postgres.serving() as client:
+        wait_until(lambda: all_succeeded(client, 50))
+    started = ledger.read_text().splitlines()
+    expected = [f"n{number} {attempt}" for number in range(25) for attempt in (1, 2)]
+    assert sorted(started) == sorted(expected + [f"p{number} 1" for number in range(25)])
+
+
+def test_the_password_of_the_database_is_shown_to_nobody(on_postgres: Machine) -> None:
+    said = on_postgres.run("db", "check")
+    assert said.code == 0
+    assert "holdfast:***@" in said.out
+    backup = on_postgres.run("db", "backup", str(on_postgres.data / "copy"))
+    assert (backup.code, "pg_dump --format=custom" in backup.err) == (4, True)
+    with on_postgres.serving() as client:
+        job = client.submit({"name": "env", "shell": "env"}).id
+        wait_until(lambda: all_succeeded(client, 1))
+        log = client.logs(job).text
+    nowhere = Machine(on_postgres.data, {"HOLDFAST_DATABASE": f"postgresql://u:{PASSWORD}@localhost:1/x"}).run("up")
+    assert (nowhere.code, "cannot be reached" in nowhere.err) == (5, True)
+    broken = Machine(on_postgres.data, {"HOLDFAST_DATABASE": f"postgresql://u:{PASSWORD}@h:port/x"}).run("up")
+    assert (broken.code, "is not a database URL" in broken.err) == (2, True)
+    for one in (said, backup, nowhere, broken):
+        assert PASSWORD not in one.out + one.err
+    assert PASSWORD not in log
+
+
+def test_an_empty_database_server_is_upgraded_when_its_operator_says_so(
+    tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    machine = Machine(tmp_path / "data", {"HOLDFAST_DATABASE": postgres_server.empty()})
+    refused = machine.run("up", "--port", "0")
+    assert (refused.code, "holdfast db upgrade" in refused.err) == (4, True)
+    checked = machine.run("db", "check")
+    assert (checked.code, "not sound" in checked.out) == (1, True)
+    assert "upgraded from nothing" in machine.run("db", "upgrade").out
+    assert "already" in machine.run("db", "upgrade").out
+    assert machine.run("db", "check").code == 0
+
+
+def test_a_second_server_on_the_database_is_refused_and_told_who_leads(on_postgres: Machine, tmp_path: Path) -> None:
+    other = Machine(tmp_path / "other", on_postgres.environ)
+    with on_postgres.serving(end=signal.SIGKILL):
+        refused = other.run("up", "--port", "0")
+        assert refused.code == 5
+        assert f"data directory {on_postgres.data}" in refused.err
+        assert re.search(r"ends by itself in \d+ s", refused.err)
+    with on_postgres.serving() as back_at_once:
+        assert back_at_once.health().status == "ok"
+    with other.serving() as client:
+        client.submit(manifests(1)[0])
+        wait_until(lambda: all_succeeded(client, 1))
+
+
+def test_a_deposed_server_writes_nothing_and_leads_again_when_it_may(on_postgres: Machine, postgres_url: str) -> None:
+    with on_postgres.serving() as client, closing(open_store(postgres_url)) as store:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("UPDATE leadership SET expires_at = 0")
+        epoch = store.lead("the test", 3600.0, time.time())
+        job = client.submit(manifests(1)[0]).id
+        request = store.requests(limit=1)
+        pause = threading.Event()
+        pause.wait(1.5)
+        assert store.requests(limit=1) == request
+        assert client.job(job).state == "Queued"
+        store.lead("the test", 0.0, time.time())
+        wait_until(lambda: client.job(job).state == "Succeeded")
+        with pytest.raises(Conflict):
+            store.commit(Changes(handled=[1], epoch=epoch))
+
+
+def test_a_locked_database_refuses_submissions_clearly_and_goes_on_when_free(machine: Machine) -> None:
+    with machine.serving() as client:
+        client.submit({"name": "first", "shell": "true"})
+        wait_until(lambda: all_succeeded(client, 1))
+        with closing(sqlite3.connect(machine.data / "holdfast.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(Unavailable, match="locked by another process") as raised:
+                client.submit({"name": "refused", "shell": "true"})
+            assert "nothing was changed" in str(raised.value)
+            assert client.job("first").state == "Succeeded"
+            other.execute("ROLLBACK")
+        client.submit({"name": "second", "shell": "true"})
+        wait_until(lambda: all_succeeded(client, 2))
+
+
+@pytest.mark.parametrize("damage", ["no database", "a page"])
+def test_a_damaged_database_is_refused_and_a_backup_brings_its_jobs_back(machine: Machine, damage: str) -> None:
+    database, copy = machine.data / "holdfast.db", machine.data / "friday.db"
+    with machine.serving() as client:
+        client.submit_bulk(manifests(30))
+        wait_until(lambda: all_succeeded(client, 30))
+        assert machine.run("db", "backup", str(copy)).code == 0
+        assert machine.run("db", "backup", str(copy)).code == 4
+        held = machine.run("db", "restore", str(copy))
+        assert (held.code, "is held by holdfast up" in held.err) == (5, True)
+    pages = database.read_bytes()
+    database.write_bytes(
+        b"nonsense" * 512 if damage == "no database" else pages[:8192] + b"\xff" * 4096 + pages[12288:]
+    )
+    refused = machine.run("up", "--port", "0")
+    assert (refused.code, "is damaged" in refused.err, "holdfast db restore" in refused.err) == (1, True, True)
+    restored = machine.run("db", "restore", str(copy))
+    assert (restored.code, "holdfast.db.replaced-1" in restored.out) == (0, True)
+    with machine.serving() as client:
+        assert all_succeeded(client, 30)
+        client.submit({"name": "more", "shell": "true"})
+        wait_until(lambda: all_succeeded(client, 31))
+
+
+def test_a_damaged_backup_is_refused_and_the_database_stays(machine: Machine) -> None:
+    machine.run("run", "--", "true")
+    bad = machine.data / "bad.db"
+    bad.write_bytes(b"nonsense" * 512)
+    said = machine.run("db", "restore", str(bad))
+    assert (said.code, f"{bad} is damaged" in said.err) == (4, True)
+    assert machine.run("db", "restore", str(machine.data / "missing.db")).code == 5
+    assert machine.run("get", "jobs", "-o", "name").out.count("\n") == 1
+    assert [path.name for path in machine.data.iterdir() if "replaced" in path.name] == []
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_old_jobs_are_forgotten_by_hand_and_by_the_server(request: pytest.FixtureRequest, kind: str) -> None:
+    machine: Machine = request.getfixturevalue("machine" if kind == "sqlite" else "on_postgres")
+    places = machine.data / "runs" / "jobs"
+    with machine.serving() as client:
+        client.submit_bulk(manifests(5))
+        client.submit({"name": "stays", "shell": "sleep 60"})
+        wait_until(lambda: [job.state for job in client.jobs()] == ["Succeeded"] * 5 + ["Running"])
+        assert machine.run("db", "prune", "--older-than", "1h").out == "0 jobs forgotten\n"
+        assert machine.run("db", "prune", "--older-than", "0s", "--keep", "2", "--dry-run").out.startswith("3 jobs")
+        assert machine.run("db", "prune", "--older-than", "0s", "--keep", "2").out == "3 jobs forgotten\n"
+        assert [job.name for job in client.jobs()] == ["n3", "n4", "stays"]
+        assert len(list(places.iterdir())) == 3
+    forgetful = Machine(machine.data, {**machine.environ, "HOLDFAST_RETENTION": "0s"})
+    with forgetful.serving() as client:
+        wait_until(lambda: [job.name for job in client.jobs()] == ["stays"])
+        client.cancel("stays")
+        wait_until(lambda: client.job("stays").state == "Cancelled")
+    assert len(list(places.iterdir())) == 1
