@@ -1,0 +1,29 @@
+"""Everything that is left to chance in a world, from its one seed."""
+
+from __future__ import annotations
+
+import random  # noqa: TID251 - a seeded source is what this module is for
+
+
+class Chance(random.Random):
+    """A seeded source; equal seeds give equal draws on every machine."""
+
+    def happens(self, probability: float) -> bool:
+        """Whether something of that probability happens now."""
+        return self.random() < probability
+
+    def moment(self, begin: float, end: float) -> float:
+        """Draw an instant, in whole milliseconds so that a trace can be read."""
+        return round(self.uniform(begin, end), 3)
+
+
+class SeededDice:
+    """The ``Dice`` port on a chance of its own."""
+
+    def __init__(self, chance: Chance) -> None:
+        """Remember where draws come from."""
+        self._chance = chance
+
+    def draw(self) -> float:
+        """Return a number in [0, 1)."""
+        return self._chance.random()

@@ -1,0 +1,127 @@
+"""The store on a disk that can be full or slow, under a controller that can die at any point of using it.
+
+Decides which calls are refused and at which points the controller's process ends; keeps nothing itself. Every
+commit that succeeded is told to the invariants.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from holdfast.domain.job import Job
+    from holdfast.ports.store import Catalogue, Changes, Request, Snapshot, Store
+    from holdfast.sim.agenda import Agenda
+    from holdfast.sim.trace import Fuse, Trace
+
+
+class Disk:
+    """What is wrong with the disk now."""
+
+    def __init__(self, agenda: Agenda, trace: Trace) -> None:
+        """Begin sound."""
+        self._agenda = agenda
+        self._trace = trace
+        self.slow_s = 0.0
+        """How long a commit takes."""
+        self.full = False
+        """Writes are refused."""
+        self.locked = False
+        """Reads are refused, too."""
+
+    def require_space(self) -> None:
+        """Refuse a write.
+
+        Raises:
+            Unavailable: The disk is full.
+        """
+        if self.full or self.locked:
+            self._trace.fault("write refused")
+            msg = "database or disk is full"
+            raise Unavailable(msg)
+
+    def require_unlocked(self) -> None:
+        """Refuse a read.
+
+        Raises:
+            Unavailable: The database is locked.
+        """
+        if self.locked:
+            self._trace.fault("read refused")
+            msg = "database is locked"
+            raise Unavailable(msg)
+
+    def take_time(self) -> None:
+        """Let the world go on for as long as a commit takes."""
+        if self.slow_s:
+            self._trace.fault("slow commit")
+            self._agenda.run_until(self._agenda.now() + self.slow_s)
+
+
+class ControllersStore:
+    """The ``ControllerStore`` port as one life of the controller sees it."""
+
+    def __init__(self, store: Store, disk: Disk, fuse: Fuse, committed: Callable[[Changes], None]) -> None:
+        """Remember the real store and whom to tell of commits; ``committed`` may be set anew."""
+        self._store = store
+        self._disk = disk
+        self._fuse = fuse
+        self.committed = committed
+        self.die_before_commit = self.die_after_commit = False
+
+    def load(self) -> Snapshot:
+        """Read everything that is still going on."""
+        self._point()
+        return self._store.load()
+
+    def requests(self, *, limit: int) -> Sequence[Request]:
+        """Return the oldest requests not handled yet."""
+        self._point()
+        return self._store.requests(limit=limit)
+
+    def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
+        """Return those jobs."""
+        self._point()
+        return self._store.jobs_by_id(job_ids)
+
+    def catalogue_version(self) -> int:
+        """Return the catalogue's version."""
+        self._point()
+        return self._store.catalogue_version()
+
+    def catalogue(self) -> Catalogue:
+        """Read the catalogue."""
+        self._point()
+        return self._store.catalogue()
+
+    def lead(self, owner: str, ttl_s: float, now: float) -> int:
+        """Become the one writer."""
+        self._disk.require_space()
+        return self._store.lead(owner, ttl_s, now)
+
+    def commit(self, changes: Changes) -> None:
+        """Commit, or die before or after it.
+
+        Raises:
+            Crashed: The controller's process ended here.
+            Unavailable: The disk is full.
+        """
+        if self.die_before_commit:
+            self._fuse.light(1)
+        self._fuse.burn()
+        self._disk.require_space()
+        self._disk.take_time()
+        self._fuse.burn()
+        self._store.commit(changes)
+        self.committed(changes)
+        if self.die_after_commit:
+            self._fuse.light(1)
+        self._fuse.burn()
+
+    def _point(self) -> None:
+        self._fuse.burn()
+        self._disk.require_unlocked()

@@ -1,0 +1,47 @@
+"""Every invariant as a name and a sentence; a world that breaks one says the sentence."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from holdfast.sim.trace import BrokenInvariant
+
+INVARIANTS: dict[str, str] = {
+    "no-job-lost": (
+        "A job that was accepted stays stored, and until it has ended the controller knows it or has yet to be told."
+    ),
+    "never-twice": "A program never runs beside a program of another attempt, or of another placement, of its job.",
+    "started-once": "A run's program is started at most once, whatever is repeated, lost or forgotten.",
+    "stored-first": "A program is started only for a run that is stored: nothing is handed out before its commit.",
+    "stored-last": "A result is forgotten by its executor only when the controller has it stored.",
+    "true-success": "A job has succeeded only if every program of its last placement really ended well.",
+    "terminal-absorbs": "A job, an attempt or a run that has ended never changes again.",
+    "judged-once": (
+        "Every failed attempt has one decision and no other attempt has any; counters are the decisions' sums."
+    ),
+    "limits-hold": "No rule grants more retries than its limit, and no job gets more than the global cap in force.",
+    "explained": "Every decision can be explained: rules and counts come out the same again.",
+    "back-off-waits": "No program of a retry starts before the retry is due, unless a person released the job.",
+    "asked-for": "An attempt follows another only if that one's decision, or a person, said so; numbers have no gap.",
+    "cancelled-stays": "A job whose cancellation was accepted never runs again: it ends cancelled, or well.",
+    "capacity-adds-up": (
+        "What is charged is what unfinished runs ask for, by place and by queue, and no place is overbooked."
+    ),
+    "no-node-overloaded": "The programs that really run on a node never ask for more than it has.",
+    "queue-limits": "A queue starts nothing while it is paused, and nothing that takes it over its limits.",
+    "replay": "A job's state is the sum of its events.",
+    "one-writer": "A controller that another one has replaced can commit nothing.",
+    "all-ends": "Once faults stop, every job ends soon, or waits for a person or for a place that does not exist.",
+    "nothing-left": "When everything has ended, nothing runs, nothing is charged, and no executor keeps a result.",
+    "durable": "What is read from the store is what was committed, in every life of the controller.",
+}
+"""By name."""
+
+
+def refuse(name: str, detail: str) -> NoReturn:
+    """Say that an invariant is broken.
+
+    Raises:
+        BrokenInvariant: Always.
+    """
+    raise BrokenInvariant(name, INVARIANTS[name], detail)

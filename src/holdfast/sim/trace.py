@@ -1,0 +1,85 @@
+"""What a world remembers of itself: its last steps, a checksum of all of them, and what went wrong how often."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter, deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_REMEMBERED = 60
+
+
+class BrokenInvariant(BaseException):
+    """Something happened that must never happen.
+
+    No ``Exception``: the code under test must not be able to catch it.
+    """
+
+    def __init__(self, name: str, sentence: str, detail: str) -> None:
+        """Say which promise is broken, and how."""
+        super().__init__(f"{name}: {sentence} BUT {detail}")
+        self.name = name
+        self.sentence = sentence
+        self.detail = detail
+
+
+class Crashed(BaseException):
+    """The process that runs this ends here, as by kill -9; no ``Exception``, so that nothing tidies up."""
+
+
+class Trace:
+    """The diary of one world."""
+
+    def __init__(self, elapsed: Callable[[], float]) -> None:
+        """Remember where to read the time."""
+        self._elapsed = elapsed
+        self._lines: deque[tuple[float, str]] = deque(maxlen=_REMEMBERED)
+        self.checksum = 0
+        self.faults: Counter[str] = Counter()
+
+    def say(self, line: str) -> None:
+        """Write one line."""
+        at = self._elapsed()
+        self._lines.append((at, line))
+        self.checksum = zlib.crc32(f"{at:.6f} {line}".encode(), self.checksum)
+
+    def fault(self, kind: str, detail: str = "") -> None:
+        """Count and write something that goes wrong on purpose."""
+        self.faults[kind] += 1
+        self.say(f"FAULT {kind}{f': {detail}' if detail else ''}")
+
+    def last(self) -> Sequence[str]:
+        """Return the last lines."""
+        return [f"{at:9.3f}s  {line}" for at, line in self._lines]
+
+
+class Fuse:
+    """Ends a process at a random point of what it does: each point burns it by one, and at the end it blows."""
+
+    def __init__(self) -> None:
+        """Begin unlit."""
+        self._left: int | None = None
+
+    def light(self, length: int) -> None:
+        """Let it blow at the ``length``-th point from now."""
+        self._left = length
+
+    def put_out(self) -> None:
+        """Let it not blow after all."""
+        self._left = None
+
+    def burn(self) -> None:
+        """Pass one point.
+
+        Raises:
+            Crashed: It was the last one.
+        """
+        if self._left is None:
+            return
+        self._left -= 1
+        if self._left <= 0:
+            self._left = None
+            raise Crashed

@@ -1,0 +1,233 @@
+"""One world: the real controller, store and executors, breakable machines and lines, people, faults, one seed.
+
+Decides how the parts are wired and how a world's time goes: a stormy part in which people ask and things break,
+then peace until everything has ended. What must hold all the while is in ``invariants``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.spec import Resources
+from holdfast.ports.engine import NodeInfo
+from holdfast.service.explain import Explainer
+from holdfast.sim.agenda import Agenda
+from holdfast.sim.chance import Chance
+from holdfast.sim.disk import Disk
+from holdfast.sim.faults import Faults
+from holdfast.sim.hosts import HEARTBEAT_S, POLL_S, ControllerHost, ExecutorHost
+from holdfast.sim.invariants.caps import Caps
+from holdfast.sim.invariants.commits import CommitChecks
+from holdfast.sim.invariants.ending import EndChecks
+from holdfast.sim.invariants.record import Record
+from holdfast.sim.invariants.ticks import TickChecks
+from holdfast.sim.invariants.truth import TruthChecks
+from holdfast.sim.laws import GIB
+from holdfast.sim.lines import Line
+from holdfast.sim.machine import Machine
+from holdfast.sim.people import People
+from holdfast.sim.programs import Programs
+from holdfast.sim.trace import Fuse, Trace
+from holdfast.sim.work import script
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.controller.controller import Controller
+    from holdfast.domain.job import Job
+    from holdfast.engines.simulated.engine import SimulatedRun
+    from holdfast.ports.engine import RunOrder
+    from holdfast.ports.store import Changes, Store
+    from holdfast.sim.programs import Program
+
+STORM_S = (20.0, 90.0)
+PEACE_S = 1500.0
+"""The bound of "in bounded time"."""
+_JOBS = (3, 12)
+_CALM_BEATS = 3
+"""In peace, hearts beat this many times more slowly, so that the end is reached in fewer steps."""
+
+
+class World:
+    """Everything there is; ``run`` lives it."""
+
+    def __init__(self, seed: int, open_store: Callable[[], Store]) -> None:
+        """Build a world from its seed.
+
+        Args:
+            seed: All that is left to chance follows from it.
+            open_store: Opens the store; called for each life of the controller.
+        """
+        self.seed = seed
+        self.chance = Chance(seed)
+        self.agenda = Agenda(self._after_step)
+        self.trace = Trace(lambda: self.agenda.elapsed)
+        self._open_store = open_store
+        self._store = open_store()
+        self._explainer = Explainer(self._store)
+        self.record = Record()
+        self.programs = Programs()
+        self._disk = Disk(self.agenda, self.trace)
+        self._caps = Caps()
+        self.controller = ControllerHost(
+            self._reopened,
+            disk=self._disk,
+            agenda=self.agenda,
+            chance=Chance(f"{seed}/dice"),
+            trace=self.trace,
+            committed=self._committed,
+            ticked=self._ticked,
+        )
+        self.people = People(
+            lambda: self._store,
+            agenda=self.agenda,
+            chance=Chance(f"{seed}/people"),
+            trace=self.trace,
+            disk=self._disk,
+            record=self.record,
+            caps=self._caps,
+            hint=lambda: self.agenda.after(0.0, self.controller.tick),
+        )
+        self._build_executors()
+        self._commits = CommitChecks(self.record, self.programs, self._caps)
+        self._ticks = TickChecks(self.record)
+        self._end = EndChecks(self.record, self.programs, self.machines)
+        self._catalogue = self._store.catalogue()
+        self._peaceful = False
+
+    def _build_executors(self) -> None:
+        self.fuses: list[Fuse] = []
+        self.lines: list[Line] = []
+        self.machines: list[Machine] = []
+        self.executors: list[ExecutorHost] = []
+        for index in range(self.chance.randint(1, 3)):
+            self._build_executor(f"e{index}")
+        capacity = {
+            (machine.name, node.name): node.capacity for machine in self.machines for node in machine.all_nodes()
+        }
+        self._truth = TruthChecks(self.record, capacity)
+        self.programs.on_start = self._program_started
+        hosts = {host.name: host for host in self.executors}
+        self.controller.hint = lambda name: hosts[name].wake() if self.chance.happens(0.8) else None
+
+    def _build_executor(self, name: str) -> None:
+        fuse = Fuse()
+        line = Line(
+            self.controller, agenda=self.agenda, chance=Chance(f"{self.seed}/{name}"), trace=self.trace, fuse=fuse
+        )
+        machine = Machine(
+            name,
+            [self._node(f"{name}n{index}") for index in range(self.chance.randint(1, 3))],
+            clock=self.agenda,
+            script=self._script,
+            programs=self.programs,
+            may_forget=self._forgotten,
+            fuse=fuse,
+        )
+        self.fuses.append(fuse)
+        self.lines.append(line)
+        self.machines.append(machine)
+        self.executors.append(ExecutorHost(machine, line, agenda=self.agenda, trace=self.trace, fuse=fuse))
+
+    def _node(self, name: str) -> NodeInfo:
+        capacity = Resources(self.chance.choice((2000, 3000, 4000)), self.chance.choice((4, 8)) * GIB, 0)
+        return NodeInfo(name, capacity, {"zone": self.chance.choice("ab")})
+
+    def run(self) -> None:
+        """Live through the storm and the peace after it.
+
+        Raises:
+            BrokenInvariant: Something happened that must never happen.
+        """
+        self.people.set_up()
+        self.controller.boot()
+        for host in self.executors:
+            host.boot()
+            self._beat(host)
+        self._poll()
+        until = self.agenda.now() + self.chance.moment(*STORM_S)
+        faults = Faults(
+            controller=self.controller,
+            executors=self.executors,
+            lines=self.lines,
+            fuses=self.fuses,
+            disk=self._disk,
+            agenda=self.agenda,
+            chance=Chance(f"{self.seed}/faults"),
+            trace=self.trace,
+        )
+        faults.plan(until)
+        self.people.plan(self.chance.randint(*_JOBS), until)
+        self._revive(faults)
+        self.agenda.run_until(until)
+        self._peaceful = True
+        faults.heal()
+        self.people.make_peace()
+        self.agenda.run_until(until + PEACE_S, enough=self._settled)
+        controller = self.controller.controller
+        self._end.check(controller.world if controller is not None else None, self._store)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+
+    def _settled(self) -> bool:
+        controller = self.controller.controller
+        return (
+            controller is not None
+            and not controller.world.changes
+            and self._end.settled()
+            and not self._store.requests(limit=1)
+        )
+
+    def _beat(self, host: ExecutorHost) -> None:
+        host.step()
+        self.agenda.after(self._pace(HEARTBEAT_S), lambda: self._beat(host))
+
+    def _poll(self) -> None:
+        self.controller.tick()
+        self.agenda.after(self._pace(POLL_S), self._poll)
+
+    def _pace(self, every_s: float) -> float:
+        return every_s * _CALM_BEATS if self._peaceful else every_s
+
+    def _revive(self, faults: Faults) -> None:
+        faults.revive()
+        self.agenda.after(5.0, lambda: self._revive(faults))
+
+    def _reopened(self) -> Store:
+        """Open the store for a new life of the controller, and see that it holds what was committed."""
+        self._store.close()
+        self._store = self._open_store()
+        self._explainer = Explainer(self._store)
+        self.record.compare(self._store)
+        return self._store
+
+    def _script(self, order: RunOrder) -> SimulatedRun:
+        self._truth.ordered(order)
+        return script(self.seed, order)
+
+    def _forgotten(self, uid: str) -> None:
+        self._truth.forgotten(uid)
+
+    def _program_started(self, program: Program) -> None:
+        self.trace.say(f"program {program.order.uid} starts on {program.machine}/{program.order.node}")
+        self._truth.started(program, self.programs.used())
+
+    def _committed(self, changes: Changes) -> None:
+        for job in changes.jobs.values():
+            self._say_job(job)
+        self._commits.check(changes, self._store, self._explainer)
+
+    def _say_job(self, job: Job) -> None:
+        before = self.record.jobs.get(job.id)
+        if before is None or (before.state, before.attempt) != (job.state, job.attempt):
+            self.trace.say(f"{job.id} {job.state}, attempt {job.attempt}{f': {job.reason}' if job.reason else ''}")
+
+    def _ticked(self, controller: Controller) -> None:
+        self._ticks.check(controller.world, self._store, self._catalogue)
+
+    def _after_step(self) -> None:
+        for machine in self.machines:
+            machine.look()
+        self.programs.settle()
