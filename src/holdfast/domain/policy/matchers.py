@@ -44,10 +44,14 @@ class Lens:
     init: bool = False
 
     def of(self, failure: Failure) -> list[ContainerResult]:
-        """Return them: the main ones in order, then the init containers if they count."""
+        """Return a failure's: the main ones in order, then the init containers if they count."""
+        return self.of_containers(failure.containers)
+
+    def of_containers(self, containers: Iterable[ContainerResult]) -> list[ContainerResult]:
+        """Return those of some containers, in the same order."""
         found = [
             container
-            for container in failure.containers
+            for container in containers
             if container.exit_code
             and (self.init or not container.init)
             and (self.name is None or container.name == self.name)

@@ -1,0 +1,101 @@
+"""Sorts a set's jobs into past, failed, succeeded and active ones, and counts them by replicated job.
+
+Decides which jobs belong to the current generation; leaves what is done with them to ``reconcile``. Linear in jobs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from holdfast.domain.jobset.state import ChildPhase, GroupStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.jobset.state import Child, JobSetState
+
+
+@dataclass(slots=True)
+class Sorted:
+    """The jobs of a set."""
+
+    present: set[str] = field(default_factory=set)
+    """Every name that is still taken."""
+    previous: list[Child] = field(default_factory=list)
+    """Of an earlier attempt: they must go."""
+    failed: list[Child] = field(default_factory=list)
+    """Failed and not judged yet."""
+    left: list[Child] = field(default_factory=list)
+    """Failed, judged, and left failed."""
+    succeeded: list[Child] = field(default_factory=list)
+    active: list[Child] = field(default_factory=list)
+
+
+def is_previous(state: JobSetState, child: Child) -> bool:
+    """Whether a job belongs to an attempt that is over."""
+    return child.restart < state.restarts or child.job_restart < state.restarts_of(child.group, child.index)
+
+
+def sort(spec: JobSetSpec, state: JobSetState, children: Iterable[Child]) -> Sorted:
+    """Sort jobs as observed."""
+    certain = spec.failure is not None and spec.failure.on_certain
+    found = Sorted()
+    for child in children:
+        found.present.add(child.name)
+        if is_previous(state, child):
+            found.previous.append(child)
+        elif child.phase is ChildPhase.SUCCEEDED:
+            found.succeeded.append(child)
+        elif child.phase is ChildPhase.FAILED or (certain and child.certain):
+            judged = state.left_failed.get(child.name) == child.attempt
+            (found.left if judged else found.failed).append(child)
+        else:
+            found.active.append(child)
+    return found
+
+
+def group_statuses(spec: JobSetSpec, jobs: Sorted) -> tuple[GroupStatus, ...]:
+    """Count the jobs of the current generation by replicated job."""
+    counts = {group.name: _Count() for group in spec.replicated_jobs}
+    for child in jobs.succeeded:
+        if child.group in counts:
+            counts[child.group].succeeded += 1
+    for child in (*jobs.failed, *jobs.left):
+        if child.group in counts:
+            counts[child.group].failed += 1
+    groups = spec.by_name
+    for child in jobs.active:
+        if child.group in counts:
+            counts[child.group].add(child, groups[child.group])
+    return tuple(
+        GroupStatus(name, count.ready, count.succeeded, count.failed, count.active, count.suspended)
+        for name, count in counts.items()
+    )
+
+
+@dataclass(slots=True)
+class _Count:
+    ready: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    active: int = 0
+    suspended: int = 0
+
+    def add(self, child: Child, group: ReplicatedJob) -> None:
+        self.suspended += child.suspended
+        self.active += child.active_pods > 0
+        needed = group.ready_pods
+        self.ready += not child.suspended and child.succeeded_pods + child.ready_pods >= needed
+
+
+def by_name(statuses: Iterable[GroupStatus]) -> Mapping[str, GroupStatus]:
+    """Index statuses by replicated job."""
+    return {status.name: status for status in statuses}
+
+
+def all_ready(spec: JobSetSpec, statuses: Iterable[GroupStatus]) -> bool:
+    """Whether every job is ready or has succeeded."""
+    found = by_name(statuses)
+    return all(found[one.name].ready + found[one.name].succeeded == one.replicas for one in spec.replicated_jobs)
