@@ -69,6 +69,9 @@ class Machine:
                 process.kill()
             return Said(process.returncode, out, err)
 
+    def server_pid(self) -> int:
+        return int(json.loads((self.data / "server.json").read_text())["pid"])
+
     @contextmanager
     def serving(self, *, end: signal.Signals = signal.SIGTERM) -> Iterator[Client]:
         """Run a server and a client of it; what the server says on the way is shown when the test fails."""

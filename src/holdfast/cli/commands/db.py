@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.cli.context import Cli
+    from holdfast.storage.sql.upkeep import Health
 
 _ACTIONS = ("upgrade", "check", "prune", "backup", "restore")
 _WITH_FILE = frozenset({"backup", "restore"})
@@ -57,13 +58,19 @@ def db(options: DbOptions, cli: Cli) -> int:
     form = flags.choice("--output", options.output, TEXT_FORMATS)
     age_s, keep = flags.duration("--older-than", options.older_than), flags.integer("--keep", options.keep)
     flags.finish()
+    from holdfast.app import upkeep  # noqa: PLC0415 - start-up time
+
     file = Path(options.file or "")
     actions: dict[str, Callable[[], int]] = {
-        "upgrade": lambda: _upgrade(cli),
-        "check": lambda: _check(cli, form),
-        "prune": lambda: _prune(cli, older_than_s=age_s or 0.0, keep=keep or 0, dry_run=options.dry_run),
-        "backup": lambda: _backup(cli, file),
-        "restore": lambda: _restore(cli, file),
+        "upgrade": lambda: _tell_upgrade(cli, *upkeep.upgrade()),
+        "check": lambda: _tell_health(cli, upkeep.check(), form),
+        "prune": lambda: _tell_pruned(
+            cli,
+            sum(upkeep.prune(older_than_s=age_s or 0.0, keep=keep or 0, dry_run=options.dry_run)),
+            dry_run=options.dry_run,
+        ),
+        "backup": lambda: _tell(cli, f"{file} written, {upkeep.backup(file):,} bytes"),
+        "restore": lambda: _tell_restored(cli, file, upkeep.restore(file)),
     }
     return actions[action]()
 
@@ -86,19 +93,17 @@ def _check_prune(flags: Flags, options: DbOptions, action: str) -> None:
             flags.wrong(flag, f"{action} does not take it")
 
 
-def _upgrade(cli: Cli) -> int:
-    from holdfast.app import upkeep  # noqa: PLC0415 - start-up time
-
-    place, before, after = upkeep.upgrade()
-    done = f"is at schema {after} already" if before == after else f"upgraded from {before or 'nothing'} to {after}"
-    cli.output().text(f"{place} {done}")
+def _tell(cli: Cli, line: str) -> int:
+    cli.output().text(line)
     return exit_codes.OK
 
 
-def _check(cli: Cli, form: str) -> int:
-    from holdfast.app import upkeep  # noqa: PLC0415 - start-up time
+def _tell_upgrade(cli: Cli, place: str, before: str | None, after: str) -> int:
+    done = f"is at schema {after} already" if before == after else f"upgraded from {before or 'nothing'} to {after}"
+    return _tell(cli, f"{place} {done}")
 
-    health = upkeep.check()
+
+def _tell_health(cli: Cli, health: Health, form: str) -> int:
     code = exit_codes.FAILED if health.problems else exit_codes.OK
     facts = {"database": health.place, "schema": health.revision, "size": health.size}
     if form != "text":
@@ -114,29 +119,13 @@ def _check(cli: Cli, form: str) -> int:
     return code
 
 
-def _prune(cli: Cli, *, older_than_s: float, keep: int, dry_run: bool) -> int:
-    from holdfast.app import upkeep  # noqa: PLC0415 - start-up time
-
-    count = sum(upkeep.prune(older_than_s=older_than_s, keep=keep, dry_run=dry_run))
+def _tell_pruned(cli: Cli, count: int, *, dry_run: bool) -> int:
     jobs = "1 job" if count == 1 else f"{count:,} jobs"
-    cli.output().text(f"{jobs} would be forgotten" if dry_run else f"{jobs} forgotten")
-    return exit_codes.OK
+    return _tell(cli, f"{jobs} would be forgotten" if dry_run else f"{jobs} forgotten")
 
 
-def _backup(cli: Cli, file: Path) -> int:
-    from holdfast.app import upkeep  # noqa: PLC0415 - start-up time
-
-    size = upkeep.backup(file)
-    cli.output().text(f"{file} written, {size:,} bytes")
-    return exit_codes.OK
-
-
-def _restore(cli: Cli, file: Path) -> int:
-    from holdfast.app import upkeep  # noqa: PLC0415 - start-up time
-
-    kept = upkeep.restore(file)
-    cli.output().text(f"restored from {file}" + (f"; what was there is kept as {kept}" if kept else ""))
-    return exit_codes.OK
+def _tell_restored(cli: Cli, file: Path, kept: Path | None) -> int:
+    return _tell(cli, f"restored from {file}" + (f"; what was there is kept as {kept}" if kept else ""))
 
 
 DB = Command(
