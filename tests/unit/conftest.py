@@ -94,6 +94,10 @@ class Lab:
         """Forget everything in memory, as a crash does."""
         self.controller = self._new_controller()
 
+    def restart_executor(self) -> None:
+        """Begin a new life of the executor on the engine that is there."""
+        self.executor = Executor("local", self.engine, self.line, clock=self.clock, lease_s=self.lease_s)
+
     def submit(self, spec: JobSpec, plan: Callable[[RunOrder], SimulatedRun] | SimulatedRun | None = None) -> str:
         """Append a job whose runs do as planned (default: succeed at once)."""
         planned = plan if callable(plan) else (lambda _: plan or SimulatedRun())

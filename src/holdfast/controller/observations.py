@@ -32,6 +32,8 @@ class Observations:
         self._lease_s = lease_s
         self._seen: dict[str, Mapping[str, Observation | None]] = {}
         self._heard: dict[str, float] = {}
+        self._newest: dict[str, tuple[float, int]] = {}
+        """The life and sequence of each executor's last request."""
 
     def expect(self, executor: str, now: float) -> None:
         """Start an executor's lease although it has not spoken yet, as after a restart of ours."""
@@ -42,7 +44,11 @@ class Observations:
         return executor in self._heard
 
     def take(self, request: ExchangeRequest, now: float) -> None:
-        """Take one observed set in."""
+        """Take one observed set in; one that was overtaken by a newer one says nothing about now."""
+        age = (request.life, request.sequence)
+        if age <= self._newest.get(request.executor, (float("-inf"), 0)):
+            return
+        self._newest[request.executor] = age
         self._heard[request.executor] = now
         for node in request.nodes:
             self._world.see_node(Node(node.name, request.executor, node.capacity, node.labels, seen_at=now))
@@ -52,8 +58,9 @@ class Observations:
         for uid, observation in request.observed.items():
             if before.get(uid) is not observation:
                 self._report(uid, observation, now)
-        for uid in before.keys() - request.observed.keys():
-            self._gone(uid, request.executor, now)
+        for uid in before:
+            if uid not in request.observed:
+                self._gone(uid, request.executor, now)
         self._seen[request.executor] = request.observed
 
     def _assumed(self, request: ExchangeRequest) -> Mapping[str, Observation | None]:
@@ -73,6 +80,7 @@ class Observations:
         for executor in [name for name, heard in self._heard.items() if now - heard > self._lease_s]:
             del self._heard[executor]
             self._seen.pop(executor, None)
+            self._newest.pop(executor, None)
             self._world.ledger.drop_places(executor)
             self._world.schedule_needed = True
             self._lose_runs(executor, now)

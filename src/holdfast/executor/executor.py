@@ -47,6 +47,7 @@ class Executor:
         self._transport = transport
         self._clock = clock
         self._lease_s = lease_s
+        self._life = clock.now()
         self._sequence = 0
         self._answered_at = clock.now()
         self._stopping: set[str] = set()
@@ -56,7 +57,7 @@ class Executor:
         """Exchange once and act on the answer; returns whether the controller could be reached."""
         observed = {**self._engine.observe(), **self._never_started}
         self._sequence += 1
-        request = ExchangeRequest(self._name, self._sequence, self._engine.nodes(), observed)
+        request = ExchangeRequest(self._name, self._sequence, self._engine.nodes(), observed, self._life)
         try:
             response = self._transport.exchange(request)
         except Unavailable as error:

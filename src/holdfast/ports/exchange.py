@@ -29,11 +29,13 @@ class ExchangeRequest:
 
     executor: str
     sequence: int
-    """Grows with every exchange of one executor life; an older answer than the last is ignored."""
+    """Grows with every exchange of one executor life; what is older than the last is ignored, by both sides."""
     nodes: Sequence[NodeInfo]
     """Its places and their whole capacity."""
     observed: Mapping[str, Observation]
     """Every run it has and has not been told to forget, by uid."""
+    life: float = 0.0
+    """When the executor's process started; requests of a later life are newer, whatever their sequence."""
 
 
 @dataclass(frozen=True, slots=True)
