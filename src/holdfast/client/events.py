@@ -39,6 +39,7 @@ class EventCalls:
         types: Iterable[str] = (),
         queue: str | None = None,
         follow: bool = False,
+        patience_s: float = PATIENCE_S,
     ) -> Iterator[EventView]:
         """Read events in order.
 
@@ -48,14 +49,15 @@ class EventCalls:
             types: Only these: ``job.failed``, or a family such as ``job``.
             queue: Only of this queue's jobs.
             follow: Go on with what happens from now on, for ever; a lost connection is resumed.
+            patience_s: For how long to try to resume it.
 
         Raises:
-            Unavailable: While following, the server could not be reached for ``PATIENCE_S``.
+            Unavailable: While following, the server could not be reached for that long.
         """
         where = {"job": job, "type": list(types) or None, "queue": queue}
         if not follow:
             return self._past(where, after)
-        return self._live(where, after) if self._connection.streams else self._looked_for(where, after)
+        return self._live(where, after, patience_s) if self._connection.streams else self._looked_for(where, after)
 
     def last_event(self) -> int:
         """Return the id of the newest event, 0 before the first; what to pass as ``after`` to see only what is new."""
@@ -91,12 +93,12 @@ class EventCalls:
             if len(part.items) < LARGEST_PART:
                 self._connection.pause(_LOOK_EVERY_S)
 
-    def _live(self, where: Mapping[str, Any], after: int) -> Iterator[EventView]:
-        for message in self._resumed(where, str(after)):
+    def _live(self, where: Mapping[str, Any], after: int, patience_s: float) -> Iterator[EventView]:
+        for message in self._resumed(where, str(after), patience_s):
             if message.data:
                 yield EventView.model_validate_json(message.data)
 
-    def _resumed(self, where: Mapping[str, Any], last: str) -> Iterator[Message]:
+    def _resumed(self, where: Mapping[str, Any], last: str, patience_s: float) -> Iterator[Message]:
         """Read a stream for ever: after a loss, from behind the last message on."""
         waited_s, pause_s = 0.0, _FIRST_PAUSE_S
         while True:
@@ -105,7 +107,7 @@ class EventCalls:
                     last, waited_s, pause_s = message.last_id or last, 0.0, _FIRST_PAUSE_S
                     yield message
             except Unavailable:
-                if waited_s >= PATIENCE_S:
+                if waited_s >= patience_s:
                     raise
             self._connection.pause(pause_s)
             waited_s, pause_s = waited_s + pause_s, min(2 * pause_s, _LONGEST_PAUSE_S)

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -14,6 +14,7 @@ from holdfast.cli.flags import Flags
 from holdfast.cli.options import FormatOption
 from holdfast.cli.printing import LIST_FORMATS, plain, print_things
 from holdfast.cli.render.events import COLUMNS, event_line, event_row, event_table, short_type
+from holdfast.errors import Unauthenticated, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +22,19 @@ if TYPE_CHECKING:
     from holdfast.wire.events import EventView
 
 NOW = "now"
+_PATIENCE_S = 2.0
+"""How long to try the same server again before looking for it anew."""
+_PAUSE_S = 1.0
+_MOST_FAILURES = 20
 _LAST = frozenset({"job.succeeded", "job.failed", "job.cancelled"})
+
+
+class Where(TypedDict):
+    """Which events are wanted."""
+
+    job: str | None
+    types: list[str]
+    queue: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +82,32 @@ def events(options: EventsOptions, cli: Cli) -> int:
     types = flags.names(options.type)
     flags.finish()
     with cli.connect() as client:
-        begin = client.last_event() if from_now else after or 0
-        found = client.events(after=begin, job=options.job, types=types, queue=options.queue, follow=options.follow)
-        if options.follow:
-            _print_as_they_come(islice(_until_over(found, options.job), limit), cli, form)
-        else:
-            wanted = list(islice(found, limit))
-            print_things(cli.output(), wanted, form, table=event_table, name=lambda event: event.id)
+        job = client.job(options.job).id if options.job is not None else None  # a name may mean another job later
+        where: Where = {"job": job, "types": types, "queue": options.queue}
+        newest = client.last_event()
+        begin = newest if from_now else after or 0
+        wanted = [] if options.follow else list(islice(client.events(**where, after=begin), limit))
+    if options.follow:
+        _print_as_they_come(islice(_until_over(_followed(cli, where, begin), options.job), limit), cli, form)
+    else:
+        print_things(cli.output(), wanted, form, table=event_table, name=lambda event: event.id)
     return exit_codes.OK
+
+
+def _followed(cli: Cli, where: Where, last: int) -> "Iterator[EventView]":
+    """Follow for ever; a server that was started again may be elsewhere and take another token."""
+    failures = 0
+    while True:
+        with cli.connect() as client:
+            try:
+                for event in client.events(**where, after=last, follow=True, patience_s=_PATIENCE_S):
+                    last, failures = int(event.id), 0
+                    yield event
+            except (Unavailable, Unauthenticated):
+                failures += 1
+                if failures > _MOST_FAILURES:
+                    raise
+        cli.sleep(_PAUSE_S)
 
 
 def _until_over(found: "Iterator[EventView]", job: str | None) -> "Iterator[EventView]":
