@@ -32,7 +32,7 @@ class Recorded:
 
 def test_an_observed_set_that_was_overtaken_by_a_newer_one_says_nothing(lab: Lab) -> None:
     line = Recorded(lab)
-    lab.executor._transport = line  # type: ignore[assignment] # noqa: SLF001 - listens in
+    lab.executor._transport = line  # noqa: SLF001 - listens in
     job = lab.submit(job_named("long", retrying(3)), FOREVER)
     lab.pass_s(5)
     late = next(request for request in line.requests if not request.observed)
@@ -44,7 +44,7 @@ def test_an_observed_set_that_was_overtaken_by_a_newer_one_says_nothing(lab: Lab
 
 def test_what_an_executor_told_in_an_earlier_life_is_older_than_anything_in_this_one(lab: Lab) -> None:
     line = Recorded(lab)
-    lab.executor._transport = line  # type: ignore[assignment] # noqa: SLF001 - listens in
+    lab.executor._transport = line  # noqa: SLF001 - listens in
     lab.pass_s(5)
     late = line.requests[-1]
     lab.restart_executor()

@@ -135,6 +135,14 @@ def test_when_other_policies_would_decide_today_the_deciding_one_is_shown_alone(
     assert world.considered(1) == LOOKED_AT
 
 
+def test_a_built_in_rule_is_explained_also_when_the_users_policies_would_decide_today() -> None:
+    world = World(JobSpec("train", ("true",)))
+    lost = Failure(Cause.AGENT_TRANSIENT, frozenset({"NodeLost"}), failed_at=9.0)
+    assert world.fail(1, lost).rule == "node-lost"
+    world.store.put_policy(replace(INFRA, rules=(Rule(Action.HOLD, "all"),)))
+    assert world.considered(1)[-1] == (INFRASTRUCTURE.name, "node-lost", True)
+
+
 def test_an_inline_rule_is_explained_also_when_the_queues_policies_changed(world: World) -> None:
     world.fail(1, _failure(7))
     world.store.put_policy(RetryPolicy("first", (Rule(Action.HOLD, "all"),)))

@@ -127,7 +127,9 @@ class Explainer:
         return self._revision(decision) or policy
 
     def _deciding_alone(self, job: Job, decision: Decision) -> Iterator[PolicySet]:
-        """Compile the deciding policy alone: the stored revision, or the one written in the job."""
+        """Compile the deciding policy alone: the stored revision, the one written in the job, or the built-in one."""
+        if decision.policy == INFRASTRUCTURE.name:
+            yield PolicySet.compile([], infrastructure=INFRASTRUCTURE)
         named = self._revision(decision)
         inline = [policy for policy in load_spec(job.spec).inline_policies if policy.name == decision.policy]
         for policy in (*([named] if named else []), *inline):
