@@ -1,4 +1,4 @@
-"""How fast the store on SQLite is: submitting, committing a full tick, reading everything back.
+"""How fast the store is, on SQLite and on PostgreSQL: submitting, committing a full tick, reading everything back.
 
 Run it by itself (``python bench/storage.py [JOBS]``) or take the figures from ``measure``.
 """
@@ -10,8 +10,8 @@ import statistics
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import Cause, ContainerResult, Failure, RunOutcome
@@ -23,7 +23,7 @@ from holdfast.ports.store import Changes, Submission
 from holdfast.storage.sql import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from holdfast.storage.sql import SqlStore
 
@@ -108,9 +108,9 @@ def commit_ms(store: SqlStore, jobs: Sequence[Job]) -> float:
     return statistics.median(took) * 1000
 
 
-def load_rate(path: Path, count: int) -> float:
+def load_rate(place: str, count: int) -> float:
     """Open and read all jobs that are going on; returns jobs per second."""
-    store = open_store(path)
+    store = open_store(place)
     started = time.perf_counter()
     loaded = len(store.load().jobs)
     took = time.perf_counter() - started
@@ -121,17 +121,15 @@ def load_rate(path: Path, count: int) -> float:
     return loaded / took
 
 
-def measure(count: int = 50_000) -> dict[str, float]:
-    """Measure everything on a database of its own."""
+def measure_on(place: str, count: int) -> dict[str, float]:
+    """Measure everything on one empty database."""
     shared = specification(0)
-    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
-        path = Path(folder) / "holdfast.db"
-        store = open_store(path)
-        distinct = submit_rate(store, [job(number, specification(number)) for number in range(BULK * 2)])
-        equal = submit_rate(store, [job(number, shared) for number in range(BULK * 2, count)])
-        commit = commit_ms(store, store.jobs_by_id([f"j{number:025d}" for number in range(TICK)]))
-        store.close()
-        loaded = load_rate(path, count)
+    store = open_store(place)
+    distinct = submit_rate(store, [job(number, specification(number)) for number in range(BULK * 2)])
+    equal = submit_rate(store, [job(number, shared) for number in range(BULK * 2, count)])
+    commit = commit_ms(store, store.jobs_by_id([f"j{number:025d}" for number in range(TICK)]))
+    store.close()
+    loaded = load_rate(place, count)
     return {
         "submit_distinct_jobs_per_s": round(distinct),
         "submit_equal_jobs_per_s": round(equal),
@@ -140,6 +138,36 @@ def measure(count: int = 50_000) -> dict[str, float]:
     }
 
 
+@contextmanager
+def postgresql() -> Iterator[str | None]:
+    """Run a server that is as durable as a real one; ``None`` where there is none to run."""
+    try:
+        from tests import postgres  # noqa: PLC0415 - its driver is an extra
+    except ImportError:
+        yield None
+        return
+    binaries = postgres.find_binaries()
+    if binaries is None:
+        yield None
+        return
+    with postgres.running(binaries, durable=True) as server:
+        yield server.migrated()
+
+
+def measure(count: int = 50_000) -> dict[str, float]:
+    """Measure SQLite, and PostgreSQL beside it where the machine has a server and the driver."""
+    found: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
+        on_sqlite = measure_on(f"{folder}/holdfast.db", count)
+    with postgresql() as place:
+        on_postgresql = {} if place is None else measure_on(place, count)
+    for name, figure in on_sqlite.items():
+        found[f"sqlite_{name}"] = figure
+        if on_postgresql:
+            found[f"postgresql_{name}"] = on_postgresql[name]
+    return found
+
+
 if __name__ == "__main__":
     for name, figure in measure(int(sys.argv[1]) if len(sys.argv) > 1 else 50_000).items():
-        print(f"{name:30} {figure:>12,}")
+        print(f"{name:40} {figure:>12,}")
