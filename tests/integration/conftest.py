@@ -26,6 +26,7 @@ class Settings(TypedDict, total=False):
     """Of an engine, beside its directory."""
 
     log_limit: int
+    pids_limit: int
     memory_limits: str
     environ: Mapping[str, str]
 

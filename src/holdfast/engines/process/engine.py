@@ -34,6 +34,8 @@ DEFAULT_LOG_LIMIT = 256 << 20
 DEFAULT_KEEPER_IDLE_S = 3.0
 MEMORY_LABEL = "holdfast.dev/memory"
 """Node label that says how memory limits are enforced: ``cgroup-v2``, ``cgroup-v1`` or ``rss`` (watched)."""
+PIDS_LABEL = "holdfast.dev/pids"
+"""Node label that says how the number of processes of a run is limited: ``cgroup-v2``, ``cgroup-v1`` or ``none``."""
 _RECONNECT_S = 1.0
 _ORDERS_PER_MESSAGE = 32
 """So that the keeper starts the first while the directories of the next are being made."""
@@ -52,12 +54,13 @@ def default_nodes(count: int = 1) -> tuple[NodeInfo, ...]:
 class ProcessEngine:
     """Runs local processes in a directory, through a keeper that outlives this object and its process."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - settings, by name
         self,
         directory: Path,
         *,
         nodes: Sequence[NodeInfo] | None = None,
         log_limit: int = DEFAULT_LOG_LIMIT,
+        pids_limit: int = 0,
         memory_limits: str = "auto",
         keeper_idle_s: float = DEFAULT_KEEPER_IDLE_S,
         environ: Mapping[str, str] | None = None,
@@ -68,6 +71,8 @@ class ProcessEngine:
             directory: Holds the runs' files, the keeper's socket and its journal; made private.
             nodes: The places to report; by default this machine.
             log_limit: Bytes of disk one run's log may take; 0 is no limit.
+            pids_limit: Processes and threads one run may have at once, where cgroups can count them; 0 counts
+                only runs that have a cgroup for their memory in any case.
             memory_limits: ``auto`` uses cgroups where they are writable, ``rss`` watches in any case.
             keeper_idle_s: How long a keeper without runs and clients stays.
             environ: Where programs inherit from; by default this process's environment.
@@ -78,7 +83,7 @@ class ProcessEngine:
         self._directory = directory.absolute()
         inherited = os.environ if environ is None else environ  # noqa: TID251 - handed to programs, never read
         self._environment = translate.base_environment(inherited)
-        self._settings = {"environment": self._environment, "log_limit": log_limit}
+        self._settings = {"environment": self._environment, "log_limit": log_limit, "pids_limit": pids_limit}
         self._limits, self._idle_s = memory_limits, keeper_idle_s
         self._lock = threading.Lock()
         self._observed: dict[str, Observation] = {}
@@ -90,7 +95,7 @@ class ProcessEngine:
         self._connection: Connection
         self._open_directory()
         hello = self._connect()
-        self._nodes = _labelled(default_nodes() if nodes is None else nodes, hello["memory"])
+        self._nodes = _labelled(default_nodes() if nodes is None else nodes, hello)
         self._reader = threading.Thread(target=self._read, name="holdfast-process-engine", daemon=True)
         self._reader.start()
 
@@ -250,5 +255,6 @@ class ProcessEngine:
             wake()
 
 
-def _labelled(nodes: Sequence[NodeInfo], memory: str) -> tuple[NodeInfo, ...]:
-    return tuple(NodeInfo(node.name, node.capacity, {**node.labels, MEMORY_LABEL: memory}) for node in nodes)
+def _labelled(nodes: Sequence[NodeInfo], hello: Mapping[str, Any]) -> tuple[NodeInfo, ...]:
+    ways = {MEMORY_LABEL: hello["memory"], PIDS_LABEL: hello.get("pids", "none")}
+    return tuple(NodeInfo(node.name, node.capacity, {**node.labels, **ways}) for node in nodes)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.engines.process.keeper import files
 from holdfast.engines.process.keeper.records import LOG, PROGRESS, TERMINATION, WORK
 from holdfast.errors import InvalidRequest
 
@@ -36,7 +38,7 @@ def log_start(path: Path) -> int:
         0 for a whole log, and for one that does not exist.
     """
     try:
-        fd = os.open(path, os.O_RDONLY)
+        fd = files.open_plain(os.fspath(path), os.O_RDONLY)
     except OSError:
         return 0
     try:
@@ -68,16 +70,15 @@ def prepare(directory: Path, order: RunOrder) -> None:
     """Make a run's directories, cheaply; what fails here is tried again, and reported, by the keeper."""
     job = job_directory(directory, order.job_id)
     run = run_directory(directory, order.job_id, order.attempt, order.rank)
-    try:
+    with suppress(OSError):
         if _make(job):
             _make(f"{job}/{CHECKPOINTS}")
-        if not _make(run):
-            _remove(f"{run}/{TERMINATION}")  # of an earlier dispatch of the same attempt
-            _remove(f"{run}/{PROGRESS}")
+        again = not _make(run)
         if order.working_dir is None:
             _make(f"{run}/{WORK}")
-    except OSError:
-        return
+        if again:  # an earlier dispatch of the same attempt
+            _remove(f"{run}/{TERMINATION}")
+            _remove(f"{run}/{PROGRESS}")
 
 
 def _make(path: str) -> bool:

@@ -5,15 +5,20 @@ Decides nothing: ``layout`` says where a log is and where it still begins.
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING
 
+from holdfast.engines.process.keeper import files
 from holdfast.engines.process.layout import log_path, log_start
 from holdfast.errors import Unavailable
 from holdfast.ports.logs import LogPart
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_NO_LOG = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EMLINK, errno.EINVAL)
+"""There is none yet or no more, or the program put something else in its place."""
 
 
 class ProcessLogs:
@@ -31,13 +36,13 @@ class ProcessLogs:
         """
         path = log_path(self._directory, job_id, attempt, rank)
         try:
-            with path.open("rb", buffering=0) as file:
+            with open(files.open_plain(os.fspath(path), os.O_RDONLY), "rb", buffering=0) as file:  # noqa: PTH123 - of an fd
                 size = os.fstat(file.fileno()).st_size
                 begins = max(offset, log_start(path)) if offset < size else offset
                 file.seek(begins)
                 return LogPart(file.read(limit), size, begins)
-        except FileNotFoundError:
-            return LogPart(b"", 0, offset)
         except OSError as error:
+            if error.errno in _NO_LOG:
+                return LogPart(b"", 0, offset)
             msg = f"cannot read {path}: {error.strerror}"
             raise Unavailable(msg) from error

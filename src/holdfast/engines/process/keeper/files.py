@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from pathlib import Path
+import stat
 
 from .libc import punch_hole
 
@@ -32,7 +33,7 @@ def last_line(path: str) -> str:
 
 def _text(path: str, size: int, *, from_end: bool) -> str:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe put there must not stop us
+        fd = open_plain(path, os.O_RDONLY)
     except OSError:
         return ""
     try:
@@ -44,31 +45,48 @@ def _text(path: str, size: int, *, from_end: bool) -> str:
         os.close(fd)
 
 
+def open_plain(path: str, flags: int) -> int:
+    """Open a plain file: what a program put in its place must neither stop us nor lead us elsewhere.
+
+    Raises:
+        OSError: It is not there, or is a link, a pipe, a directory.
+    """
+    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    raise OSError(errno.EINVAL, "not a plain file")
+
+
 def mark(path: str) -> tuple[int, int]:
     """Return something that changes when a file does."""
     try:
-        facts = Path(path).stat()
+        facts = os.lstat(path)
     except OSError:
         return 0, 0
     return facts.st_mtime_ns, facts.st_size
 
 
-def cap(path: str, limit: int) -> None:
+def cap(path: str, limit: int) -> int:
     """Free the oldest part of a log that takes more than ``limit`` bytes of disk, keeping the newest half of that.
 
     Its size and offsets stay as they are, so that readers and the program itself notice nothing: the part
     freed becomes a hole. Where the file system has no holes, the log starts again from nothing.
+
+    Returns:
+        The log's size, holes included.
     """
     try:
-        facts = Path(path).stat()
-        if facts.st_blocks * 512 <= limit + _BLOCK:
-            return
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        facts = os.lstat(path)
+        if facts.st_blocks * 512 <= limit + _BLOCK or facts.st_nlink > 1:
+            return facts.st_size
+        fd = open_plain(path, os.O_RDWR)
     except OSError:
-        return
+        return 0
     try:
         length = (facts.st_size - limit // 2) // _BLOCK * _BLOCK
         if length > 0 and not punch_hole(fd, length):
             os.ftruncate(fd, 0)
     finally:
         os.close(fd)
+    return facts.st_size

@@ -7,7 +7,7 @@ import os
 import signal
 from pathlib import Path
 
-from . import memory
+from . import files, memory
 from .records import LOG, WORK
 
 TYPE_CHECKING = False
@@ -32,6 +32,8 @@ _REASONS = {
     errno.EMFILE: "OutOfFiles",
     errno.ENFILE: "OutOfFiles",
 }
+_NOT_PLAIN = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EINVAL)
+"""How opening a link or a pipe is refused."""
 _INVALID = "InvalidCommand"
 """Something no system call can carry, such as a NUL character."""
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -67,10 +69,10 @@ def launch(run: Run, environment: Mapping[str, str]) -> None:
         log = _enter(run)
         try:
             program = _resolve(argv[0], environment.get("PATH", _DEFAULT_PATH))
-            if run.cgroup is None:
+            if not run.cgroups:
                 run.pid = _spawn(program, argv, environment, log)
             else:
-                run.pid, run.handshake = _fork_into(run.cgroup, program, argv, environment, log)
+                run.pid, run.handshake = _fork_into(run.cgroups, program, argv, environment, log)
         finally:
             os.close(log)
     except OSError as error:
@@ -101,7 +103,15 @@ def _enter(run: Run) -> int:
 
 
 def _open_log(run: Run) -> int:
-    return os.open(run.path(LOG), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Open the log for appending; what an earlier program put in its place is removed."""
+    path = run.path(LOG)
+    try:
+        return files.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    except OSError as error:
+        if error.errno not in _NOT_PLAIN:
+            raise
+    os.unlink(path)  # noqa: PTH108 - beside the calls around it
+    return files.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL)
 
 
 def _resolve(name: str, path: str) -> str:
@@ -132,13 +142,13 @@ def _spawn(program: str, argv: list[str], environment: Mapping[str, str], log: i
 
 
 def _fork_into(
-    group: str,
+    groups: tuple[str, ...],
     program: str,
     argv: list[str],
     environment: Mapping[str, str],
     log: int,
 ) -> tuple[int, int]:
-    """Start a program inside a cgroup from its first instruction.
+    """Start a program inside its cgroups from its first instruction.
 
     Returns:
         Its pid, and a pipe that is at its end once the program runs, or brings the number of the error.
@@ -151,14 +161,14 @@ def _fork_into(
         os.close(writing)
         raise
     if pid == 0:
-        _become(group, program, argv, environment, (log, writing))
+        _become(groups, program, argv, environment, (log, writing))
     os.close(writing)
     os.set_blocking(reading, False)
     return pid, reading
 
 
 def _become(
-    group: str,
+    groups: tuple[str, ...],
     program: str,
     argv: list[str],
     environment: Mapping[str, str],
@@ -167,7 +177,8 @@ def _become(
     log, writing = fds
     try:
         os.setsid()
-        memory.join(group)
+        for group in groups:
+            memory.join(group)
         os.dup2(log, 1)
         os.dup2(log, 2)
         for number in _IGNORED_BY_PYTHON:

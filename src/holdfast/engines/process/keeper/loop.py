@@ -72,7 +72,10 @@ class Keeper:
         self._journal = journal
         self._supervisor = supervisor
         self._watcher = Watcher(supervisor)
-        self._memory_name = cgroups.name if cgroups is not None else memory.RSS
+        self._ways = {
+            "memory": cgroups.name if cgroups is not None else memory.RSS,
+            "pids": cgroups.name if cgroups is not None and cgroups.counts_processes else "none",
+        }
         self._channels: list[Channel] = []
         self._selector = selectors.DefaultSelector()
         self._listener = listener
@@ -141,7 +144,7 @@ class Keeper:
         channel = Channel(sock)
         self._channels.append(channel)
         self._selector.register(sock, selectors.EVENT_READ, lambda: self._readable(channel))
-        hello = {"protocol": PROTOCOL, "pid": os.getpid(), "memory": self._memory_name}
+        hello = {"protocol": PROTOCOL, "pid": os.getpid(), **self._ways}
         channel.send({"hello": hello, "runs": [run.report() for run in self._supervisor.runs.values()]})
 
     def _readable(self, channel: Channel) -> None:
@@ -168,7 +171,8 @@ class Keeper:
     def _handle(self, channel: Channel, message: Message) -> None:
         if "settings" in message:
             self._supervisor.use_environment(message["settings"]["environment"])
-            self._watcher.log_limit = message["settings"]["log_limit"]
+            self._watcher.set_log_limit(message["settings"]["log_limit"])
+            self._supervisor.pids_limit = message["settings"].get("pids_limit", 0)
         self._supervisor.accept(message.get("orders", ()))
         if "stops" in message:
             self._supervisor.reap()  # who ended by itself before we read this was not stopped
@@ -184,7 +188,7 @@ class Keeper:
 
     def _changed(self, run: Run) -> None:
         if run.outcome is not None:
-            self._watcher.run_ended()
+            self._watcher.run_ended(run)
         for channel in self._channels:
             channel.dirty[run.uid] = None
 

@@ -1,4 +1,4 @@
-"""Enforces memory limits: by cgroup v2 or v1 where one can be made, else by watching; decides which way is possible."""
+"""Enforces limits on memory and processes: by cgroup v2 or v1 where one can be made; decides which way is possible."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
         """One version of cgroups, with a directory of our own to make groups in."""
 
         name: str
+        counts_processes: bool
 
-        def create(self, uid: str, limit: int) -> str:
-            """Make a group with a limit in bytes; may raise OSError."""
+        def create(self, uid: str, limit: int, pids: int) -> tuple[str, ...]:
+            """Make groups that limit a run to bytes and processes, 0 for no limit; may raise OSError."""
             ...
 
         def oom_kills(self, group: str) -> int:
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
             """Return the most memory it ever used, 0 if not known."""
             ...
 
+        def refused_forks(self, group: str) -> int:
+            """Count how often it may not have had one more process."""
+            ...
+
         def close(self) -> None:
             """Remove our directory."""
             ...
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
 AUTO = "auto"
 RSS = "rss"
 PIDS_LIMIT = 8192
+"""Processes and threads of a run with a version 2 group, which costs nothing more, where no other limit is set."""
 
 
 def find_cgroups(directory: str, wanted: str) -> Cgroups | None:
@@ -53,14 +59,18 @@ def find_cgroups(directory: str, wanted: str) -> Cgroups | None:
     for version, base in _candidates():
         path = f"{base}/{name}"
         try:
-            if Path(path).is_dir():
-                _clear(path)
-            else:
-                Path(path).mkdir()
+            _make_or_clear(path)
             return version(path)
         except OSError:
             _remove(path)
     return None
+
+
+def _make_or_clear(path: str) -> None:
+    if Path(path).is_dir():
+        _clear(path)
+    else:
+        Path(path).mkdir()
 
 
 def _candidates() -> Iterator[tuple[type[CgroupsV1 | CgroupsV2], str]]:
@@ -74,12 +84,31 @@ def _candidates() -> Iterator[tuple[type[CgroupsV1 | CgroupsV2], str]]:
             version, path = CgroupsV1, own.get("memory", "/")
         else:
             continue
-        root, mount = fields[3], fields[4]
-        inside = path[len(root.rstrip("/")) :] if path.startswith(root) else ""
-        base = mount + inside.rstrip("/")
+        base = _seen_from_here(fields, path)
         yield version, base
-        if kind == "cgroup2" and base != mount:
+        if kind == "cgroup2" and base != fields[4]:
             yield version, base.rpartition("/")[0]
+
+
+def _seen_from_here(fields: list[str], path: str) -> str:
+    """Return where a group is below its mount, which may show a part of the hierarchy only."""
+    root, mount = fields[3], fields[4]
+    inside = path[len(root.rstrip("/")) :] if path.startswith(root) else ""
+    return mount + inside.rstrip("/")
+
+
+def _pids_hierarchy(name: str) -> str:
+    """Make our directory in version 1's hierarchy of process counts; empty where there is none we may write."""
+    own = dict(_own_groups())
+    for fields, kind, options in _mounts():
+        if kind == "cgroup" and "pids" in options.split(","):
+            path = f"{_seen_from_here(fields, own.get('pids', '/'))}/{name}"
+            try:
+                _make_or_clear(path)
+            except OSError:
+                continue
+            return path
+    return ""
 
 
 def _own_groups() -> Iterator[tuple[str, str]]:
@@ -97,7 +126,7 @@ def _mounts() -> Iterator[tuple[list[str], str, str]]:
 
 
 class CgroupsV1:
-    """The memory hierarchy of version 1."""
+    """The hierarchies of version 1: one for memory, and where it can be had one for process counts."""
 
     name = "cgroup-v1"
 
@@ -105,14 +134,20 @@ class CgroupsV1:
         """Use a directory of ours; raises OSError where limits cannot be written."""
         self._path = path
         _write(f"{path}/memory.limit_in_bytes", "-1")
+        self._pids = _pids_hierarchy(path.rpartition("/")[2])
+        self.counts_processes = bool(self._pids)
 
-    def create(self, uid: str, limit: int) -> str:
-        """Make a group with a limit; swap counts against it where the kernel can."""
-        group = f"{self._path}/{uid}"
-        Path(group).mkdir()
-        _write_or_remove(group, "memory.limit_in_bytes", str(limit))
-        _try_write(f"{group}/memory.memsw.limit_in_bytes", str(limit))
-        return group
+    def create(self, uid: str, limit: int, pids: int) -> tuple[str, ...]:
+        """Make a group for each limit; swap counts against that of memory where the kernel can."""
+        groups = []
+        if pids and self._pids:
+            groups.append(f"{self._pids}/{uid}")
+            _make_limited(groups[-1], "pids.max", pids)
+        if limit:
+            groups.append(f"{self._path}/{uid}")
+            _make_limited(groups[-1], "memory.limit_in_bytes", limit)
+            _try_write(f"{groups[-1]}/memory.memsw.limit_in_bytes", str(limit))
+        return tuple(groups)
 
     def oom_kills(self, group: str) -> int:
         """Read the kernel's count."""
@@ -122,9 +157,15 @@ class CgroupsV1:
         """Read the high-water mark."""
         return int(_text(f"{group}/memory.max_usage_in_bytes") or 0)
 
+    def refused_forks(self, group: str) -> int:
+        """Read the kernel's count."""
+        return _field(f"{group}/pids.events", "max")
+
     def close(self) -> None:
-        """Remove our directory."""
+        """Remove our directories."""
         _remove(self._path)
+        if self._pids:
+            _remove(self._pids)
 
 
 class CgroupsV2:
@@ -140,17 +181,17 @@ class CgroupsV2:
             _write(f"{parent}/cgroup.subtree_control", "+memory")
         _try_write(f"{parent}/cgroup.subtree_control", "+pids")
         _write(f"{path}/cgroup.subtree_control", "+memory")
-        _try_write(f"{path}/cgroup.subtree_control", "+pids")
+        self.counts_processes = _try_write(f"{path}/cgroup.subtree_control", "+pids")
 
-    def create(self, uid: str, limit: int) -> str:
-        """Make a group with a limit; the kernel ends all of it at once, and swap is off."""
+    def create(self, uid: str, limit: int, pids: int) -> tuple[str, ...]:
+        """Make a group with the limits; on too much memory the kernel ends all of it at once, and swap is off."""
         group = f"{self._path}/{uid}"
-        Path(group).mkdir()
-        _write_or_remove(group, "memory.max", str(limit))
-        _try_write(f"{group}/memory.swap.max", "0")
-        _try_write(f"{group}/memory.oom.group", "1")
-        _try_write(f"{group}/pids.max", str(PIDS_LIMIT))
-        return group
+        _make_limited(group, "memory.max", limit or "max")
+        if limit:
+            _try_write(f"{group}/memory.swap.max", "0")
+            _try_write(f"{group}/memory.oom.group", "1")
+        _try_write(f"{group}/pids.max", str(pids or PIDS_LIMIT))
+        return (group,)
 
     def oom_kills(self, group: str) -> int:
         """Read the kernel's count."""
@@ -159,6 +200,10 @@ class CgroupsV2:
     def peak(self, group: str) -> int:
         """Read the high-water mark, where the kernel keeps one."""
         return int(_text(f"{group}/memory.peak") or 0)
+
+    def refused_forks(self, group: str) -> int:
+        """Read the kernel's count."""
+        return _field(f"{group}/pids.events", "max")
 
     def close(self) -> None:
         """Remove our directory."""
@@ -229,9 +274,10 @@ def _write(path: str, text: str) -> None:
         os.close(fd)
 
 
-def _write_or_remove(group: str, name: str, text: str) -> None:
+def _make_limited(group: str, name: str, limit: int | str) -> None:
+    Path(group).mkdir()
     try:
-        _write(f"{group}/{name}", text)
+        _write(f"{group}/{name}", str(limit))
     except OSError:
         _remove(group)
         raise

@@ -85,12 +85,10 @@ def uid_of(pid: int) -> str:
 
 
 def orphans(known: Container[int]) -> Iterator[tuple[int, str]]:
-    """List adopted processes as ``(pid, run uid)``; ``known`` are the leaders."""
+    """List adopted processes as ``(pid, run uid)``, the uid empty where the mark is gone; ``known`` are the leaders."""
     for pid in _children(os.getpid()):
-        if pid not in known:
-            uid = uid_of(pid)
-            if uid:
-                yield pid, uid
+        if pid not in known and _stat(pid)[:1] not in ([], [b"Z"]):
+            yield pid, uid_of(pid)
 
 
 def marked(uids: Container[str]) -> Iterator[int]:

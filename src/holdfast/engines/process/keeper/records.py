@@ -40,7 +40,7 @@ class Run:
     """One run; ``order`` is the launch message it was made from."""
 
     __slots__ = (
-        "cgroup",
+        "cgroups",
         "directory",
         "drain_since",
         "exit",
@@ -48,6 +48,7 @@ class Run:
         "handshake",
         "kill_at",
         "launch_error",
+        "log_size",
         "node",
         "note",
         "order",
@@ -74,7 +75,7 @@ class Run:
         self.pid = 0
         self.handshake: int | None = None
         """Pipe of a launch whose exec has not been confirmed yet."""
-        self.cgroup: str | None = None
+        self.cgroups: tuple[str, ...] = ()
         self.started_at: float | None = None
         self.started_mono = 0.0
         self.exit: Exit | None = None
@@ -86,6 +87,7 @@ class Run:
         self.note = ""
         """The platform's words about the end."""
         self.kill_at = float("inf")
+        self.log_size = 0
         self.rss_exceeded = False
         self.peak_memory = 0
         self.progress = ""

@@ -37,6 +37,8 @@ class Supervisor:
         self.by_pid: dict[int, Run] = {}
         self.memory_watched: dict[str, Run] = {}
         """Those with a memory limit and no cgroup to enforce it."""
+        self.pids_limit = 0
+        """Processes one run may have where cgroups can count them; 0 is the usual limit, for those with a cgroup."""
         self.await_exec: Callable[[Run], None] = lambda _: None
         """Called with a run whose exec is not confirmed yet: call ``confirm`` when its pipe is readable."""
         self.exec_settled: Callable[[int], object] = lambda _: None
@@ -110,7 +112,7 @@ class Supervisor:
             return
         del run.order["env"], run.order["argv"]
         self.active[run.uid] = self.by_pid[run.pid] = run
-        if run.order.get("memory") and run.cgroup is None:
+        if run.order.get("memory") and not run.cgroups:
             self.memory_watched[run.uid] = run
         run.started_at, run.started_mono = moment.wall(), moment.monotonic()
         self._journal.started(run, before)
@@ -120,13 +122,13 @@ class Supervisor:
             self.await_exec(run)
 
     def _limit(self, run: Run) -> None:
-        """Make the run's cgroup; where that fails its memory is watched instead."""
+        """Make the run's cgroups; where that fails its memory is watched instead."""
         limit = run.order.get("memory") or 0
-        if limit and self._cgroups is not None:
+        if (limit or self.pids_limit) and self._cgroups is not None:
             try:
-                run.cgroup = self._cgroups.create(run.uid, limit)
+                run.cgroups = self._cgroups.create(run.uid, limit, self.pids_limit)
             except OSError:
-                run.cgroup = None
+                run.cgroups = ()
 
     def confirm(self, run: Run) -> bool:
         """Read whether a pending exec went well; returns false while it is still pending."""
@@ -181,8 +183,8 @@ class Supervisor:
     def kill(self, run: Run) -> None:
         """Kill everything a run has, at once."""
         self._signal(run, signal.SIGKILL)
-        if run.cgroup is not None:
-            memory.kill_members(run.cgroup)
+        for group in run.cgroups:
+            memory.kill_members(group)
 
     def _signal(self, run: Run, number: int) -> None:
         if not processes.kill_group(run.pid, number):
@@ -239,8 +241,8 @@ class Supervisor:
     def _is_clean(self, run: Run) -> bool:
         """Whether nothing is left of a run whose leader ended; what is left is being killed."""
         left = processes.kill_group(run.pid, signal.SIGKILL)
-        if run.cgroup is not None:
-            left = memory.kill_members(run.cgroup) or left
+        for group in run.cgroups:
+            left = memory.kill_members(group) or left
         return not left
 
     def _drain(self, now: float) -> None:
@@ -267,25 +269,31 @@ class Supervisor:
             self._finish(run, verdict.ended(run, run.exit, ended_at=ended_at, oom=oom, keeper_rss=own))
 
     def _memory_evidence(self, run: Run) -> bool:
-        """Read what the cgroup saw, and remove it."""
-        if run.cgroup is None or self._cgroups is None:
+        """Read what the cgroups saw, and remove them."""
+        if not run.cgroups or self._cgroups is None:
             return run.rss_exceeded
-        oom = self._cgroups.oom_kills(run.cgroup) > 0
-        run.peak_memory = self._cgroups.peak(run.cgroup)
+        oom = any(self._cgroups.oom_kills(group) for group in run.cgroups)
+        run.peak_memory = max(self._cgroups.peak(group) for group in run.cgroups)
         if oom:
             run.note = f"exceeded its memory limit of {run.order['memory']} bytes"
-        if not memory.remove(run.cgroup):
-            self._stale_groups.append(run.cgroup)
-            self._next_drain = min(self._next_drain, moment.monotonic() + DRAIN_POLL_S)
-        run.cgroup = None
+        elif any(self._cgroups.refused_forks(group) for group in run.cgroups):
+            run.note = run.note or f"reached its limit of {self.pids_limit or memory.PIDS_LIMIT} processes"
+        self._remove_groups(run)
         return oom
+
+    def _remove_groups(self, run: Run) -> None:
+        """Remove a run's cgroups, now or when the last process in them is really gone."""
+        stale = [group for group in run.cgroups if not memory.remove(group)]
+        run.cgroups = ()
+        if stale:
+            self._stale_groups += stale
+            self._next_drain = min(self._next_drain, moment.monotonic() + DRAIN_POLL_S)
 
     def _finish(self, run: Run, outcome: Message) -> None:
         if run.pid:
             run.progress = verdict.progress(run) or run.progress
-        elif run.cgroup is not None:
-            memory.remove(run.cgroup)
-            run.cgroup = None
+        else:
+            self._remove_groups(run)
         run.outcome = outcome
         run.phase = FINISHED
         self.active.pop(run.uid, None)

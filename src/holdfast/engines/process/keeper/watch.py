@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from .records import Run
     from .supervise import Supervisor
 
-FILES_EVERY_S = 0.25
+FILES_EVERY_S = 0.1
+FAST_LOG_EVERY_S = 0.02
+_FAST = 8
+"""A log that grows by one part in so many of its limit between two looks is looked at more often."""
 MEMORY_EVERY_S = 0.05
 SWEEP_EVERY_S = 0.5
 SWEEP_DELAY_S = 0.05
@@ -40,15 +43,23 @@ class Watcher:
     def __init__(self, supervisor: Supervisor) -> None:
         """Start with every look due."""
         self.log_limit = 0
-        """Bytes of disk one log may take; 0 is no limit."""
         self._supervisor = supervisor
         self._files = _Look(FILES_EVERY_S)
         self._memory = _Look(MEMORY_EVERY_S)
         self._sweep = _Look(SWEEP_EVERY_S)
         self._swept = True
+        self._suspects: dict[int, set[str]] = {}
+        """Adopted processes that carry no run's mark, and the runs that may have left them."""
 
-    def run_ended(self) -> None:
-        """Note that something may have been left behind."""
+    def set_log_limit(self, limit: int) -> None:
+        """Hold logs to a number of bytes of disk, also those of runs that have ended; 0 is no limit."""
+        self.log_limit = limit
+        for run in self._supervisor.runs.values():
+            self._cap(run)
+
+    def run_ended(self, run: Run) -> None:
+        """Look at its log for the last time, and note that something may have been left behind."""
+        self._cap(run)
         if self._swept:
             self._swept = False
             self._sweep.at = max(self._sweep.at, moment.monotonic() + SWEEP_DELAY_S)
@@ -68,32 +79,42 @@ class Watcher:
             self._swept = not self._kill_escaped()
             self._sweep.done(now)
         if self._supervisor.active and now >= self._files.at:
-            for run in self._supervisor.active.values():
-                self._look_at_files(run)
+            fast = [run for run in self._supervisor.active.values() if self._look_at_files(run)]
             self._files.done(now)
+            if fast:  # giving back what they wrote takes its time, and must not put off the next look
+                self._files.at = moment.monotonic() + FAST_LOG_EVERY_S
         if self._supervisor.memory_watched and now >= self._memory.at:
             self._look_at_memory()
             self._memory.done(now)
 
     def _kill_escaped(self) -> bool:
-        """Kill what left its run's group and outlived the run; returns whether there was any."""
-        supervisor, found = self._supervisor, False
-        for pid, uid in processes.orphans(supervisor.by_pid):
-            run = supervisor.active.get(uid)
-            if run is None or run.exit is not None:
-                processes.kill(pid)
-                found = True
-        return found
+        """Kill what left its run's group and outlived the run; returns whether there was any.
 
-    def _look_at_files(self, run: Run) -> None:
+        What hides whose it is dies with the last of those who ran when it was first seen: it is one of theirs.
+        """
+        going = {uid for uid, run in self._supervisor.active.items() if run.exit is None}
+        owners = dict(processes.orphans(self._supervisor.by_pid))
+        self._suspects = {pid: self._suspects.get(pid, going) & going for pid, uid in owners.items() if not uid}
+        escaped = [pid for pid, uid in owners.items() if not (uid in going if uid else self._suspects[pid])]
+        for pid in escaped:
+            processes.kill(pid)
+        return bool(escaped)
+
+    def _look_at_files(self, run: Run) -> bool:
+        """Take note of its progress and hold its log to its limit; returns whether the log grows fast."""
         path = run.path(PROGRESS)
         mark = files.mark(path)
         if mark != run.progress_mark:
             run.progress_mark = mark
             run.progress = files.last_line(path)
             self._supervisor.changed(run)
-        if self.log_limit:
-            files.cap(run.path(LOG), self.log_limit)
+        return self._cap(run)
+
+    def _cap(self, run: Run) -> bool:
+        if not self.log_limit:
+            return False
+        before, run.log_size = run.log_size, files.cap(run.path(LOG), self.log_limit)
+        return run.log_size - before > self.log_limit // _FAST
 
     def _look_at_memory(self) -> None:
         watched = self._supervisor.memory_watched
