@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.dialects.yaml_text import read_yaml
@@ -22,6 +22,8 @@ LARGEST_TEXT = 16 * 1024 * 1024
 DEEPEST = 64
 LARGEST_SECOND_LOOK = 1024 * 1024
 """Up to this size JSON is read once more as YAML, where that tells more."""
+_PLACEHOLDER = re.compile(r"^([^#\n]*?[:-][ \t]+)(\{\{[^{}\n']*\}\})([ \t]*(?:#[^\n]*)?)$", re.MULTILINE)
+"""A plain value that is all placeholder: ``key: {{name}}``."""
 _NOT_SPACE = re.compile(r"[^ \t\n\r]")
 
 
@@ -34,6 +36,8 @@ class Document:
     """1-based line by field path; ``""`` is the document itself."""
     index: int = 0
     """Its place in the input, from 0."""
+    warnings: tuple[Problem, ...] = ()
+    """What a lenient reading put up with; those of the whole input are with its first document."""
 
     def line_of(self, path: str) -> int | None:
         """Return the line of a field, or of its nearest known parent."""
@@ -46,13 +50,17 @@ class _DuplicateKey(ValueError):
     """A JSON object named a key twice."""
 
 
-def read_documents(text: str, *, name: str = "input", largest: int = LARGEST_TEXT) -> list[Document]:
+def read_documents(
+    text: str, *, name: str = "input", largest: int = LARGEST_TEXT, lenient: bool = False
+) -> list[Document]:
     """Read every document of a text; empty YAML documents are left out.
 
     Args:
         text: YAML with any number of documents, one JSON object, or JSON objects one after another.
         name: What to call the input in messages.
         largest: The most characters accepted.
+        lenient: Put up with keys that are there twice, of which the last counts, and with template placeholders
+            nobody filled in; the first document has warnings then.
 
     Raises:
         InvalidManifest: With every problem found.
@@ -65,7 +73,9 @@ def read_documents(text: str, *, name: str = "input", largest: int = LARGEST_TEX
         line = text.count("\n", 0, error.start) + 1
         _refuse(name, Problem("", "is not valid Unicode text", hint="save it as UTF-8", line=line))
     text = text.removeprefix("\ufeff")
-    return _read_json(text, name) if text.lstrip()[:1] == "{" else _read_yaml(text, name)
+    if text.lstrip()[:1] == "{" and not text.lstrip().startswith("{{"):
+        return _read_json(text, name)
+    return _read_leniently(text, name) if lenient else _read_yaml(text, name)
 
 
 def _refuse(name: str, *problems: Problem) -> NoReturn:
@@ -73,8 +83,30 @@ def _refuse(name: str, *problems: Problem) -> NoReturn:
     raise InvalidManifest(msg, problems=problems)
 
 
-def _read_yaml(text: str, name: str) -> list[Document]:
-    roots, problems = read_yaml(text, deepest=DEEPEST)
+def _read_leniently(text: str, name: str) -> list[Document]:
+    warnings = _placeholders(text)
+    if warnings:
+        text = _PLACEHOLDER.sub(r"\1'\2'\3", text)
+    documents = _read_yaml(text, name, warnings)
+    if documents:
+        documents[0] = replace(documents[0], warnings=tuple(warnings))
+    return documents
+
+
+def _placeholders(text: str) -> list[Problem]:
+    """Find template placeholders nobody filled in and nobody quoted."""
+    found = []
+    for match in _PLACEHOLDER.finditer(text):
+        message = f"could not parse: '{match[2]}' is an unfilled template placeholder"
+        line = text.count("\n", 0, match.start(2)) + 1
+        found.append(Problem("", message, hint="fill it in, or quote it to mean the text itself", line=line))
+    return found
+
+
+def _read_yaml(text: str, name: str, doubled: list[Problem] | None = None) -> list[Document]:
+    roots, problems = read_yaml(text, deepest=DEEPEST, doubled=doubled)
+    if problems and (placeholders := _placeholders(text)):
+        problems = placeholders
     documents: list[Document] = []
     for root in roots:
         if isinstance(root.value, dict):

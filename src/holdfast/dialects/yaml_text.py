@@ -49,13 +49,18 @@ class _Refused(Exception):
         self.problem = Problem("", message, hint=hint, line=line)
 
 
-def read_yaml(text: str, *, deepest: int) -> tuple[list[Root], list[Problem]]:
+def read_yaml(text: str, *, deepest: int, doubled: list[Problem] | None = None) -> tuple[list[Root], list[Problem]]:
     """Read every document of a text.
+
+    Args:
+        text: The text.
+        deepest: How many levels it may be nested.
+        doubled: Where to note keys that are there twice, the last of which then counts; by default a problem.
 
     Returns:
         The documents read, and the problems found; reading stops at the first that leaves the rest unclear.
     """
-    builder = _Builder(deepest)
+    builder = _Builder(deepest, doubled)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         for event in yaml.parse(text, Loader=loader):
@@ -90,9 +95,10 @@ def _line(event: yaml.Event) -> int:
 class _Builder:
     """Builds values from parser events."""
 
-    def __init__(self, deepest: int) -> None:
+    def __init__(self, deepest: int, doubled: list[Problem] | None = None) -> None:
         self.roots: list[Root] = []
         self.problems: list[Problem] = []
+        self._doubled = self.problems if doubled is None else doubled
         self._deepest = deepest
         self._stack: list[_Container] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
@@ -200,7 +206,7 @@ class _Builder:
             path = f"{top.path}.{written}" if top.path else written
             first = self.roots[-1].lines.get(path)
             message = f"the key {written!r} is there twice, first on line {first}"
-            self.problems.append(Problem(path, message, hint="keep one of them", line=line))
+            self._doubled.append(Problem(path, message, hint="keep one of them", line=line))
         top.key = written
         path = f"{top.path}.{written}" if top.path else written
         self.roots[-1].lines.setdefault(path, line)

@@ -76,11 +76,11 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec:
     job = JobSpec(
         name=name or name_from_command(command),
         command=command,
-        labels=_read_labels(metadata, "labels"),
+        labels=read_labels(metadata, "labels"),
         annotations=metadata.mapping("annotations", most=MOST_LABELS, longest=LONGEST_ANNOTATION),
         queue=spec.name("queue") or DEFAULT_QUEUE,
         priority=spec.integer("priority", low=-MOST_PRIORITY, high=MOST_PRIORITY) or 0,
-        env=_read_env(spec),
+        env=read_env(spec),
         working_dir=_read_working_dir(spec),
         resources=_read_resources(spec),
         gang=_or(spec.integer("gang", low=1, high=LARGEST_GANG), 1),
@@ -89,7 +89,7 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec:
         total_deadline_s=_read_limit(spec, "totalDeadline"),
         scheduling_timeout_s=_read_limit(spec, "schedulingTimeout"),
         grace_s=_or(spec.duration("grace"), DEFAULT_GRACE_S),
-        node_selector=_read_labels(spec, "nodeSelector"),
+        node_selector=read_labels(spec, "nodeSelector"),
         retry_policies=read_policy_names(spec),
         inline_policies=_read_inline(spec),
     )
@@ -130,7 +130,8 @@ def _read_command(spec: Fields) -> tuple[str, ...]:
     return tuple(words or ()) if script is None else (*SHELL, script)
 
 
-def _read_labels(fields: Fields, name: str) -> dict[str, str]:
+def read_labels(fields: Fields, name: str) -> dict[str, str]:
+    """Read a mapping of labels."""
     labels = fields.mapping(name, most=MOST_LABELS)
     for key, value in labels.items():
         if not _LABEL_KEY.fullmatch(key) or len(key.rsplit("/", 1)[-1]) > LONGEST_NAME or len(key) > 4 * LONGEST_NAME:
@@ -142,7 +143,8 @@ def _read_labels(fields: Fields, name: str) -> dict[str, str]:
     return labels
 
 
-def _read_env(spec: Fields) -> dict[str, str]:
+def read_env(spec: Fields) -> dict[str, str]:
+    """Read ``env``."""
     env = spec.mapping("env", most=MOST_VARIABLES, longest=LONGEST_ARGUMENT)
     for key in env:
         if key.startswith(RESERVED_ENV):

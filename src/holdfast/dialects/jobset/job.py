@@ -1,0 +1,192 @@
+"""Reads Jobs (``batch/v1``): a manifest of its own, or the template of a replicated job. Decides bounds and words.
+
+Every check and message is the Job API's; a Job template in a set gets them at submission, where upstream finds out only
+when it creates the Job.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.jobset import wording
+from holdfast.dialects.jobset.kube_names import domain_prefixed_path
+from holdfast.dialects.jobset.pod_policy import read_failure_rules, read_success_rules
+from holdfast.dialects.jobset.pod_template import PodTemplate, read_pod_template
+from holdfast.dialects.jobset.scalars import count, one_of, or_default
+from holdfast.domain.podjob.model import (
+    DEFAULT_BACKOFF_LIMIT,
+    UNLIMITED,
+    CompletionMode,
+    PodJobSpec,
+    PodReplacement,
+    RestartPolicy,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.dialects.reading import Fields
+
+API_VERSION = "batch/v1"
+LONGEST_MANAGED_BY = 63
+MOST_PARALLEL_INDEXED = 100_000
+MOST_FAILED_INDEXES = 100_000
+MANY_COMPLETIONS = 100_000
+"""With more of them a back-off limit per index has tighter bounds."""
+TIGHTER_LIMIT = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDefaults:
+    """What a Job that leaves something out gets; sets differ from plain Jobs."""
+
+    mode: CompletionMode = CompletionMode.NON_INDEXED
+    restart_policy: str = ""
+
+
+PLAIN = JobDefaults()
+IN_A_SET = JobDefaults(mode=CompletionMode.INDEXED, restart_policy=RestartPolicy.ON_FAILURE)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadJob:
+    """A Job's specification, and what its set checks of its pod template."""
+
+    spec: PodJobSpec
+    pod: PodTemplate
+    parallelism: int | None
+    completions: int | None
+    """Both as written: absent ones are ``None``."""
+    replacement: str | None
+    backoff_limit: int | None
+
+
+def read_job_spec(fields: Fields, notes: Notes, defaults: JobDefaults = PLAIN) -> ReadJob:
+    """Read a Job's ``spec``; finishes the reader."""
+    mode = one_of(fields, notes, "completionMode", CompletionMode) or defaults.mode
+    indexed = mode is CompletionMode.INDEXED
+    parallelism, completions = count(fields, notes, "parallelism"), count(fields, notes, "completions")
+    per_index, max_failed = count(fields, notes, "backoffLimitPerIndex"), count(fields, notes, "maxFailedIndexes")
+    limit = count(fields, notes, "backoffLimit")
+    _check_indexes(fields, notes, indexed=indexed)
+    pod = read_pod_template(fields, notes)
+    rules = read_failure_rules(fields, notes, containers=pod.containers, per_index=fields.has("backoffLimitPerIndex"))
+    restart = _read_restart_policy(fields, notes, pod.restart_policy or defaults.restart_policy)
+    replacement = _read_replacement(fields, notes)
+    default_limit = DEFAULT_BACKOFF_LIMIT if per_index is None else UNLIMITED
+    spec = PodJobSpec(
+        parallelism=or_default(parallelism, 1),
+        completions=_completions(completions, parallelism, indexed=indexed),
+        mode=mode,
+        backoff_limit=or_default(limit, default_limit),
+        backoff_limit_per_index=per_index,
+        max_failed_indexes=max_failed,
+        failure_rules=rules,
+        success_rules=read_success_rules(fields, notes, completions=completions, indexed=indexed),
+        replacement=replacement or (PodReplacement.TERMINATING_OR_FAILED if rules is None else PodReplacement.FAILED),
+        active_deadline_s=_seconds(count(fields, notes, "activeDeadlineSeconds")),
+        ttl_s=_seconds(count(fields, notes, "ttlSecondsAfterFinished")),
+        suspend=fields.flag("suspend"),
+        restart_policy=restart or RestartPolicy.NEVER,
+        managed_by=read_managed_by(fields, notes),
+    )
+    for ignored in ("selector", "manualSelector"):
+        fields.raw(ignored)
+    fields.finish()
+    return ReadJob(spec, pod, parallelism, completions, replacement, limit)
+
+
+def _seconds(value: int | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _completions(completions: int | None, parallelism: int | None, *, indexed: bool) -> int | None:
+    """Without completions: one when parallelism is left out too, else a work queue."""
+    if completions is not None:
+        return completions
+    return 1 if parallelism is None or indexed else None
+
+
+def _check_indexes(fields: Fields, notes: Notes, *, indexed: bool) -> None:
+    written: Mapping[str, Any] = fields.value
+    if "maxFailedIndexes" in written and "backoffLimitPerIndex" not in written:
+        notes.required(fields.at("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
+    if not indexed:
+        for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
+            if fields.has(name):
+                notes.invalid(fields.at(name), written[name], "requires indexed completion mode")
+        return
+    if not fields.has("completions"):
+        notes.required(fields.at("completions"), f"when completion mode is {CompletionMode.INDEXED}")
+    _check_sizes(fields, notes)
+
+
+def _check_sizes(fields: Fields, notes: Notes) -> None:
+    parallelism, completions, failed = (
+        _number(fields, name) for name in ("parallelism", "completions", "maxFailedIndexes")
+    )
+    if parallelism > MOST_PARALLEL_INDEXED:
+        most = f"must be less than or equal to {MOST_PARALLEL_INDEXED} when completion mode is {CompletionMode.INDEXED}"
+        notes.invalid(fields.at("parallelism"), parallelism, most)
+    if fields.has("completions") and failed > completions:
+        notes.invalid(fields.at("maxFailedIndexes"), failed, "must be less than or equal to completions")
+    if failed > MOST_FAILED_INDEXES:
+        notes.invalid(fields.at("maxFailedIndexes"), failed, f"must be less than or equal to {MOST_FAILED_INDEXES}")
+    if completions <= MANY_COMPLETIONS or not fields.has("backoffLimitPerIndex"):
+        return
+    if not fields.has("maxFailedIndexes"):
+        notes.required(fields.at("maxFailedIndexes"), f"must be specified when completions is above {MANY_COMPLETIONS}")
+    tight = (
+        f"must be less than or equal to {TIGHTER_LIMIT} when completions are above {MANY_COMPLETIONS} and used with "
+        "backoff limit per index"
+    )
+    for name, value in (("parallelism", parallelism), ("maxFailedIndexes", failed)):
+        if value > TIGHTER_LIMIT:
+            notes.invalid(fields.at(name), value, tight)
+
+
+def _number(fields: Fields, name: str) -> int:
+    value = fields.value.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _read_restart_policy(fields: Fields, notes: Notes, value: str) -> RestartPolicy | None:
+    path = fields.at("template.spec.restartPolicy")
+    never, on_failure = RestartPolicy.NEVER.value, RestartPolicy.ON_FAILURE.value
+    if value in {"", "Always"}:
+        notes.required(path, f'valid values: "{on_failure}", "{never}"')
+        return None
+    if value not in {never, on_failure}:
+        notes.not_supported(path, value, [on_failure, never])
+        return None
+    if fields.has("podFailurePolicy") and value != never:
+        notes.invalid(path, value, f'only "{never}" is supported when podFailurePolicy is specified')
+    return RestartPolicy(value)
+
+
+def _read_replacement(fields: Fields, notes: Notes) -> PodReplacement | None:
+    value = fields.raw("podReplacementPolicy")
+    if value is None:
+        return None
+    supported = [PodReplacement.FAILED.value]
+    if not fields.has("podFailurePolicy"):
+        supported.append(PodReplacement.TERMINATING_OR_FAILED.value)
+    if value not in supported:
+        notes.not_supported(fields.at("podReplacementPolicy"), value, supported)
+        return None
+    return PodReplacement(str(value))
+
+
+def read_managed_by(fields: Fields, notes: Notes) -> str | None:
+    """Read ``managedBy``: who looks after the object, when it is not Holdfast."""
+    value = fields.text("managedBy")
+    if value is None:
+        return None
+    path = fields.at("managedBy")
+    for message in domain_prefixed_path(value):
+        notes.forgivable(path, f"Invalid value: {wording.shown(value)}: {message}")
+    if len(value) > LONGEST_MANAGED_BY:
+        notes.error(path, f"Too long: may not be more than {LONGEST_MANAGED_BY} bytes")
+    return value

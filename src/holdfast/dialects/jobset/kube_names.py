@@ -1,0 +1,85 @@
+"""Checks names the way Kubernetes does; says what is wrong in its words, nothing about where."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST_LABEL = 63
+LONGEST_SUBDOMAIN = 253
+TOO_LONG = f"must be no more than {LONGEST_LABEL} characters"
+_DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_DNS_1123 = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+_QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
+_1035_RULE = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+_1123_RULE = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
+    "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_LABEL_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+_QUALIFIED_RULE = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+
+
+def dns_1035_label(value: str) -> list[str]:
+    """Say what is wrong with a name that becomes the name of a service or a host."""
+    return _checked(value, LONGEST_LABEL, _DNS_1035, _1035_RULE)
+
+
+def dns_1123_label(value: str) -> list[str]:
+    """Say what is wrong with a container's name."""
+    return _checked(value, LONGEST_LABEL, _DNS_1123, _1123_RULE)
+
+
+def dns_1123_subdomain(value: str) -> list[str]:
+    """Say what is wrong with an object's name."""
+    return _checked(value, LONGEST_SUBDOMAIN, _SUBDOMAIN, _SUBDOMAIN_RULE)
+
+
+def label_value(value: str) -> list[str]:
+    """Say what is wrong with a label's value."""
+    return _checked(value, LONGEST_LABEL, _LABEL_VALUE, _LABEL_RULE)
+
+
+def qualified_name(value: str) -> list[str]:
+    """Say what is wrong with a label's key or a condition's type."""
+    prefix, slash, name = value.rpartition("/")
+    wrong = [f"prefix part {message}" for message in dns_1123_subdomain(prefix)] if slash else []
+    if not name:
+        return [*wrong, "name part must be non-empty"]
+    if len(name) > LONGEST_LABEL:
+        wrong.append(f"name part {TOO_LONG}")
+    return wrong if _QUALIFIED.fullmatch(name) else [*wrong, _QUALIFIED_RULE]
+
+
+def domain_prefixed_path(value: str) -> list[str]:
+    """Say what is wrong with a ``managedBy``."""
+    domain, slash, path = value.partition("/")
+    if not slash or not domain or not path:
+        return ['must be a domain-prefixed path (such as "acme.io/foo")']
+    wrong = dns_1123_subdomain(domain)
+    return wrong if _PATH.fullmatch(path) else [*wrong, "must have a path of letters, digits and '/-._~%!$&'"]
+
+
+def _checked(value: str, longest: int, pattern: re.Pattern[str], rule: str) -> list[str]:
+    wrong = [f"must be no more than {longest} characters"] if len(value) > longest else []
+    return wrong if pattern.fullmatch(value) else [*wrong, rule]

@@ -1,0 +1,162 @@
+"""Reads the native short form of a JobSet: jobs by command, with the limits upstream does not have.
+
+Decides the short form's fields; everything else is read as in upstream's manifest and becomes the same model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.jobset.failure_policy import Surroundings, read_failure_policy
+from holdfast.dialects.jobset.job import ReadJob
+from holdfast.dialects.jobset.manifest import read_coordinator, read_dependencies, read_network, read_success
+from holdfast.dialects.jobset.pod_policy import read_failure_rules, read_success_rules
+from holdfast.dialects.jobset.pod_template import PodTemplate
+from holdfast.dialects.jobset.scalars import count, one_of, or_default, whole
+from holdfast.dialects.jobset.set_checks import ReadGroup, check
+from holdfast.dialects.native.envelope import close_envelope, open_envelope
+from holdfast.dialects.native.job import SHELL, read_env, read_labels
+from holdfast.dialects.reading import Fields
+from holdfast.domain.jobset.model import DEFAULT_GROUP, JobSetSpec, ReplicatedJob, StartupOrder
+from holdfast.domain.podjob.model import (
+    UNLIMITED,
+    CompletionMode,
+    PodJobSpec,
+    PodReplacement,
+    RestartPolicy,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.dialects.jobset.wording import Notes
+
+MOST_JOBS = 1000
+MOST_PRIORITY = 1_000_000
+CONTAINER = "main"
+"""The one container of a job in the short form."""
+
+
+def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: Notes) -> JobSetSpec | None:
+    """Read a native JobSet.
+
+    Returns:
+        The set, or ``None`` when anything is wrong that cannot be forgiven.
+    """
+    opened = open_envelope(Fields(value, path, notes.problems))
+    if opened.spec is None or opened.metadata is None:
+        return None
+    metadata, spec = opened.metadata, opened.spec
+    groups = [_read_job(part, notes) for part in spec.each("jobs", most=MOST_JOBS)]
+    names = [one.group.name for one in groups]
+    reasons = {rule.job_reason for one in groups for rule in one.job.spec.failure_rules or ()}
+    found = JobSetSpec(
+        name=opened.name or "",
+        replicated_jobs=tuple(one.group for one in groups),
+        success=read_success(spec, notes, names),
+        failure=read_failure_policy(spec, notes, Surroundings(names, reasons, extended=True)),
+        startup=one_of(spec, notes, "startup", StartupOrder) or StartupOrder.ANY_ORDER,
+        network=read_network(spec),
+        coordinator=read_coordinator(spec),
+        suspend=spec.flag("suspend"),
+        ttl_s=spec.duration("ttl"),
+        total_deadline_s=spec.duration("totalDeadline"),
+        kill_timeout_s=spec.duration("killTimeout"),
+        queue=spec.name("queue") or "",
+        priority=spec.integer("priority", low=-MOST_PRIORITY, high=MOST_PRIORITY) or 0,
+        labels=read_labels(metadata, "labels"),
+        annotations=metadata.mapping("annotations", most=1000, longest=65_536),
+    )
+    close_envelope(opened)
+    check(found, groups, notes, path=spec.path)
+    return None if notes.problems else found
+
+
+def _read_job(fields: Fields, notes: Notes) -> ReadGroup:
+    job = _read_pods(fields, notes)
+    group = ReplicatedJob(
+        name=fields.name("name", required=True) or "",
+        replicas=or_default(whole(fields, "replicas", low=0), 1),
+        group_name=fields.name("groupName") or DEFAULT_GROUP,
+        job=job.spec,
+        template=_read_template(fields, job.spec.restart_policy),
+        depends_on=read_dependencies(fields, notes),
+        max_restarts=count(fields, notes, "maxRestarts"),
+        topology=fields.text("exclusiveTopology"),
+    )
+    fields.finish()
+    return ReadGroup(group, fields.path, job)
+
+
+def _read_pods(fields: Fields, notes: Notes) -> ReadJob:
+    """Read the Job under a replicated job: Indexed, one pod, and one failure fails it unless it says otherwise."""
+    parallelism = or_default(count(fields, notes, "parallelism"), 1)
+    completions = or_default(count(fields, notes, "completions"), parallelism)
+    per_index = count(fields, notes, "backoffLimitPerIndex")
+    rules = read_failure_rules(fields, notes, containers={CONTAINER}, per_index=per_index is not None)
+    limit = or_default(count(fields, notes, "backoffLimit"), 0 if per_index is None else UNLIMITED)
+    replacement = one_of(fields, notes, "podReplacementPolicy", PodReplacement) or PodReplacement.FAILED
+    restart = one_of(fields, notes, "restartPolicy", RestartPolicy) or RestartPolicy.NEVER
+    if rules is not None and restart is not RestartPolicy.NEVER:
+        notes.invalid(fields.at("restartPolicy"), restart.value, 'only "Never" is supported with podFailurePolicy')
+    spec = PodJobSpec(
+        parallelism=parallelism,
+        completions=completions,
+        mode=CompletionMode.INDEXED,
+        backoff_limit=limit,
+        backoff_limit_per_index=per_index,
+        max_failed_indexes=count(fields, notes, "maxFailedIndexes"),
+        failure_rules=rules,
+        success_rules=read_success_rules(fields, notes, completions=completions, indexed=True),
+        replacement=replacement,
+        active_deadline_s=fields.duration("deadline"),
+        restart_policy=restart,
+    )
+    return ReadJob(spec, PodTemplate(frozenset({CONTAINER})), parallelism, completions, replacement, limit)
+
+
+def _read_template(fields: Fields, restart: RestartPolicy) -> Mapping[str, Any]:
+    """Write the short form out as the template it stands for."""
+    command = fields.texts("command", most=10_000, longest=131_071)
+    script = fields.text("shell", longest=131_071)
+    if command and script:
+        fields.problem("shell", "cannot be set together with command; set one of them")
+    if not command and not script:
+        fields.problem("command", "is required", hint='write command: [PROGRAM, ARGUMENT...] or shell: "..."')
+    container: dict[str, Any] = {
+        "name": CONTAINER,
+        "command": command or [*SHELL, script],
+        "env": [{"name": key, "value": value} for key, value in read_env(fields).items()],
+        "resources": {"requests": _read_resources(fields)},
+    }
+    if image := fields.text("image"):
+        container["image"] = image
+    if place := fields.text("workingDir"):
+        container["workingDir"] = place
+    return {
+        "spec": {
+            "template": {
+                "metadata": {"labels": read_labels(fields, "labels")},
+                "spec": {
+                    "restartPolicy": restart.value,
+                    "nodeSelector": read_labels(fields, "nodeSelector"),
+                    "terminationGracePeriodSeconds": or_default(fields.duration("grace"), 30.0),
+                    "containers": [container],
+                },
+            }
+        }
+    }
+
+
+def _read_resources(fields: Fields) -> dict[str, Any]:
+    part = fields.nested("resources")
+    if part is None:
+        return {}
+    found = {name: part.raw(name) for name in ("cpu", "memory") if part.has(name)}
+    for name, read in (("cpu", part.cpu), ("memory", part.memory)):
+        read(name)
+    gpu = part.integer("gpu", low=0, high=1_000_000)
+    if gpu:
+        found["nvidia.com/gpu"] = gpu
+    part.finish()
+    return found

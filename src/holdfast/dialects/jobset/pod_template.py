@@ -1,0 +1,118 @@
+"""Checks a pod template as far as Holdfast runs it: containers, commands, restart policy, known fields.
+
+Decides what must be there; images, volumes and security contexts are kept as written for engines that know them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.jobset.kube_names import dns_1123_label
+from holdfast.dialects.reading import Fields, closest, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from holdfast.dialects.jobset.wording import Notes
+
+MOST_CONTAINERS = 100
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_POD_FIELDS = _words(
+    """
+    activeDeadlineSeconds affinity automountServiceAccountToken containers dnsConfig dnsPolicy
+    enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers hostname
+    hostnameOverride imagePullSecrets initContainers nodeName nodeSelector os overhead preemptionPolicy
+    priority priorityClassName readinessGates resourceClaims resources restartPolicy runtimeClassName
+    schedulerName schedulingGates schedulingGroup securityContext serviceAccount serviceAccountName
+    setHostnameAsFQDN shareProcessNamespace subdomain terminationGracePeriodSeconds tolerations
+    topologySpreadConstraints volumes
+    """
+)
+_CONTAINER_FIELDS = _words(
+    """
+    args command env envFrom image imagePullPolicy lifecycle livenessProbe name ports readinessProbe
+    resizePolicy resources restartPolicy restartPolicyRules securityContext startupProbe stdin stdinOnce
+    terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PodTemplate:
+    """What the rest of a Job's manifest needs to know of its pod template."""
+
+    containers: frozenset[str] = frozenset()
+    """Names, init containers too."""
+    restart_policy: str = ""
+    mounts: frozenset[str] = frozenset()
+    """Names of volumes mounted anywhere."""
+    volumes: tuple[str, ...] = ()
+
+
+def read_pod_template(spec: Fields, notes: Notes) -> PodTemplate:
+    """Check ``template`` of a Job's spec."""
+    template = spec.nested("template")
+    if template is None:
+        notes.required(spec.at("template.spec.containers"))
+        return PodTemplate()
+    template.raw("metadata")
+    pod = template.nested("spec") or Fields({}, template.at("spec"), spec.problems)
+    template.finish()
+    _check_known(pod, _POD_FIELDS)
+    mains = _read_containers(pod, "containers", notes)
+    inits = _read_containers(pod, "initContainers", notes)
+    if not mains and not isinstance(pod.value.get("containers"), list):
+        notes.required(pod.at("containers"))
+    volumes = pod.each("volumes", most=MOST_CONTAINERS)
+    return PodTemplate(
+        containers=frozenset(str(one.value.get("name", "")) for one in (*mains, *inits)),
+        restart_policy=str(pod.raw("restartPolicy") or ""),
+        mounts=frozenset(name for one in (*mains, *inits) for name in _mounted(one)),
+        volumes=tuple(str(volume.value.get("name", "")) for volume in volumes),
+    )
+
+
+def _mounted(container: Fields) -> list[str]:
+    mounts = container.value.get("volumeMounts")
+    listed = mounts if isinstance(mounts, list) else []
+    return [str(mount.get("name", "")) for mount in listed if isinstance(mount, dict)]
+
+
+def _read_containers(pod: Fields, name: str, notes: Notes) -> list[Fields]:
+    containers = pod.each(name, most=MOST_CONTAINERS)
+    seen: set[str] = set()
+    for container in containers:
+        _check_known(container, _CONTAINER_FIELDS)
+        _check_name(container, notes, seen)
+        for field in ("command", "args"):
+            container.texts(field, most=10_000, longest=131_071)
+        for variable in container.each("env", most=1000):
+            if not variable.value.get("name"):
+                notes.required(variable.at("name"))
+    if containers == [] and isinstance(pod.value.get(name), list) and name == "containers":
+        notes.required(pod.at(name))
+    return containers
+
+
+def _check_name(container: Fields, notes: Notes, seen: set[str]) -> None:
+    name = container.raw("name")
+    if not isinstance(name, str) or not name:
+        notes.required(container.at("name"))
+        return
+    for message in dns_1123_label(name):
+        notes.invalid(container.at("name"), name, message)
+    if name in seen:
+        notes.duplicate(container.at("name"), name)
+    seen.add(name)
+
+
+def _check_known(fields: Fields, known: Collection[str]) -> None:
+    for name in fields.value:
+        if name not in known:
+            fields.problem(str(name), f"unknown field {shown(name)}", hint=closest(name, sorted(known)))

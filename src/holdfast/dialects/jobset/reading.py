@@ -1,0 +1,126 @@
+"""Opens any manifest of a job set or a Job: upstream's, ``batch/v1``, and the native one; tells lines and warnings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from holdfast.dialects.documents import Document, read_documents
+from holdfast.dialects.jobset import job, manifest
+from holdfast.dialects.jobset.job import read_job_spec
+from holdfast.dialects.jobset.kube_names import dns_1123_subdomain
+from holdfast.dialects.jobset.manifest import read_jobset_manifest
+from holdfast.dialects.jobset.native import read_native_jobset
+from holdfast.dialects.jobset.wording import Notes
+from holdfast.dialects.native.envelope import API_VERSION, take_kind
+from holdfast.dialects.reading import Fields
+from holdfast.domain.jobset.model import JobSetSpec
+from holdfast.errors import InvalidManifest, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.domain.podjob.model import PodJobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class JobManifest:
+    """A Job of its own."""
+
+    name: str
+    spec: PodJobSpec
+    template: Mapping[str, Any]
+    """Its pod template as written."""
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+
+
+KubeManifest: TypeAlias = JobSetSpec | JobManifest
+
+
+@dataclass(frozen=True, slots=True)
+class ReadKube:
+    """A manifest that was accepted, and what is dubious about it."""
+
+    manifest: KubeManifest
+    warnings: tuple[Problem, ...] = ()
+
+
+def read_kube_text(text: str, *, name: str = "input", lenient: bool = False) -> list[ReadKube]:
+    """Read every manifest of a text.
+
+    Raises:
+        InvalidManifest: With every problem of the first document that has any.
+    """
+    return [read_kube(document, lenient=lenient) for document in read_documents(text, name=name, lenient=lenient)]
+
+
+def read_kube(document: Document | Mapping[str, Any], *, lenient: bool = False) -> ReadKube:
+    """Read one manifest.
+
+    Args:
+        document: What was written.
+        lenient: Put up with what upstream puts up with; each time with a warning.
+
+    Raises:
+        InvalidManifest: With every problem found.
+    """
+    value = document.value if isinstance(document, Document) else document
+    notes = Notes(lenient=lenient)
+    kind = (str(value.get("apiVersion")), str(value.get("kind")))
+    reader = READERS.get(kind)
+    if reader is None:
+        supported = tuple("/".join(pair) for pair in READERS)
+        raise InvalidManifest(
+            problems=[Problem("kind", f"{kind[0]} {kind[1]} is neither a JobSet nor a Job", supported)]
+        )
+    found = reader(value, notes)
+    if found is None or notes.problems:
+        raise InvalidManifest(problems=[_located(problem, document) for problem in notes.problems])
+    before = document.warnings if isinstance(document, Document) else ()
+    return ReadKube(found, (*before, *(_located(warning, document) for warning in notes.warnings)))
+
+
+def _located(problem: Problem, document: Document | Mapping[str, Any]) -> Problem:
+    if problem.line is not None or not isinstance(document, Document):
+        return problem
+    return replace(problem, line=document.line_of(problem.path))
+
+
+def _read_jobset(value: Mapping[str, Any], notes: Notes) -> JobSetSpec | None:
+    return read_jobset_manifest(value, path="", notes=notes)
+
+
+def _read_native(value: Mapping[str, Any], notes: Notes) -> JobSetSpec | None:
+    return read_native_jobset(value, path="", notes=notes)
+
+
+def _read_job(value: Mapping[str, Any], notes: Notes) -> JobManifest | None:
+    root = Fields(value, "", notes.problems)
+    take_kind(root)
+    metadata = root.nested("metadata", required=True) or Fields({}, "metadata", notes.problems)
+    root.raw("status")
+    spec = root.nested("spec", required=True)
+    root.finish()
+    name = metadata.text("name", required=True) or ""
+    for message in dns_1123_subdomain(name):
+        notes.invalid("metadata.name", name, message)
+    if spec is None:
+        return None
+    read = read_job_spec(spec, notes)
+    template = spec.value.get("template")
+    return JobManifest(
+        name,
+        read.spec,
+        template if isinstance(template, dict) else {},
+        metadata.mapping("labels", most=1000),
+        metadata.mapping("annotations", most=1000, longest=262_144),
+    )
+
+
+READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], Notes], KubeManifest | None]] = {
+    (manifest.API_VERSION, "JobSet"): _read_jobset,
+    (job.API_VERSION, "Job"): _read_job,
+    (API_VERSION, "JobSet"): _read_native,
+}
+"""Every kind that is read here, by ``apiVersion`` and ``kind``."""

@@ -1,0 +1,204 @@
+"""Checks a whole set, once its parts are read: names, sizes, dependencies, coordinator, volumes, restart strategy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.jobset.kube_names import TOO_LONG, dns_1035_label, dns_1123_subdomain, label_value
+from holdfast.dialects.jobset.wording import shown
+from holdfast.domain.jobset.model import RestartStrategy, StartupOrder
+from holdfast.domain.jobset.names import COORDINATOR, coordinator_endpoint, job_name, pod_name
+from holdfast.domain.podjob.model import UNLIMITED, PodReplacement
+from holdfast.domain.policy.model import SetAction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from holdfast.dialects.jobset.job import ReadJob
+    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
+
+MOST_JOBS = 1_000_000
+"""Of one set; upstream has no such limit."""
+MOST_REPLICAS_TO_RESTART = 1024
+"""Upstream keeps restarts of single jobs in lists of at most so many."""
+LONGEST_CLAIM = 253
+_GROUP_TOO_LONG = ".spec.replicatedJob[].groupName is too long, must be less than 63 characters"
+_SUBDOMAIN_TOO_LONG = ".spec.network.subdomain is too long, must be less than 63 characters"
+_NAME_TOO_LONG = "JobSet name is too long, {} names generated for this JobSet will exceed 63 characters"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGroup:
+    """A replicated job and what the checks over the whole set need."""
+
+    group: ReplicatedJob
+    path: str
+    job: ReadJob
+
+
+def check(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes, *, path: str) -> None:
+    """Check a set."""
+    _check_group_names(groups, notes)
+    for one in groups:
+        _check_generated_names(spec, one, notes)
+    _check_sizes(groups, notes, path)
+    _check_dependencies(spec, groups, notes, path)
+    _check_subdomain(spec, notes, f"{path}.network.subdomain")
+    _check_coordinator(spec, groups, notes, f"{path}.coordinator")
+    _check_restart_strategy(spec, groups, notes)
+    _check_single_restarts(spec, notes, path)
+    _check_claims(spec, groups, notes, path)
+
+
+def _check_group_names(groups: Sequence[ReadGroup], notes: Notes) -> None:
+    seen: set[str] = set()
+    for one in groups:
+        if one.group.name in seen:
+            notes.duplicate(f"{one.path}.name", one.group.name)
+        seen.add(one.group.name)
+        for message in dns_1035_label(one.group.group_name):
+            text = _GROUP_TOO_LONG if TOO_LONG in message else message
+            notes.invalid(f"{one.path}.groupName", one.group.group_name, text)
+
+
+def _check_generated_names(spec: JobSetSpec, one: ReadGroup, notes: Notes) -> None:
+    """Check the longest names of jobs and pods; upstream's pods have five random characters more."""
+    last = max(one.group.replicas - 1, 0)
+    longest = job_name(spec.name, one.group.name, last)
+    for message in dns_1035_label(longest):
+        notes.invalid(f"{one.path}.name", longest, _NAME_TOO_LONG.format("job") if TOO_LONG in message else message)
+    if not one.job.spec.indexed or not one.job.completions:
+        return
+    longest_pod = f"{pod_name(spec.name, one.group.name, last, one.job.completions - 1)}-abcde"
+    for message in dns_1035_label(longest_pod):
+        # Only a cluster's pods have the suffix: a document's own example is too long by it, and runs elsewhere.
+        text = _NAME_TOO_LONG.format("pod") if TOO_LONG in message else message
+        notes.forgivable(f"{one.path}.name", f"Invalid value: {shown(longest)}: {text}")
+
+
+def _check_sizes(groups: Sequence[ReadGroup], notes: Notes, path: str) -> None:
+    for one in groups:
+        if one.job.spec.parallelism * one.group.replicas > UNLIMITED:
+            notes.error(
+                one.path,
+                f"the product of replicas and parallelism must not exceed {UNLIMITED} for replicatedJob "
+                f"'{one.group.name}'",
+            )
+    total = sum(one.group.replicas for one in groups)
+    if total > MOST_JOBS:
+        notes.error(f"{path}.replicatedJobs", f"asks for {total} jobs; at most {MOST_JOBS} are allowed in one set")
+
+
+def _check_dependencies(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes, path: str) -> None:
+    earlier: set[str] = set()
+    for place, one in enumerate(groups):
+        if one.group.depends_on and not place:
+            notes.error(f"{one.path}.dependsOn", "DependsOn can't be set for the first ReplicatedJob")
+        for number, dependency in enumerate(one.group.depends_on):
+            if place and dependency.name not in earlier:
+                hint = "a replicatedJob can depend on those before it in the list"
+                message = f"replicatedJob: {one.group.name} cannot depend on replicatedJob: {dependency.name}"
+                notes.error(f"{one.path}.dependsOn[{number}].name", message, hint=hint)
+        earlier.add(one.group.name)
+    if spec.startup is StartupOrder.IN_ORDER and any(one.group.depends_on for one in groups):
+        notes.error(path, "StartupPolicy and DependsOn APIs are mutually exclusive")
+
+
+def _check_subdomain(spec: JobSetSpec, notes: Notes, path: str) -> None:
+    value = spec.network.subdomain
+    if not value:
+        return
+    for message in dns_1123_subdomain(value):
+        notes.invalid(path, value, message)
+    for message in dns_1035_label(value):
+        notes.invalid(path, value, _SUBDOMAIN_TOO_LONG if TOO_LONG in message else message)
+
+
+def _check_coordinator(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes, path: str) -> None:
+    at = spec.coordinator
+    if at is None:
+        return
+    one = next((one for one in groups if one.group.name == at.replicated_job), None)
+    where = f"for replicatedJob {at.replicated_job}"
+    if one is None:
+        notes.error(path, f"coordinator replicatedJob {at.replicated_job} does not exist")
+    elif not 0 <= at.job_index < one.group.replicas:
+        notes.error(path, f"coordinator job index {at.job_index} is invalid {where}")
+    elif not one.job.spec.indexed or one.job.completions is None:
+        message = "job for coordinator pod must be indexed completion mode, and completions number must be set"
+        notes.error(path, message)
+    elif not 0 <= at.pod_index < one.job.completions:
+        notes.error(path, f"coordinator pod index {at.pod_index} is invalid {where} job index {at.job_index}")
+    endpoint = coordinator_endpoint(spec) or ""
+    if wrong := label_value(endpoint):
+        notes.error(
+            path,
+            f'spec will lead to invalid label value "{endpoint}" for coordinator label "{COORDINATOR}" '
+            f"(long JobSet / ReplicatedJob / SubDomain name?): {', '.join(wrong)}",
+        )
+
+
+def _check_restart_strategy(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes) -> None:
+    if spec.failure is None or spec.failure.strategy is not RestartStrategy.IN_PLACE:
+        return
+    for one in groups:
+        job, path, whose = one.job, f"{one.path}.template.spec", f"replicatedJob {one.group.name}"
+        enabled = "when in-place restart is enabled"
+        if job.backoff_limit != UNLIMITED:
+            message = f"{whose}: must be set to {UNLIMITED} (MaxInt32) {enabled}"
+            notes.invalid(f"{path}.backoffLimit", job.backoff_limit, message)
+        if job.replacement != PodReplacement.FAILED:
+            message = f"{whose}: must be set to {PodReplacement.FAILED} {enabled}"
+            notes.invalid(f"{path}.podReplacementPolicy", job.replacement, message)
+        if job.completions is None or job.completions != job.parallelism:
+            message = f"{whose}: completions and parallelism must be set and equal to each other {enabled}"
+            notes.invalid(f"{path}.completions", job.completions, message)
+
+
+def _check_single_restarts(spec: JobSetSpec, notes: Notes, path: str) -> None:
+    single = {SetAction.RESTART_JOB, SetAction.RESTART_JOB_UNCOUNTED}
+    rules = spec.failure.rules if spec.failure else ()
+    too_large = any(group.replicas > MOST_REPLICAS_TO_RESTART for group in spec.replicated_jobs)
+    if too_large and any(rule.action in single for rule in rules):
+        notes.forgivable(
+            f"{path}.failurePolicy.rules",
+            "JobSet cannot have a failure policy rule with RestartJob or RestartJobAndIgnoreMaxRestarts action and a "
+            f"replicated job with replicas > {MOST_REPLICAS_TO_RESTART}",
+            hint="Holdfast itself has no such limit: a native JobSet, or a lenient reading, does without it",
+        )
+
+
+def _check_claims(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes, path: str) -> None:
+    seen: set[str] = set()
+    for where, name in _claims(spec.volume_claims, f"{path}.volumeClaimPolicies"):
+        if name in seen:
+            notes.invalid(where, name, "names must be unique for VolumeClaimPolicies template")
+        seen.add(name)
+        for message in dns_1123_subdomain(name):
+            notes.invalid(where, name, message)
+        if len(f"{name}-{spec.name}") > LONGEST_CLAIM:
+            notes.invalid(where, name, "VolumeClaimPolicies template name is too long")
+        _check_mounts(groups, notes, name, path)
+
+
+def _claims(policies: Sequence[Mapping[str, object]], path: str) -> Iterator[tuple[str, str]]:
+    for place, policy in enumerate(policies):
+        templates = policy.get("templates")
+        for number, template in enumerate(templates if isinstance(templates, list) else ()):
+            metadata = template.get("metadata") if isinstance(template, dict) else None
+            name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+            yield f"{path}[{place}].template[{number}].name", str(name)
+
+
+def _check_mounts(groups: Sequence[ReadGroup], notes: Notes, name: str, path: str) -> None:
+    for one in groups:
+        for place, volume in enumerate(one.job.pod.volumes):
+            if volume == name:
+                where = f"{one.path}.template.spec.template.spec.volumes[{place}].name"
+                conflict = f"volume name conflicts with VolumeClaimPolicy template name: {name}"
+                notes.invalid(where, volume, conflict)
+    if not any(name in one.job.pod.mounts for one in groups):
+        message = f"replicatedJob containers don't have a matching volumeMount: {name} from VolumeClaimPolicies"
+        notes.error(f"{path}.replicatedJobs", f"Invalid value: {message}")

@@ -1,0 +1,106 @@
+"""Decides what may be changed in a JobSet that exists: little, and a little more while it is suspended.
+
+Compares manifests as written; leaves checking the new one by itself to ``manifest``.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from holdfast.dialects.jobset.wording import Notes
+
+FIXED = ("failurePolicy", "successPolicy", "startupPolicy", "network", "coordinator", "volumeClaimPolicies")
+MUTABLE_WHILE_SUSPENDED = (
+    ("metadata", ("labels", "annotations")),
+    ("spec", ("nodeSelector", "tolerations", "schedulingGates")),
+)
+_ELASTIC = ("parallelism", "completions")
+
+
+def check_update(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, *, finished: bool = False) -> None:
+    """Check a change of a set's manifest.
+
+    Args:
+        old: The manifest there is.
+        new: The manifest it is to become.
+        notes: Where to note what is wrong.
+        finished: Whether the set has ended.
+    """
+    before, after = _mapping(old, "spec"), _mapping(new, "spec")
+    for name in FIXED:
+        if before.get(name) != after.get(name):
+            notes.error(f"spec.{name}", "Invalid value: Value is immutable")
+    suspended = bool(before.get("suspend")) or bool(after.get("suspend"))
+    old_groups = {str(group.get("name")): group for group in _groups(before)}
+    munged = []
+    for place, group in enumerate(_groups(after)):
+        existing = old_groups.get(str(group.get("name")))
+        if existing is None:
+            munged.append(group)
+            continue
+        path = f"spec.replicatedJobs[{place}].template.spec"
+        _check_elastic(_job(existing), _job(group), notes, path, finished=finished)
+        munged.append(_munged(existing, group, suspended=suspended))
+    if munged != list(_groups(before)):
+        notes.error("spec.replicatedJobs", "Invalid value: field is immutable")
+    if before.get("managedBy") != after.get("managedBy"):
+        notes.invalid("spec.managedBy", after.get("managedBy"), "field is immutable")
+
+
+def _groups(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    groups = spec.get("replicatedJobs")
+    return (group for group in (groups if isinstance(groups, list) else ()) if isinstance(group, dict))
+
+
+def _mapping(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    found: Any = value
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _job(group: Mapping[str, Any]) -> dict[str, Any]:
+    return _mapping(dict(group), "template", "spec")
+
+
+def _check_elastic(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, path: str, *, finished: bool) -> None:
+    """Check a change of size: parallelism and completions of an Indexed Job may change together."""
+    if new.get("completionMode", "Indexed") != "Indexed" or all(old.get(name) == new.get(name) for name in _ELASTIC):
+        return
+    if finished:
+        state = "when JobSet is in a terminal state (Completed or Failed)"
+        notes.error(path, f"Forbidden: Cannot mutate parallelism or completions {state}")
+        return
+    for name in _ELASTIC:
+        if isinstance(new.get(name), int) and new[name] < 1 and old.get(name) != new[name]:
+            notes.invalid(f"{path}.{name}", new[name], f"{name} must be >= 1")
+    if None not in {new.get(name) for name in _ELASTIC} and new["parallelism"] != new["completions"]:
+        message = "completions must be equal to parallelism for Elastic Indexed Jobs"
+        notes.invalid(f"{path}.completions", new["completions"], message)
+
+
+def _munged(old: dict[str, Any], new: dict[str, Any], *, suspended: bool) -> dict[str, Any]:
+    """Return the new replicated job with everything that may change taken from the old one."""
+    found = deepcopy(new)
+    job, before = _job(found), _job(old)
+    if job.get("completionMode", "Indexed") == "Indexed":
+        _take(job, before, _ELASTIC)
+    if suspended:
+        pod, pod_before = job.setdefault("template", {}), _mapping(before, "template")
+        for part, names in MUTABLE_WHILE_SUSPENDED:
+            inner = pod.setdefault(part, {})
+            _take(inner, _mapping(pod_before, part), names)
+            if not inner and part not in pod_before:
+                del pod[part]
+    return found
+
+
+def _take(into: dict[str, Any], source: Mapping[str, Any], names: tuple[str, ...]) -> None:
+    for name in names:
+        into.pop(name, None)
+        if name in source:
+            into[name] = source[name]

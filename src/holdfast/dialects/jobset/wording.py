@@ -1,0 +1,79 @@
+"""Words problems the way the Kubernetes API does, which its users search for; decides no rule.
+
+``Notes`` also decides what may be forgiven: what upstream accepts and should not, or what a document's own example
+gets wrong, is an error by default and a warning for a reader that is told to be lenient.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.reading import closest
+from holdfast.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_LONGEST_VALUE = 200
+
+
+@dataclass(slots=True)
+class Notes:
+    """What is wrong with a manifest."""
+
+    lenient: bool = False
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+
+    def error(self, path: str, message: str, *, hint: str | None = None) -> None:
+        """Note what cannot be accepted."""
+        self.problems.append(Problem(path, message, hint=hint))
+
+    def forgivable(self, path: str, message: str, *, hint: str | None = None) -> None:
+        """Note what can be lived with, and is an error unless the reader is lenient."""
+        (self.warnings if self.lenient else self.problems).append(Problem(path, message, hint=hint))
+
+    def warn(self, path: str, message: str, *, hint: str | None = None) -> None:
+        """Note what is legal and dubious."""
+        self.warnings.append(Problem(path, message, hint=hint))
+
+    def invalid(self, path: str, value: object, message: str, *, hint: str | None = None) -> None:
+        """Note a value that is not valid."""
+        self.error(path, f"Invalid value: {shown(value)}: {message}", hint=hint)
+
+    def required(self, path: str, message: str = "") -> None:
+        """Note a value that is missing."""
+        self.error(path, f"Required value: {message}" if message else "Required value")
+
+    def not_supported(self, path: str, value: object, supported: Sequence[str]) -> None:
+        """Note a value that is none of those there are."""
+        hint = closest(value, supported)
+        self.error(path, f"Unsupported value: {shown(value)}: supported values: {quoted(supported)}", hint=hint)
+
+    def duplicate(self, path: str, value: object) -> None:
+        """Note a value that repeats."""
+        self.error(path, f"Duplicate value: {shown(value)}")
+
+    def too_many(self, path: str, count: int, most: int) -> None:
+        """Note a list that is too long."""
+        self.error(path, f"Too many: {count}: must have at most {most} items")
+
+
+def shown(value: object) -> str:
+    """Show a value as Kubernetes does: texts in double quotes, lists without spaces."""
+    if value is None:
+        return "null"
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+
+
+def quoted(values: Iterable[str]) -> str:
+    """List texts in double quotes."""
+    return ", ".join(f'"{value}"' for value in values)
+
+
+def bracketed(values: Iterable[str]) -> str:
+    """List texts the way Go prints a slice of them."""
+    return f"[{quoted(values).replace(', ', ' ')}]"
