@@ -162,5 +162,5 @@ def _postgres_engine(url: URL, *, size: int, isolation: str) -> Engine:
             isolation_level=isolation,
         )
     except (ModuleNotFoundError, NoSuchModuleError) as error:
-        problem = Problem("database", "the PostgreSQL driver is not installed", hint="pip install 'psycopg[binary]'")
+        problem = Problem("database", "the PostgreSQL driver is not installed", hint="pip install 'holdfast[postgres]'")
         raise InvalidSetting(problems=[problem]) from error
