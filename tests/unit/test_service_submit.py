@@ -63,7 +63,7 @@ def test_a_submitted_job_is_stored_queued_with_a_request_to_take_it_in(
 @pytest.mark.parametrize(
     ("fields", "path", "allowed", "hint"),
     [
-        ({"queue": "smal"}, "spec.queue", ("default", "small"), "did you mean 'small'?"),
+        ({"queue": "smal"}, "spec.queue", ("default", "small"), "did you mean small?"),
         ({"retry_policies": ("infra", "x")}, "spec.retryPolicies[1]", ("infra",), "create the retry policy first"),
         ({"gang": 8, "resources": Resources(1, 1 << 59)}, "spec.resources.memory", (), "the amount is for each rank"),
         ({"gang": 8, "resources": Resources(10**9)}, "spec.resources.cpu", (), "the amount is for each rank"),

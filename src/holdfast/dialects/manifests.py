@@ -18,11 +18,12 @@ from holdfast.dialects.native.job import read_job_manifest
 from holdfast.dialects.native.policy import policy_warnings
 from holdfast.dialects.native.queue import read_queue_manifest
 from holdfast.dialects.native.retry_policy import read_policy_manifest
-from holdfast.dialects.reading import closest, shown
+from holdfast.dialects.reading import shown
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.spec import JobSpec
+from holdfast.domain.suggestion import closest
 from holdfast.errors import InvalidManifest, InvalidPolicy, Problem
 
 if TYPE_CHECKING:

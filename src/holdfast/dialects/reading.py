@@ -6,7 +6,6 @@ Every getter notes what is wrong and returns its default, so that one reading fi
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import re2
 
 from holdfast.dialects.scalars import Ambiguous
+from holdfast.domain.suggestion import closest
 from holdfast.domain.units import parse_cpu, parse_duration, parse_memory
 from holdfast.errors import Problem
 
@@ -300,14 +300,6 @@ class Fields:
             if name not in self._known:
                 allowed = sorted(self._known)
                 self.problem(str(name), f"unknown field {shown(name)}", allowed=allowed, hint=closest(name, allowed))
-
-
-def closest(value: object, allowed: Sequence[str]) -> str | None:
-    """Suggest what was probably meant."""
-    wanted = str(value).lower()
-    by_lower = {option.lower(): option for option in allowed}
-    found = difflib.get_close_matches(wanted, list(by_lower), n=1, cutoff=0.6)
-    return f"did you mean {by_lower[found[0]]}?" if found else None
 
 
 def _bare(value: object) -> str:

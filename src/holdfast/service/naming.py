@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
+from holdfast.domain.suggestion import closest
 from holdfast.errors import NotFound, Problem
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def unknown_names(names: Sequence[str], known: Iterable[str], kind: str, path: C
             path(index),
             f"there is no {kind} {name!r}",
             allowed=tuple(sorted(existing)[:MOST_LISTED]),
-            hint=meant(name, existing) or f"create the {kind} first",
+            hint=closest(name, existing) or f"create the {kind} first",
         )
         for index, name in enumerate(names)
         if name not in existing
@@ -34,14 +34,8 @@ def unknown_names(names: Sequence[str], known: Iterable[str], kind: str, path: C
 def not_found(name: str, known: Iterable[str], kind: str) -> NotFound:
     """Make the error for a name that does not exist."""
     existing = sorted(known)
-    hint = meant(name, existing) or (f"there are: {', '.join(existing[:MOST_LISTED])}" if existing else None)
+    hint = closest(name, existing) or (f"there are: {', '.join(existing[:MOST_LISTED])}" if existing else None)
     return NotFound(f"there is no {kind} {name!r}", hint=hint)
-
-
-def meant(name: str, known: Iterable[str]) -> str | None:
-    """Suggest what was probably meant."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"did you mean {close[0]!r}?" if close else None
 
 
 def find_attempt(job: Job, attempts: Sequence[Attempt], number: int) -> Attempt:

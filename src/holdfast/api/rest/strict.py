@@ -1,11 +1,11 @@
 """Refuses query parameters that an endpoint does not know: a mistyped filter would otherwise list everything."""
 
-import difflib
 from typing import TYPE_CHECKING, get_args, get_origin
 
 from fastapi import Request
 from fastapi.routing import APIRoute
 
+from holdfast.domain.suggestion import closest
 from holdfast.errors import InvalidRequest, Problem
 
 if TYPE_CHECKING:
@@ -44,10 +44,8 @@ def _query_fields(dependant: "Dependant") -> "Iterable[ModelField]":
 
 def _unknown(name: str, fields: "Iterable[str]") -> Problem:
     allowed = tuple(sorted(fields))
-    close = difflib.get_close_matches(name, allowed, n=1)
-    hint = f"did you mean {close[0]}?" if close else None
     message = "is not a query parameter of this address" if allowed else "this address takes no query parameters"
-    return Problem(f"query.{name}", message, allowed=allowed, hint=hint)
+    return Problem(f"query.{name}", message, allowed=allowed, hint=closest(name, allowed))
 
 
 def _is_list(field: "ModelField") -> bool:

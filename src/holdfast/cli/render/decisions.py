@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.cli.render.words import ending, limit
+from holdfast.cli.render.words import ending
 from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:
@@ -58,8 +58,3 @@ def _count(decision: DecisionView) -> str:
         return "retry"
     nearest = min(bounded, key=lambda use: (use.limit or 0) - use.used)
     return f"retry {nearest.used + 1}/{nearest.limit}"
-
-
-def limits_sentence(decision: DecisionView) -> str:
-    """Say all limits in one sentence."""
-    return "limits: " + ", ".join(limit(use) for use in decision.limits)

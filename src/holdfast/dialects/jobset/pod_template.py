@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.kube_names import dns_1123_label
-from holdfast.dialects.reading import Fields, closest, shown
+from holdfast.dialects.reading import Fields, shown
+from holdfast.domain.suggestion import closest
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.reading import closest
+from holdfast.domain.suggestion import closest
 from holdfast.errors import Problem
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.reading import LONGEST_NAME, closest, kind_of, shown
+from holdfast.dialects.reading import LONGEST_NAME, kind_of, shown
 from holdfast.domain.failure import Condition
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
+from holdfast.domain.suggestion import closest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,7 +131,7 @@ def _signal_number(value: object) -> int | None:
     return None if found is None else int(found)
 
 
-def signal_name(number: int) -> str | int:
+def write_signal(number: int) -> str | int:
     """Write a signal by name where it has one."""
     try:
         return signal.Signals(number).name

@@ -29,7 +29,7 @@ from holdfast.domain.policy.model import (
     Rule,
 )
 from holdfast.domain.units import parse_memory
-from holdfast.errors import InvalidPolicy, Problem
+from holdfast.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -294,14 +294,3 @@ def _matches_all(rule: Rule) -> bool:
         mutate=rule.mutate,
         hold_reason=rule.hold_reason,
     )
-
-
-def refuse_policy(problems: Sequence[Problem], name: str | None = None) -> None:
-    """Raise when there are problems.
-
-    Raises:
-        InvalidPolicy: With all of them.
-    """
-    if problems:
-        msg = f"the retry policy {name!r} is not valid" if name else None
-        raise InvalidPolicy(msg, problems=problems)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.native.matchers import signal_name, write_exit_codes
+from holdfast.dialects.native.matchers import write_exit_codes, write_signal
 from holdfast.dialects.native.policy import UNCAPPED
 from holdfast.domain.policy.model import AntiAffinity, Backoff, RetryPolicy, Rule
 
@@ -51,7 +51,7 @@ _WRITERS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("onCategory", "categories", sorted),
     ("onSubcategory", "subcategories", sorted),
     ("onCauses", "causes", sorted),
-    ("onSignals", "signals", lambda numbers: [signal_name(number) for number in sorted(numbers)]),
+    ("onSignals", "signals", lambda numbers: [write_signal(number) for number in sorted(numbers)]),
     ("containerName", "container_name", str),
     ("includeInitContainers", "include_init_containers", bool),
     ("ranShorterThan", "ran_shorter_than_s", _seconds),
