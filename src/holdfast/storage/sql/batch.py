@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from holdfast.errors import Internal
 from holdfast.storage.sql import tables
+from holdfast.storage.sql.arrays import PLACE_IN_GROUP, columns_of, over_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,13 +39,16 @@ class Batch:
         if order != tuple(columns):
             message = f"statement takes {order}, rows come as {tuple(columns)}"
             raise Internal(message)
-        self._text = str(compiled)
+        self._compiled = compiled
+        self._by_column = dialect.name == "postgresql"
+        self._text = over_arrays(compiled) if self._by_column else str(compiled)
 
     def run(self, connection: Connection, rows: list[tuple[Any, ...]]) -> int:
-        """Run over all rows; returns how many rows were touched."""
+        """Run over all rows, no two of which may be about the same thing; returns how many rows were touched."""
         if not rows:
             return 0
-        return connection.exec_driver_sql(self._text, rows).rowcount
+        given = columns_of(self._compiled, rows) if self._by_column else rows
+        return connection.exec_driver_sql(self._text, given).rowcount
 
 
 def _insert_into(table: Table, dialect: Dialect) -> Upsert:
@@ -71,9 +75,10 @@ def _numbered_events(dialect: Dialect) -> Batch:
     table, earlier = tables.events, tables.events.alias("earlier")
     last = select(func.max(earlier.c.job_seq)).where(earlier.c.job_id == bindparam("of")).scalar_subquery()
     rest = ("type", "version", "at", "data")
+    next_one = PLACE_IN_GROUP if dialect.name == "postgresql" else "1"  # where all rows see what was there before
     statement = insert(table).values(
         job_id=bindparam("job_id"),
-        job_seq=func.coalesce(last, literal_column("0")) + literal_column("1"),
+        job_seq=func.coalesce(last, literal_column("0")) + literal_column(next_one),
         **{name: bindparam(name) for name in rest},
     )
     return Batch(statement, dialect, ("job_id", "of", *rest))
