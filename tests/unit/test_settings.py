@@ -16,6 +16,13 @@ def test_what_is_given_counts_more_than_the_environment(monkeypatch: pytest.Monk
     assert read_settings(data=Path("/srv/flag")).data == Path("/srv/flag")
 
 
+@pytest.mark.parametrize(("text", "size"), [(None, 256 << 20), ("1Gi", 1 << 30), ("0", 0)])
+def test_the_limit_of_a_log_is_a_size(monkeypatch: pytest.MonkeyPatch, text: str | None, size: int) -> None:
+    if text is not None:
+        monkeypatch.setenv("HOLDFAST_LOG_LIMIT", text)
+    assert read_settings().log_limit == size
+
+
 def test_every_wrong_variable_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_NODES", "zero")
     monkeypatch.setenv("HOLDFAST_CPUS", "-1")

@@ -12,7 +12,7 @@ import platformdirs
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from holdfast.domain.units import parse_duration
+from holdfast.domain.units import parse_duration, parse_memory
 from holdfast.errors import InvalidSetting, Problem
 
 DEFAULT_PORT = 7070
@@ -20,6 +20,10 @@ DEFAULT_PORT = 7070
 
 def _age(value: object) -> float | None:
     return None if value is None else parse_duration(value)
+
+
+def _size(value: object) -> int:
+    return parse_memory(value)
 
 
 class Settings(BaseSettings):
@@ -43,6 +47,10 @@ class Settings(BaseSettings):
     """Cpus the local executor offers; unset: all there are."""
     memory: str | None = None
     """Memory the local executor offers, e.g. ``8Gi``; unset: all there is."""
+    log_limit: Annotated[int, BeforeValidator(_size)] = Field(default="256Mi", validate_default=True)
+    """Disk the log of one run may take, e.g. ``1Gi``; of a longer one the newest half of that is kept; 0: no limit."""
+    pids_limit: int = Field(default=0, ge=0)
+    """Processes and threads one run may have at once, where control groups can count them; 0: no limit of its own."""
     log_level: str = "warning"
     """Level of the structured log on stderr: debug, info, warning, error."""
 

@@ -47,7 +47,12 @@ def store(settings: Settings, directory: DataDir) -> Store:
 
 def engine(settings: Settings, directory: DataDir) -> ProcessEngine:
     """Open the local-process engine."""
-    return ProcessEngine(directory.runs, nodes=nodes(settings))
+    return ProcessEngine(
+        directory.runs,
+        nodes=nodes(settings),
+        log_limit=settings.log_limit,
+        pids_limit=settings.pids_limit,
+    )
 
 
 def nodes(settings: Settings) -> Sequence[NodeInfo]:
