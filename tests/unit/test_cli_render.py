@@ -190,3 +190,33 @@ def test_on_a_narrow_terminal_only_free_text_is_folded(monkeypatch: pytest.Monke
     assert "x" * 60 in stream.getvalue()
     assert "…" not in stream.getvalue()
     assert "one two three four five " in stream.getvalue()
+
+
+NASTY = "\x1b[2J\x9b31m\x07ü\r"
+SHOWN = r"\x1b[2J\x9b31m\x07ü\x0d"
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+@pytest.mark.parametrize("way", ["text", "heading", "prose", "table", "facts"])
+def test_what_a_program_said_cannot_steer_a_terminal(stream: type[io.StringIO], way: str) -> None:
+    written = stream()
+    output = Output(written)
+    ways = {
+        "table": lambda: output.table(["SAID"], [[NASTY]]),
+        "facts": lambda: output.facts([("said", NASTY)]),
+        "heading": lambda: output.heading(NASTY),
+        "prose": lambda: output.prose(NASTY),
+    }
+    ways.get(way, lambda: output.text(NASTY))()
+    said = written.getvalue().replace("\x1b[1m", "").replace("\x1b[0m", "")
+    assert SHOWN in said
+    assert not set(said) & set("\x1b\x9b\x07\r")
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_documents_write_control_characters_out_and_mean_the_same(form: str) -> None:
+    written = io.StringIO()
+    Output(written).document({"said": NASTY}, form)
+    assert not set(written.getvalue()) & set("\x1b\x9b\x07\r")
+    if form == "json":
+        assert json.loads(written.getvalue()) == {"said": NASTY}

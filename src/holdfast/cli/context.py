@@ -12,6 +12,8 @@ import time
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
+from holdfast.cli.render.words import printable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
@@ -67,6 +69,6 @@ class Cli:
         return Output(self.stdout)
 
     def say(self, line: str) -> None:
-        """Tell the person something that is not the command's result."""
-        self.stderr.write(f"{line}\n")
+        """Tell the person something that is not the command's result; control characters in it are written out."""
+        self.stderr.write(f"{printable(line)}\n")
         self.stderr.flush()

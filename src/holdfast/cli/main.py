@@ -116,7 +116,7 @@ def _usage(error: Exception, cli: Cli) -> int:
     path = context.command_path if context is not None else "holdfast"
     text = describe()
     if type(error).__name__ == "NoArgsIsHelpError":
-        cli.say(text)
+        cli.stderr.write(f"{text}\n")
         return exit_codes.USAGE
     cli.say(f"error: {text}")
     cli.say(f"  hint: {path} --help")

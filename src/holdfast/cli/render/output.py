@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from holdfast.cli.render.words import printable
 from holdfast.dialects.yaml_writing import write_yaml
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _STYLES = {
     "Fail": "red",
     "yes": "green",
 }
+_JSON_SHOWN = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+"""Control characters that JSON may have as they are."""
 _GAP = "  "
 _LEAST_TEXT = 24
 """Characters a folded column of free text keeps."""
@@ -42,20 +45,20 @@ class Output:
         self._console = Console(file=stream, highlight=False)
 
     def text(self, line: str) -> None:
-        """Write a line as it is."""
-        self._stream.write(f"{line}\n")
+        """Write a line; control characters in it are written out."""
+        self._stream.write(f"{printable(line)}\n")
 
     def heading(self, line: str) -> None:
         """Write a line that stands out on a terminal."""
         if self._console.is_terminal:
-            self._console.print(Text(line, style="bold"))
+            self._console.print(Text(printable(line), style="bold"))
         else:
             self.text(line)
 
     def prose(self, line: str) -> None:
         """Write a sentence, wrapped to a terminal's width."""
         if self._console.is_terminal:
-            self._console.print(Text(line))
+            self._console.print(Text(printable(line)))
         else:
             self.text(line)
 
@@ -64,7 +67,7 @@ class Output:
         if form == "yaml":
             self._stream.write(write_yaml(value))
         else:
-            self.text(json.dumps(value, indent=2, ensure_ascii=False))
+            self.text(json.dumps(value, indent=2, ensure_ascii=False).translate(_JSON_SHOWN))
 
     def facts(self, facts: Sequence[tuple[str, str]]) -> None:
         """Write names and values, aligned."""
@@ -74,6 +77,7 @@ class Output:
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Write a table; an empty one still shows its columns."""
+        rows = [[printable(cell) for cell in row] for row in rows]
         if self._console.is_terminal:
             # A console of its own, because `print` never goes beyond its console's width.
             wide = Console(

@@ -15,6 +15,15 @@ Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Columns and rows."""
 
 
+_SHOWN = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+"""Control characters, and how they are written out."""
+
+
+def printable(text: str) -> str:
+    """Write out control characters: what a program said must not steer the terminal of whoever reads about it."""
+    return text.translate(_SHOWN)
+
+
 def when(timestamp: str | None) -> str:
     """Write a time to the second, in UTC; empty when it is not known."""
     return f"{timestamp[:19]}Z" if timestamp else ""
