@@ -28,6 +28,7 @@ from holdfast.domain.policy.model import (
     RetrySettings,
     Rule,
 )
+from holdfast.domain.policy.ordered import matches
 
 CONDITIONS = st.frozensets(st.sampled_from(["OOMKilled", "Evicted", "AppError"]), max_size=2)
 WORDS = st.sampled_from(["", "gpu", "net"])
@@ -183,7 +184,7 @@ def test_explaining_changes_nothing_that_is_decided(
 def test_exit_code_0_never_matches(codes: ExitCodes, containers: list[ContainerResult]) -> None:
     failure = Failure(Cause.UNKNOWN, frozenset({Condition.PREEMPTED}), tuple(containers))
     rule = Rule(Action.RETRY, exit_codes=codes, include_init_containers=True)
-    assert not compile_rule(rule).matches(failure)
+    assert not matches(compile_rule(rule).matchers, failure)
 
 
 @given(BACKOFFS, st.integers(1, 5000), st.text(max_size=8), st.floats(0, 0.99))

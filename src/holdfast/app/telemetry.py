@@ -34,7 +34,7 @@ class Telemetry:
             "holdfast_tick_seconds", "Length of a controller tick.", buckets=_TICK_BUCKETS, registry=self.registry
         )
         self._refusals = Counter("holdfast_commits_refused", "Ticks the database refused.", registry=self.registry)
-        self._placed = Counter("holdfast_runs_ended", "Runs that ended.", ["status"], registry=self.registry)
+        self._runs = Counter("holdfast_runs_ended", "Runs that ended.", ["status"], registry=self.registry)
         self._attempts = Counter("holdfast_attempts_ended", "Attempts that ended.", ["ending"], registry=self.registry)
         self._decisions = Counter(
             "holdfast_decisions", "Failures judged.", ["action", "code", "cause"], registry=self.registry
@@ -57,7 +57,7 @@ class Telemetry:
                 self._ended(attempt, now)
         for run in ticked.written.runs.values():
             if run.outcome is not None:
-                self._placed.labels(run.status.value).inc()
+                self._runs.labels(run.status.value).inc()
 
     def _ended(self, attempt: Attempt, now: float) -> None:
         self._attempts.labels(str(attempt.ending)).inc()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.domain.failure import Condition, signal_name
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator
@@ -18,22 +18,15 @@ if TYPE_CHECKING:
 
     from holdfast.domain.failure import ContainerResult, Failure
     from holdfast.domain.policy.model import ExitCodes, Rule
+    from holdfast.domain.policy.ordered import Looks
     from holdfast.domain.policy.patterns import Pattern
 
 _LONGEST_QUOTE = 120
 _CONDITIONS = frozenset(condition.value for condition in Condition)
 
 
-class Matcher(Protocol):
-    """One thing a rule looks at."""
-
-    def holds(self, failure: Failure) -> bool:
-        """Whether it matches."""
-        ...
-
-    def because(self, failure: Failure) -> str:
-        """Say why it does or does not."""
-        ...
+Matcher: TypeAlias = "Looks[Failure]"
+"""One thing a rule looks at in a failure."""
 
 
 @dataclass(frozen=True, slots=True)
