@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.sim.lines import Line
     from holdfast.sim.trace import Fuse, Trace
 
-_MOST_FAULTS = 16
+_MOST_FAULTS = 40
 _LONGEST_FUSE = 60
 _LONGEST_CRASH_S = CONTROLLER_LEASE_S - EXECUTOR_LEASE_S - 4.0
 """An executor's process that is away for longer cannot stop its programs in time: its machine is lost, then."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from holdfast.ports.store import Store
 
-ON_DISK_EVERY = 20
+ON_DISK_EVERY = 25
 """One seed of this many keeps its store in a SQLite file, closed and opened anew for each life of the controller."""
 
 

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Changes, Store
     from holdfast.sim.programs import Program
 
-STORM_S = (20.0, 90.0)
+STORM_S = (20.0, 120.0)
 PEACE_S = 1500.0
 """The bound of "in bounded time"."""
-_JOBS = (3, 12)
+_JOBS = (5, 30)
 _CALM_BEATS = 3
 """In peace, hearts beat this many times more slowly, so that the end is reached in fewer steps."""
 
