@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.domain.chronicle import attempt_ended, events_of
 from holdfast.domain.failure import Cause, ContainerResult, Failure, RunOutcome
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
@@ -55,16 +56,19 @@ def submit_rate(store: SqlStore, jobs: Sequence[Job]) -> float:
     return len(jobs) / (time.perf_counter() - started)
 
 
-def failed_tick(jobs: Sequence[Job], number: int) -> Changes:
-    """Make the changes of a tick in which every job's attempt fails and is granted a retry."""
+def failed_tick(jobs: Sequence[Job], number: int, *, told: bool = True) -> Changes:
+    """Make the changes of a tick in which every job's attempt fails and is granted a retry; ``told``: with events."""
     changes = Changes()
     for each in jobs:
         attempt, run = _failed(each, number)
-        changes.jobs[each.id] = replace(
+        changes.jobs[each.id] = after = replace(
             each, state=JobState.BACKOFF, attempt=number, retry_at=NOW, counters={"infra/any": number}, retries=number
         )
         changes.attempts[attempt.key] = attempt
         changes.runs[run.uid] = run
+        if told:
+            happened = (*attempt_ended(attempt), *events_of(each, after, attempt))
+            changes.events.update(enumerate(happened, len(changes.events)))
         for seq in range(PHASES):
             changes.history[each.id, number, seq] = HistoryRow(
                 each.id,
@@ -97,15 +101,16 @@ def _failed(job: Job, number: int) -> tuple[Attempt, Run]:
     return attempt, run
 
 
-def commit_ms(store: SqlStore, jobs: Sequence[Job]) -> float:
-    """Commit full ticks of new attempts; returns the median in milliseconds."""
-    took: list[float] = []
-    for number in range(1, TICKS + 1):
-        changes = failed_tick(jobs, number)
+def commit_ms(store: SqlStore, jobs: Sequence[Job]) -> tuple[float, float]:
+    """Commit full ticks of new attempts; returns the medians in milliseconds, with events and without, in turn."""
+    took: dict[bool, list[float]] = {True: [], False: []}
+    for number in range(1, 2 * TICKS + 1):
+        told = number % 2 == 0
+        changes = failed_tick(jobs, number, told=told)
         started = time.perf_counter()
         store.commit(changes)
-        took.append(time.perf_counter() - started)
-    return statistics.median(took) * 1000
+        took[told].append(time.perf_counter() - started)
+    return statistics.median(took[True]) * 1000, statistics.median(took[False]) * 1000
 
 
 def load_rate(place: str, count: int) -> float:
@@ -127,13 +132,14 @@ def measure_on(place: str, count: int) -> dict[str, float]:
     store = open_store(place)
     distinct = submit_rate(store, [job(number, specification(number)) for number in range(BULK * 2)])
     equal = submit_rate(store, [job(number, shared) for number in range(BULK * 2, count)])
-    commit = commit_ms(store, store.jobs_by_id([f"j{number:025d}" for number in range(TICK)]))
+    commit, without_events = commit_ms(store, store.jobs_by_id([f"j{number:025d}" for number in range(TICK)]))
     store.close()
     loaded = load_rate(place, count)
     return {
         "submit_distinct_jobs_per_s": round(distinct),
         "submit_equal_jobs_per_s": round(equal),
         f"commit_{TICK}_failures_ms": round(commit, 1),
+        f"commit_{TICK}_without_events_ms": round(without_events, 1),
         "load_jobs_per_s": round(loaded),
     }
 
