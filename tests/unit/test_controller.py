@@ -291,7 +291,7 @@ def test_what_will_not_die_is_ended_without_it_and_keeps_nothing_waiting(
     lab.pass_s(2)
     monkeypatch.setattr(lab.engine, "stop", lambda _: None)
     lab.ask(RequestKind.CANCEL, job)
-    lab.pass_s(34)
+    lab.pass_s(94)  # the lease, the grace and the allowance are 95 s
     assert lab.job(job).state is JobState.RUNNING
     lab.pass_s(4)
     assert lab.job(job).state is JobState.CANCELLED

@@ -6,12 +6,34 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.job import JobState
 from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.errors import Unavailable
+from holdfast.ports.engine import RunPhase
+from holdfast.ports.store import RequestKind
 from tests.unit.conftest import Lab, job_named, retrying
 
 if TYPE_CHECKING:
     from holdfast.ports.exchange import ExchangeRequest, ExchangeResponse
 
 FOREVER = SimulatedRun(duration_s=None)
+
+
+class Slow:
+    """A line whose answers take their time."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.takes_s = 0.0
+        self.broken = False
+
+    def exchange(self, request: ExchangeRequest) -> ExchangeResponse:
+        if self.broken:
+            raise Unavailable
+        answer = self.lab.line.exchange(request)
+        self.lab.clock.time += self.takes_s
+        return answer
+
+    def on_change(self, executor: str, wake: object) -> None:
+        """Nobody needs waking here."""
 
 
 class Recorded:
@@ -53,3 +75,66 @@ def test_what_an_executor_told_in_an_earlier_life_is_older_than_anything_in_this
     lab.controller.tick([late])
     lab.pass_s(5)
     assert (lab.job(job).state, lab.job(job).attempt) == (JobState.RUNNING, 1)
+
+
+def test_an_attempt_is_not_given_up_while_its_silent_executor_may_still_run_it(make_lab: type[Lab]) -> None:
+    lab = make_lab(lease_s=120.0)
+    job = lab.submit(job_named("stubborn", retrying(3), grace_s=1.0), FOREVER)
+    lab.pass_s(2)
+    lab.line.broken = True
+    lab.ask(RequestKind.CANCEL, job)
+    for _ in range(100):
+        lab.clock.time += 1.0
+        lab.tick()
+    running = [seen.phase for seen in lab.engine.observe().values()]
+    assert running == [RunPhase.RUNNING]
+    assert lab.job(job).state is JobState.RUNNING
+    assert lab.controller.world.ledger.charged()
+
+
+def test_an_answer_counts_from_when_it_was_asked_for(make_lab: type[Lab]) -> None:
+    lab = make_lab(lease_s=60.0)
+    lab.submit(job_named("long"), FOREVER)
+    lab.pass_s(2)
+    line = Slow(lab)
+    lab.executor._transport = line  # noqa: SLF001 - slows it down
+    line.takes_s = 50.0
+    lab.executor.step()
+    line.broken = True
+    lab.clock.time += 11.0
+    lab.executor.step()
+    assert [seen.phase for seen in lab.engine.observe().values()] == [RunPhase.FINISHED]
+
+
+def test_an_answer_that_came_after_the_lease_starts_nothing(make_lab: type[Lab]) -> None:
+    lab = make_lab(lease_s=60.0)
+    lab.pass_s(2)
+    line = Slow(lab)
+    lab.executor._transport = line  # noqa: SLF001 - slows it down
+    line.takes_s = 61.0
+    lab.submit(job_named("long"), FOREVER)
+    lab.executor.step()
+    assert lab.orders == []
+
+
+def test_a_restarted_executor_that_reaches_nobody_stops_what_it_finds(make_lab: type[Lab]) -> None:
+    lab = make_lab(lease_s=60.0)
+    lab.submit(job_named("long"), FOREVER)
+    lab.pass_s(2)
+    lab.line.broken = True
+    lab.clock.time += 50.0
+    lab.restart_executor()
+    lab.executor.step()
+    assert [seen.phase for seen in lab.engine.observe().values()] == [RunPhase.FINISHED]
+
+
+def test_a_long_grace_ends_with_the_lease(make_lab: type[Lab]) -> None:
+    lab = make_lab(lease_s=60.0)
+    job = lab.submit(job_named("long", grace_s=600.0), SimulatedRun(duration_s=None, term_delay_s=600.0))
+    lab.pass_s(2)
+    lab.ask(RequestKind.CANCEL, job)
+    lab.pass_s(2)
+    lab.line.broken = True
+    lab.clock.time += 61.0
+    lab.executor.step()
+    assert [seen.phase for seen in lab.engine.observe().values()] == [RunPhase.FINISHED]

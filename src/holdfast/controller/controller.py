@@ -102,7 +102,12 @@ class Controller:
         self._observations = Observations(self.world, lease_s=self._settings.executor_lease_s)
         self._publisher = Publisher(self.world)
         self._intake = Intake(self.world, store.jobs_by_id, self._circumstances)
-        self._coordinator = Coordinator(self.world, conclude=self._conclude, requeue=self._requeue)
+        self._coordinator = Coordinator(
+            self.world,
+            conclude=self._conclude,
+            requeue=self._requeue,
+            lease_s=self._settings.executor_lease_s,
+        )
         self._schedule = ScheduleAttempts(self.world, self._book.queues, self._settings.round_limits)
         self._phases = (
             PrepareAttempts(),

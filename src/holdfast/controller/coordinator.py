@@ -62,6 +62,7 @@ class Coordinator:
         conclude: Callable[[Active, float], Verdict],
         requeue: Callable[[Active, float, str], None],
         options: dict[str, HandlerOptions] | None = None,
+        lease_s: float | None = None,
     ) -> None:
         """Wire the coordinator.
 
@@ -70,11 +71,13 @@ class Coordinator:
             conclude: Judges an attempt whose runs have all stopped.
             requeue: Called with an attempt that goes back to PENDING, and why.
             options: Overrides by handler name.
+            lease_s: Of executors: for that long, a silent one may still run what it was last told to.
         """
         self._world = world
         self._conclude = conclude
         self._requeue = requeue
         self._options = options or {}
+        self._lease_s = lease_s or 0.0
 
     def options(self, row: HandlerRow) -> HandlerOptions:
         """Return how patient to be with a handler."""
@@ -119,7 +122,7 @@ class Coordinator:
     def _patience(self, row: HandlerRow, active: Active) -> HandlerOptions:
         options = self.options(row)
         if AttemptStatus.TERMINATING in row.targets and options.timeout_s is None:
-            return replace(options, timeout_s=active.spec.grace_s + KILL_ALLOWANCE_S)
+            return replace(options, timeout_s=self._lease_s + active.spec.grace_s + KILL_ALLOWANCE_S)
         return options
 
     def _apply(self, active: Active, row: HandlerRow, step: Step) -> None:
@@ -182,5 +185,6 @@ class Coordinator:
 
 
 KILL_ALLOWANCE_S = 30.0
-"""How long after its grace a run may take to be confirmed stopped before the attempt is ended without it."""
+"""How long after its executor's lease and its grace a run may take to be confirmed stopped before the attempt is
+ended without it."""
 _CREATING_LOOK_S = 30.0

@@ -49,7 +49,8 @@ class Executor:
         self._lease_s = lease_s
         self._life = clock.now()
         self._sequence = 0
-        self._answered_at = clock.now()
+        # Nobody knows how long ago an earlier life was answered, so what it left running is on no lease until we are.
+        self._answered_at = float("-inf")
         self._stopping: set[str] = set()
         self._never_started: dict[str, Observation] = {}
 
@@ -57,6 +58,7 @@ class Executor:
         """Exchange once and act on the answer; returns whether the controller could be reached."""
         observed = {**self._engine.observe(), **self._never_started}
         self._sequence += 1
+        asked_at = self._clock.now()
         request = ExchangeRequest(self._name, self._sequence, self._engine.nodes(), observed, self._life)
         try:
             response = self._transport.exchange(request)
@@ -66,7 +68,11 @@ class Executor:
             return False
         if response.sequence < self._sequence:
             return True
-        self._answered_at = self._clock.now()
+        # The controller counts the lease from what it heard, which was sent then.
+        self._answered_at = asked_at
+        if self._is_lease_over():
+            self._fence(observed)
+            return False
         self._close_difference(observed, response.desired)
         return True
 
@@ -125,8 +131,13 @@ class Executor:
         self._engine.forget(uids)
 
     def _fence(self, observed: Mapping[str, Observation]) -> None:
-        """Stop everything once the lease is over: the controller may start it elsewhere from now on."""
-        if self._lease_s is None or self._clock.now() - self._answered_at <= self._lease_s:
-            return
-        running = [uid for uid, seen in observed.items() if seen.phase is not RunPhase.FINISHED]
-        self._stop_now([(uid, 0.0, StopReason.LOST) for uid in running if uid not in self._stopping])
+        """Stop everything once the lease is over: the controller may start it elsewhere from now on.
+
+        Also what is being stopped already: its grace may be longer than the controller's patience.
+        """
+        if self._is_lease_over():
+            running = [uid for uid, seen in observed.items() if seen.phase is not RunPhase.FINISHED]
+            self._stop_now([(uid, 0.0, StopReason.LOST) for uid in running])
+
+    def _is_lease_over(self) -> bool:
+        return self._lease_s is not None and self._clock.now() - self._answered_at > self._lease_s
