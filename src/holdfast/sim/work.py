@@ -60,7 +60,7 @@ def random_spec(chance: Chance, number: int) -> JobSpec:
         deadline_s=chance.choice((None, None, None, 4.0, 10.0)),
         total_deadline_s=chance.choice((None,) * 8 + (30.0, 90.0)),
         scheduling_timeout_s=chance.choice((None,) * 4 + (5.0, 40.0)),
-        grace_s=chance.choice((0.0, 1.0, 5.0)),
+        grace_s=chance.choice((0.0, 1.0, 5.0, 60.0)),
         node_selector={"zone": chance.choice("ab")} if gang == 1 and chance.happens(0.1) else {},
         retry_policies=tuple(chance.sample(POLICIES, chance.randint(0, 1))),
         inline_policies=inline,
@@ -75,7 +75,7 @@ def script(seed: int, order: RunOrder) -> SimulatedRun:
         start_delay_s=chance.choice((0.0, 0.0, chance.moment(0.0, 2.0))),
         duration_s=chance.choice((0.0, chance.moment(0.0, 3.0), chance.moment(0.0, 20.0))),
         outcome=_exit(0),
-        term_delay_s=chance.choice((0.0, 0.0, chance.moment(0.0, 8.0))),
+        term_delay_s=chance.choice((0.0, 0.0, chance.moment(0.0, 8.0), 40.0)),
     )
     if order.attempt > bad_attempts or chance.happens(0.5 if order.size > 1 else 0.1):
         return plan
