@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from holdfast.controller.remembered import Remembered
 from holdfast.domain.category_match import CompiledCategories
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from holdfast.domain.spec import JobSpec
     from holdfast.ports.store import Catalogue, ControllerStore
 
+_MOST_COMPILED = 1_024
+"""A compiled set of a thousand rules takes megabytes."""
 _log = structlog.get_logger(__name__)
 
 
@@ -36,7 +39,7 @@ class LawBook:
         self._store = store
         self._catalogue = store.catalogue()
         self._categories = CompiledCategories.compile(self._catalogue.categories)
-        self._compiled: dict[tuple[str, str], PolicySet] = {}
+        self._compiled: Remembered[PolicySet] = Remembered(_MOST_COMPILED)
 
     def refresh(self) -> bool:
         """Read the catalogue again if it changed; returns whether it did."""
@@ -44,7 +47,7 @@ class LawBook:
             return False
         self._catalogue = self._store.catalogue()
         self._categories = CompiledCategories.compile(self._catalogue.categories)
-        self._compiled = {}
+        self._compiled.forget()
         return True
 
     @property
@@ -58,11 +61,10 @@ class LawBook:
 
     def law(self, job: Job, spec: JobSpec, places: Sequence[Place]) -> Law:
         """Return what is in force for a job now."""
-        key = (job.queue, job.spec)
-        policies = self._compiled.get(key)
-        if policies is None:
-            policies = PolicySet.compile(self.policies_of(job, spec), infrastructure=INFRASTRUCTURE)
-            self._compiled[key] = policies
+        policies = self._compiled.answer(
+            (job.queue, job.spec),
+            lambda: PolicySet.compile(self.policies_of(job, spec), infrastructure=INFRASTRUCTURE),
+        )
         return Law(policies, self._categories, self._catalogue.settings, places)
 
     def policies_of(self, job: Job, spec: JobSpec) -> list[RetryPolicy]:

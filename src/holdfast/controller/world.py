@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.controller.ledger import Ledger
 from holdfast.controller.outbox import Outbox
+from holdfast.controller.remembered import Remembered
 from holdfast.domain.coordination import recorded
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Outcome
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from holdfast.domain.spec import JobSpec
     from holdfast.ports.store import Snapshot
 
+_MOST_GROUPS = 16_384
 _LIVE = [status for status in AttemptStatus if status not in ATTEMPT_TERMINAL]
 
 
@@ -79,7 +81,7 @@ class World:
         self.schedule_needed = True
         self._outbox = Outbox()
         self._timers: list[tuple[float, str]] = []
-        self._groups: dict[tuple[str, str, int, str | None, bool], GroupKey] = {}
+        self._groups: Remembered[GroupKey] = Remembered(_MOST_GROUPS)
         self._load_spec = load_spec
 
     def spec(self, job: Job) -> JobSpec:
@@ -169,11 +171,11 @@ class World:
 
     def _group(self, job: Job, spec: JobSpec) -> GroupKey:
         """Return the group a job waits in; only memory and the avoided node ever differ from its specification."""
-        known = (job.queue, job.spec, job.request.memory, job.avoid_node, job.attempt > 0)
-        key = self._groups.get(known)
-        if key is None:
-            key = self._groups[known] = GroupKey(job.queue, shape_of(job, spec.node_selector), job.attempt > 0)
-        return key
+        ran = job.attempt > 0
+        return self._groups.answer(
+            (job.queue, job.spec, job.request.memory, job.avoid_node, ran),
+            lambda: GroupKey(job.queue, shape_of(job, spec.node_selector), ran),
+        )
 
     def note_reason(self, job_id: str, reason: str, now: float) -> None:
         """Remember why a job waits, if that is news."""
