@@ -127,7 +127,7 @@ SKIPPED: list[dict[str, Any]] = [
     session("SC-906", "two resource groups; processing 'gpu' raises", "tick", "'default' still processed"),
     session("SB-903", "a session", "something happens", "something else"),
     {"id": "FL-002", "given": {"retry": "absent"}, "when": [], "expect": {}},
-    {"id": "VA48", "kind": "validation", "jobset": {}, "expect": {}},
+    {"id": "EP99", "kind": "placement", "jobset": {}, "event": [], "expect": {}},
     {"question": "what is this"},
 ]
 
@@ -164,7 +164,7 @@ def test_what_cannot_be_checked_is_skipped_with_its_reason(tmp_path: Path) -> No
     assert last_line(done) == f"0 passed, 0 failed, {len(SKIPPED)} skipped"
     assert done.returncode == 0
     assert "part G (Fluster's front door), not built yet" in done.stdout
-    assert "part C (job sets), not built yet" in done.stdout
+    assert "no engine here has a leader pod" in done.stdout
     assert "no checker knows the kind 'no-such-kind'" in done.stdout
 
 

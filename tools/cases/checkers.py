@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tools.cases import armada_engine, armada_facts, armada_input, backendai
+from tools.cases import armada_engine, armada_facts, armada_input, backendai, jobset
 from tools.cases.results import Skip
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def check(case: Case) -> list[Mismatch]:
 
 def _checker(case: Case) -> Callable[[Case], list[Mismatch]]:
     if "jobset" in case:
-        msg = "job sets belong to part C (job sets), not built yet"
-        raise Skip(msg)
+        return jobset.check
     if "kind" in case and {"policy", "expect"} <= case.keys():
         return _armada_checker(str(case["kind"]))
     if {"given", "when", "expect"} <= case.keys() and isinstance(case["given"], str):
