@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench import decisions, engine, jobs, memory, scale, storage
+from bench import decisions, engine, jobs, latency, memory, scale, storage
 from bench.baseline import IN_FLIGHT, spawn_rate
 
 if TYPE_CHECKING:
@@ -46,6 +46,17 @@ def _engine(_: float) -> Iterator[Figure]:
     yield Figure("runs of /bin/true through the engine alone", found["engine_per_s"], "/s", found["ratio"])
 
 
+def _latency(_: float) -> Iterator[Figure]:
+    found = latency.measure(100)
+    yield Figure("100 jobs fail in turn: next program started, p50", found["next_p50_ms"], "ms", None, "< 50 ms")
+    yield Figure("the same, p99", found["next_p99_ms"], "ms", None, "< 250 ms")
+    yield Figure("failure observed, decision committed, p99", found["decided_p99_ms"], "ms", None, "< 50 ms")
+    found = latency.measure(100, every_s=0.0)
+    yield Figure("100 jobs fail at the same moment: next program started, p50", found["next_p50_ms"], "ms")
+    yield Figure("the same, p99", found["next_p99_ms"], "ms")
+    yield Figure("failure observed, decision committed, p99", found["decided_p99_ms"], "ms")
+
+
 def _storage(_: float) -> Iterator[Figure]:
     for name, value in storage.measure().items():
         what, unit = name.replace("_", " ").rsplit(" ", 1)
@@ -73,6 +84,7 @@ PARTS: dict[str, Callable[[float], Iterator[Figure]]] = {
     "decisions": _decisions,
     "jobs": _jobs,
     "engine": _engine,
+    "latency": _latency,
     "storage": _storage,
     "scale": _scale,
 }
