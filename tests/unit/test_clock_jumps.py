@@ -1,0 +1,100 @@
+"""The wall clock is set forward or back: due times, deadlines and leases hold, and nothing runs twice."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.app.time import SystemClock
+from holdfast.domain.job import JobState
+from tests.unit.conftest import Lab, exits, job_named, retrying
+
+if TYPE_CHECKING:
+    from holdfast.engines.simulated.engine import SimulatedRun
+    from holdfast.ports.engine import RunOrder
+
+HOUR = 3600.0
+
+
+def fails_once(order: RunOrder) -> SimulatedRun:
+    return exits(3 if order.attempt == 1 else 0)
+
+
+def test_a_step_forward_makes_a_retry_due_and_grants_one(lab: Lab) -> None:
+    job = lab.submit(job_named("a", retrying(delay_s=600.0)), fails_once)
+    lab.pass_s(5)
+    assert lab.job(job).state is JobState.BACKOFF
+    lab.clock.time += HOUR
+    lab.pass_s(5)
+    assert lab.job(job).state is JobState.SUCCEEDED
+    assert [order.attempt for order in lab.orders] == [1, 2]
+
+
+@pytest.mark.parametrize("back_s", [30.0, HOUR])
+def test_a_step_back_over_a_restart_delays_a_retry_by_as_much_and_no_more(lab: Lab, back_s: float) -> None:
+    job = lab.submit(job_named("a", retrying(delay_s=60.0)), fails_once)
+    lab.pass_s(5)
+    due = lab.job(job).retry_at
+    assert due is not None
+    lab.clock.time -= back_s
+    lab.restart_controller()
+    lab.restart_executor()
+    lab.pass_s(10)
+    assert (lab.job(job).state, lab.job(job).retry_at) == (JobState.BACKOFF, due)
+    lab.pass_s(due - lab.clock.time + 5, every_s=10.0)
+    assert lab.job(job).state is JobState.SUCCEEDED
+    assert len(lab.orders) == 2
+
+
+def test_a_running_job_outlives_a_step_forward_longer_than_its_executors_lease(make_lab: type[Lab]) -> None:
+    lab = make_lab(lease_s=60.0)
+    job = lab.submit(job_named("a"), exits(0, after_s=2 * HOUR))
+    lab.pass_s(5)
+    lab.clock.time += HOUR
+    lab.step(3)
+    assert lab.job(job).state is JobState.RUNNING
+    lab.pass_s(HOUR + 10, every_s=30.0)
+    assert lab.job(job).state is JobState.SUCCEEDED
+    assert len(lab.orders) == 1
+
+
+def test_a_running_job_outlives_a_step_back(lab: Lab) -> None:
+    job = lab.submit(job_named("a", total_deadline_s=600.0), exits(0, after_s=60.0))
+    lab.pass_s(5)
+    lab.clock.time -= HOUR
+    lab.restart_controller()
+    lab.pass_s(30)
+    assert lab.job(job).state is JobState.RUNNING
+    lab.clock.time += HOUR
+    lab.pass_s(60)
+    assert lab.job(job).state is JobState.SUCCEEDED
+    assert len(lab.orders) == 1
+
+
+def test_a_total_deadline_is_kept_by_the_clock_that_people_read(lab: Lab) -> None:
+    job = lab.submit(job_named("a", retrying(), total_deadline_s=2 * HOUR), exits(0, after_s=9 * HOUR))
+    lab.pass_s(5)
+    lab.clock.time += HOUR
+    lab.step(3)
+    assert lab.job(job).state is JobState.RUNNING
+    lab.clock.time += 2 * HOUR
+    lab.pass_s(60)
+    assert lab.job(job).state is JobState.FAILED
+    assert len(lab.orders) == 1
+
+
+def test_a_servers_clock_follows_steps_forward_and_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    wall = [1_000_000.0]
+    steady = [50.0]
+    monkeypatch.setattr(time, "time", lambda: wall[0])
+    monkeypatch.setattr(time, "monotonic", lambda: steady[0])
+    clock = SystemClock()
+    seen = [clock.now()]
+    for wall_step, steady_step in ((1.0, 1.0), (HOUR, 1.0), (-2 * HOUR, 1.0), (1.0, 1.0)):
+        wall[0] += wall_step
+        steady[0] += steady_step
+        seen.append(clock.now())
+    assert [later - earlier for earlier, later in itertools.pairwise(seen)] == [1.0, HOUR, 1.0, 1.0]
