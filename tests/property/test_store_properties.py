@@ -1,4 +1,4 @@
-"""The stores mean the same: any sequence of operations has the same answers in memory and in SQLite."""
+"""The stores mean the same: any sequence of operations has the same answers in memory and in SQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.failure import ContainerResult, RunOutcome
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.ports.store import Store
+    from tests.postgres import PostgresServer
 
 IDS = st.sampled_from(["aaaaaa-1", "aaaaaa-2", "bbbbbb-1", "bbbbbb-2", "cccccc"])
 JOB_NAMES = st.sampled_from(["train", "eval", "aaaaaa-1"])
@@ -74,10 +75,10 @@ def answer(operation: Callable[[Store], Any], store: Store) -> Any:  # noqa: ANN
 class Stores(RuleBasedStateMachine):
     """Does everything to both and compares every answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, url: str | None = None) -> None:
         super().__init__()
         self._folder = tempfile.TemporaryDirectory()
-        self._sql = open_store(Path(self._folder.name) / "holdfast.db")
+        self._sql = open_store(url or Path(self._folder.name) / "holdfast.db")
         self._memory = MemoryStore()
 
     def teardown(self) -> None:
@@ -206,3 +207,10 @@ def whole_story(store: Store, job_id: str) -> list[object]:
 
 TestStores = Stores.TestCase
 TestStores.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+
+
+def test_postgresql_means_the_same(postgres_server: PostgresServer) -> None:
+    run_state_machine_as_test(
+        lambda: Stores(postgres_server.migrated()),  # type: ignore[arg-type] # any maker of machines will do
+        settings=settings(max_examples=8, stateful_step_count=15, deadline=None),
+    )

@@ -171,7 +171,7 @@ POSTGRES: Dialect = create_mock_engine("postgresql+psycopg://", print, paramstyl
 
 @pytest.mark.parametrize("dialect", [SQLITE, POSTGRES], ids=["sqlite", "postgresql"])
 def test_every_hot_statement_compiles_for_every_dialect(dialect: Dialect) -> None:
-    assert len(vars(Batches(dialect))) == 10
+    assert len(vars(Batches(dialect))) == 12
 
 
 def test_a_statement_that_takes_its_values_in_another_order_is_a_defect() -> None:
