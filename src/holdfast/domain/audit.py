@@ -1,14 +1,36 @@
-"""Who did what: the words of the audit log.
+"""Who did what: the words of the audit log, and what an operator's action leaves behind.
 
-Decides what is remembered of an operator's action, and nothing secret is: names and reasons, never what a
-manifest holds. Leaves keeping it to ``storage`` and telling callers apart to the ways in.
+Decides what is remembered of an action, and nothing secret is: names and reasons, never what a manifest holds.
+An action without a caller, as in tests and tools, leaves nothing. Leaves keeping it to ``storage`` and telling
+callers apart to the ways in.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.domain.events import (
+    CategoryCreated,
+    CategoryDeleted,
+    CategoryUpdated,
+    Occurrence,
+    OperatorActed,
+    PolicyCreated,
+    PolicyDeleted,
+    PolicyUpdated,
+    QueueCreated,
+    QueueDeleted,
+    QueueUpdated,
+    SettingsUpdated,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.domain.events import CatalogueEvent
+    from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 
 
 class Act(StrEnum):
@@ -75,3 +97,66 @@ class StoredAuditEntry(NamedTuple):
 
     seq: int
     entry: AuditEntry
+
+
+_QUEUE: Mapping[Act, Callable[[str], CatalogueEvent]] = {
+    Act.CREATE: QueueCreated,
+    Act.UPDATE: QueueUpdated,
+    Act.DELETE: QueueDeleted,
+}
+_CATEGORY: Mapping[Act, Callable[[str], CatalogueEvent]] = {
+    Act.CREATE: CategoryCreated,
+    Act.UPDATE: CategoryUpdated,
+    Act.DELETE: CategoryDeleted,
+}
+_POLICY: Mapping[Act, Callable[[str, int], CatalogueEvent]] = {
+    Act.CREATE: PolicyCreated,
+    Act.UPDATE: PolicyUpdated,
+    Act.DELETE: PolicyDeleted,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What is to be written beside an action."""
+
+    entry: AuditEntry
+    occurrences: tuple[Occurrence, ...]
+
+
+def on_policy(by: Caller | None, act: Act, policy: RetryPolicy) -> Deed | None:
+    """Tell of a retry policy that was created, updated or deleted."""
+    return _deed(by, act, Subject.POLICY, policy.name, event=_POLICY[act](policy.name, policy.revision))
+
+
+def on_queue(by: Caller | None, act: Act, name: str) -> Deed | None:
+    """Tell of a queue that was created, updated or deleted."""
+    return _deed(by, act, Subject.QUEUE, name, event=_QUEUE[act](name))
+
+
+def on_category(by: Caller | None, act: Act, name: str) -> Deed | None:
+    """Tell of a failure category that was created, updated or deleted."""
+    return _deed(by, act, Subject.CATEGORY, name, event=_CATEGORY[act](name))
+
+
+def on_settings(by: Caller | None, settings: RetrySettings, default_policy: str | None) -> Deed | None:
+    """Tell of settings that were changed."""
+    event = SettingsUpdated(settings.global_max_retries, default_policy)
+    return _deed(by, Act.UPDATE, Subject.SETTINGS, "settings", event=event)
+
+
+def on_job(by: Caller | None, act: Act, job_id: str, reason: str) -> Deed | None:
+    """Tell of a job somebody asked something for; what becomes of it is told by the job's own events."""
+    return _deed(by, act, Subject.JOB, job_id, detail=reason)
+
+
+def _deed(
+    by: Caller | None, act: Act, subject: Subject, name: str, *, event: CatalogueEvent | None = None, detail: str = ""
+) -> Deed | None:
+    if by is None:
+        return None
+    acted = OperatorActed(by.actor, act.value, subject.value, name, by.origin, by.request_id)
+    events = (acted,) if event is None else (event, acted)
+    return Deed(
+        AuditEntry(by, act, subject, name, detail=detail), tuple(Occurrence(None, by.at, each) for each in events)
+    )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.audit import Act
-from holdfast.domain.deeds import Deed, on_job
+from holdfast.domain.audit import Act, on_job
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
-    from holdfast.domain.audit import Caller
+    from holdfast.domain.audit import Caller, Deed
 
 _ACTS = {RequestKind.CANCEL: Act.CANCEL, RequestKind.HOLD: Act.HOLD, RequestKind.RELEASE: Act.RELEASE}
 

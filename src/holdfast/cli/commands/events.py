@@ -98,16 +98,20 @@ def _followed(cli: Cli, where: Where, last: int) -> "Iterator[EventView]":
     """Follow for ever; a server that was started again may be elsewhere and take another token."""
     failures = 0
     while True:
-        with cli.connect() as client:
-            try:
-                for event in client.events(**where, after=last, follow=True, patience_s=_PATIENCE_S):
-                    last, failures = int(event.id), 0
-                    yield event
-            except (Unavailable, Unauthenticated):
-                failures += 1
-                if failures > _MOST_FAILURES:
-                    raise
+        try:
+            for event in _until_lost(cli, where, last):
+                last, failures = int(event.id), 0
+                yield event
+        except (Unavailable, Unauthenticated):
+            failures += 1
+            if failures > _MOST_FAILURES:
+                raise
         cli.sleep(_PAUSE_S)
+
+
+def _until_lost(cli: Cli, where: Where, after: int) -> "Iterator[EventView]":
+    with cli.connect() as client:
+        yield from client.events(**where, after=after, follow=True, patience_s=_PATIENCE_S)
 
 
 def _until_over(found: "Iterator[EventView]", job: str | None) -> "Iterator[EventView]":

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.domain import deeds
+from holdfast.domain import audit
 from holdfast.domain.audit import Act
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetrySettings
@@ -20,9 +20,8 @@ from holdfast.storage.memory.logs import MemoryLogStore
 if TYPE_CHECKING:
     from threading import RLock
 
-    from holdfast.domain.audit import Caller
+    from holdfast.domain.audit import Caller, Deed
     from holdfast.domain.category import FailureCategory
-    from holdfast.domain.deeds import Deed
     from holdfast.domain.policy.model import RetryPolicy
     from holdfast.storage.memory.jobs import JobTable
 
@@ -69,7 +68,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             stored = replace(policy, revision=len(revisions) + 1)
             revisions.append(stored)
             self._policies[policy.name] = stored
-            self._edited(deeds.on_policy(by, _put_act(current), stored))
+            self._edited(audit.on_policy(by, _put_act(current), stored))
             return stored
 
     def policy_revision(self, name: str, revision: int) -> RetryPolicy:
@@ -86,7 +85,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             refusals.require_presence(refusals.POLICY, name, known=self._policies, create=False)
             refusals.require_unused_policy(name, queues=self._queues.values(), default_policy=self._default_policy)
             gone = self._policies.pop(name)
-            self._edited(deeds.on_policy(by, Act.DELETE, gone))
+            self._edited(audit.on_policy(by, Act.DELETE, gone))
 
     def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a queue."""
@@ -96,7 +95,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             current = self._queues.get(queue.name)
             if current != queue:
                 self._queues[queue.name] = queue
-                self._edited(deeds.on_queue(by, _put_act(current), queue.name))
+                self._edited(audit.on_queue(by, _put_act(current), queue.name))
 
     def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a queue."""
@@ -106,7 +105,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             if any(job.queue == name and not job.terminal for job in self._jobs_waiting.by_id.values()):
                 raise refusals.waiting_jobs(name)
             del self._queues[name]
-            self._edited(deeds.on_queue(by, Act.DELETE, name))
+            self._edited(audit.on_queue(by, Act.DELETE, name))
 
     def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a failure category."""
@@ -115,14 +114,14 @@ class MemoryCatalogueStore(MemoryLogStore):
             current = self._categories.get(category.name)
             if current != category:
                 self._categories[category.name] = category
-                self._edited(deeds.on_category(by, _put_act(current), category.name))
+                self._edited(audit.on_category(by, _put_act(current), category.name))
 
     def delete_category(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a failure category."""
         with self._lock:
             refusals.require_presence(refusals.CATEGORY, name, known=self._categories, create=False)
             del self._categories[name]
-            self._edited(deeds.on_category(by, Act.DELETE, name))
+            self._edited(audit.on_category(by, Act.DELETE, name))
 
     def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
         """Store the operator's settings."""
@@ -130,7 +129,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             refusals.require_default_policy(default_policy, self._policies)
             if (settings, default_policy) != (self._settings, self._default_policy):
                 self._settings, self._default_policy = settings, default_policy
-                self._edited(deeds.on_settings(by, settings, default_policy))
+                self._edited(audit.on_settings(by, settings, default_policy))
 
     def _edited(self, deed: Deed | None) -> None:
         self._version += 1

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from threading import RLock
 
-    from holdfast.domain.audit import AuditEntry
-    from holdfast.domain.deeds import Deed
+    from holdfast.domain.audit import AuditEntry, Deed
     from holdfast.domain.events import Occurrence
     from holdfast.ports.events import EventFilter
     from holdfast.storage.memory.jobs import JobTable

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, exists, func, insert, select, update
 
 from holdfast.dialects.native import codec as native
-from holdfast.domain import deeds
+from holdfast.domain import audit
 from holdfast.domain.audit import Act
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetrySettings
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Table
 
-    from holdfast.domain.audit import Caller
+    from holdfast.domain.audit import Caller, Deed
     from holdfast.domain.category import FailureCategory
-    from holdfast.domain.deeds import Deed
     from holdfast.domain.policy.model import RetryPolicy
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
@@ -82,7 +81,7 @@ class SqlCatalogueStore:
             else:
                 connection.execute(update(pointers).where(pointers.c.name == name).values(row))
             _move_version(connection)
-            self._tell(connection, deeds.on_policy(by, _put_act(current), stored))
+            self._tell(connection, audit.on_policy(by, _put_act(current), stored))
             return stored
 
     def policy_revision(self, name: str, revision: int) -> RetryPolicy:
@@ -110,7 +109,7 @@ class SqlCatalogueStore:
             refusals.require_presence(refusals.POLICY, name, known=before.policies.keys(), create=False)
             refusals.require_unused_policy(name, queues=before.queues.values(), default_policy=before.default_policy)
             _delete(connection, tables.policies, name)
-            self._tell(connection, deeds.on_policy(by, Act.DELETE, before.policies[name]))
+            self._tell(connection, audit.on_policy(by, Act.DELETE, before.policies[name]))
 
     def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a queue.
@@ -125,7 +124,7 @@ class SqlCatalogueStore:
             current = before.queues.get(queue.name)
             if current != queue:
                 _put(connection, tables.queues, queue.name, native.dump_queue(queue))
-                self._tell(connection, deeds.on_queue(by, _put_act(current), queue.name))
+                self._tell(connection, audit.on_queue(by, _put_act(current), queue.name))
 
     def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a queue.
@@ -142,7 +141,7 @@ class SqlCatalogueStore:
             if connection.execute(waiting).scalar():
                 raise refusals.waiting_jobs(name)
             _delete(connection, tables.queues, name)
-            self._tell(connection, deeds.on_queue(by, Act.DELETE, name))
+            self._tell(connection, audit.on_queue(by, Act.DELETE, name))
 
     def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a failure category.
@@ -156,7 +155,7 @@ class SqlCatalogueStore:
             current = known.get(category.name)
             if current != category:
                 _put(connection, tables.categories, category.name, native.dump_category(category))
-                self._tell(connection, deeds.on_category(by, _put_act(current), category.name))
+                self._tell(connection, audit.on_category(by, _put_act(current), category.name))
 
     def delete_category(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a failure category.
@@ -168,7 +167,7 @@ class SqlCatalogueStore:
             known = {each.name for each in before.categories}
             refusals.require_presence(refusals.CATEGORY, name, known=known, create=False)
             _delete(connection, tables.categories, name)
-            self._tell(connection, deeds.on_category(by, Act.DELETE, name))
+            self._tell(connection, audit.on_category(by, Act.DELETE, name))
 
     def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
         """Store the operator's settings.
@@ -182,7 +181,7 @@ class SqlCatalogueStore:
                 body = native.dump_settings(settings, default_policy)
                 connection.execute(update(tables.settings).values(body=body))
                 _move_version(connection)
-                self._tell(connection, deeds.on_settings(by, settings, default_policy))
+                self._tell(connection, audit.on_settings(by, settings, default_policy))
 
     def _tell(self, connection: Connection, deed: Deed | None) -> None:
         append_deeds(connection, self._batches, [deed] if deed is not None else [])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row, Select
 
-    from holdfast.domain.deeds import Deed
+    from holdfast.domain.audit import Deed
     from holdfast.domain.events import Event, Occurrence
     from holdfast.ports.events import EventFilter
     from holdfast.storage.sql.batch import Batches
