@@ -77,15 +77,16 @@ class Server:
     def serves(self) -> bool:
         """Whether the present process has left its address: it does so once it can be spoken to."""
         with suppress(OSError, ValueError):
-            return self.process is not None and self._address()["pid"] == self.process.pid
+            return self.process is not None and self.address()["pid"] == self.process.pid
         return False
 
     def client(self) -> Client:
         """Connect to the present process."""
-        address = self._address()
+        address = self.address()
         return Client(str(address["url"]), str(address["token"]), pause=lambda _: None)
 
-    def _address(self) -> dict[str, object]:
+    def address(self) -> dict[str, object]:
+        """Read what the present process left for those who look for it."""
         found: dict[str, object] = json.loads((self.data / "server.json").read_text())
         return found
 
