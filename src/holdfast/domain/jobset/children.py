@@ -13,7 +13,7 @@ from holdfast.domain.jobset.state import ChildPhase, GroupStatus
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.jobset.model import JobSetSpec
     from holdfast.domain.jobset.state import Child, JobSetState
 
 
@@ -23,6 +23,8 @@ class Sorted:
 
     present: set[str] = field(default_factory=set)
     """Every name that is still taken."""
+    by_group: dict[str, int] = field(default_factory=dict)
+    """How many of them each replicated job has."""
     previous: list[Child] = field(default_factory=list)
     """Of an earlier attempt: they must go."""
     failed: list[Child] = field(default_factory=list)
@@ -41,10 +43,13 @@ def is_previous(state: JobSetState, child: Child) -> bool:
 def sort(spec: JobSetSpec, state: JobSetState, children: Iterable[Child]) -> Sorted:
     """Sort jobs as observed."""
     certain = spec.failure is not None and spec.failure.on_certain
-    found = Sorted()
+    alone = bool(state.job_restarts or state.group_restarts)
+    found, restarts = Sorted(), state.restarts
+    by_group = found.by_group
     for child in children:
         found.present.add(child.name)
-        if is_previous(state, child):
+        by_group[child.group] = by_group.get(child.group, 0) + 1
+        if child.restart < restarts or (alone and is_previous(state, child)):
             found.previous.append(child)
         elif child.phase is ChildPhase.SUCCEEDED:
             found.succeeded.append(child)
@@ -65,10 +70,10 @@ def group_statuses(spec: JobSetSpec, jobs: Sorted) -> tuple[GroupStatus, ...]:
     for child in (*jobs.failed, *jobs.left):
         if child.group in counts:
             counts[child.group].failed += 1
-    groups = spec.by_name
+    needed = {group.name: group.ready_pods for group in spec.replicated_jobs}
     for child in jobs.active:
         if child.group in counts:
-            counts[child.group].add(child, groups[child.group])
+            counts[child.group].add(child, needed[child.group])
     return tuple(
         GroupStatus(name, count.ready, count.succeeded, count.failed, count.active, count.suspended)
         for name, count in counts.items()
@@ -83,10 +88,9 @@ class _Count:
     active: int = 0
     suspended: int = 0
 
-    def add(self, child: Child, group: ReplicatedJob) -> None:
+    def add(self, child: Child, needed: int) -> None:
         self.suspended += child.suspended
         self.active += child.active_pods > 0
-        needed = group.ready_pods
         self.ready += not child.suspended and child.succeeded_pods + child.ready_pods >= needed
 
 

@@ -42,6 +42,8 @@ def create(spec: JobSetSpec, state: JobSetState, jobs: Sorted, startup: Startup)
 
 
 def _missing(spec: JobSetSpec, state: JobSetState, jobs: Sorted, group: ReplicatedJob) -> list[CreateJob]:
+    if jobs.by_group.get(group.name, 0) >= group.replicas:
+        return []
     offset, present = spec.offsets[group.name], jobs.present
     names = (job_name(spec.name, group.name, index) for index in range(group.replicas))
     return [

@@ -62,17 +62,17 @@ def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], l
 
 
 def settle(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: Look) -> Pass:
-    """Make passes until one changes nothing, and return what they came to together.
+    """Make passes until one decides nothing, and return what they came to together.
 
     Decisions of the first pass and the orders that follow from them are then one: stored at once, done afterwards.
     """
-    first = last = reconcile(spec, state, children, look)
-    orders: dict[Order, None] = dict.fromkeys(first.orders)
-    events: list[Event] = list(first.events)
-    decisions: list[SetDecision] = list(first.decisions)
+    last = reconcile(spec, state, children, look)
+    orders: dict[Order, None] = dict.fromkeys(last.orders)
+    events: list[Event] = list(last.events)
+    decisions: list[SetDecision] = list(last.decisions)
     before = state
     for _ in range(_MOST_PASSES):
-        if last.state == before:
+        if not last.decisions and last.state.terminal is before.terminal:
             break
         before = last.state
         last = reconcile(spec, before, children, look)
@@ -214,10 +214,16 @@ class _Passing:
         if allowed.in_order:
             self._turn(conditions.startup(self._state, self._now, done=allowed.done))
         self._meet_at_the_barrier()
-        if not created.missing and not self._jobs.active and not self._jobs.previous and self._jobs.left:
-            names = [child.name for child in self._jobs.left]
-            message = conditions.left_failed(names)
-            self._turn(conditions.failed(self._state, conditions.FAILED_JOBS[0], message, self._now))
+        if not (created.missing or self._jobs.active or self._jobs.previous):
+            self._nothing_left()
+
+    def _nothing_left(self) -> None:
+        """End a set that can do no more: failed if jobs were left failed, else complete, whatever it waited for."""
+        if not self._jobs.left:
+            self._turn(conditions.completed(self._state, self._now))
+            return
+        message = conditions.left_failed([child.name for child in self._jobs.left])
+        self._turn(conditions.failed(self._state, conditions.FAILED_JOBS[0], message, self._now))
 
     def _meet_at_the_barrier(self) -> None:
         policy, seen = self._spec.failure, self._look.in_place
