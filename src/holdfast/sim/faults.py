@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict, Unavailable
-from holdfast.sim.hosts import CONTROLLER_LEASE_S, EXECUTOR_LEASE_S
+from holdfast.sim.hosts import MARGIN_S
 from holdfast.sim.promises import refuse
 from holdfast.sim.trace import Crashed
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _MOST_FAULTS = 40
 _LONGEST_FUSE = 60
-_LONGEST_CRASH_S = CONTROLLER_LEASE_S - EXECUTOR_LEASE_S - 4.0
+_LONGEST_CRASH_S = MARGIN_S - 4.0
 """An executor's process that is away for longer cannot stop its programs in time: its machine is lost, then."""
 
 
@@ -193,14 +193,14 @@ class Faults:
         if not self._over:
             self._trace.fault("line cut")
             line.cut = True
-            self._for_a_while(2 * CONTROLLER_LEASE_S, lambda: setattr(line, "cut", False))
+            self._for_a_while(2 * self._controller.lease_s, lambda: setattr(line, "cut", False))
 
     def _line_deaf(self) -> None:
         line = self._lines[self._any()]
         if not self._over:
             self._trace.fault("answers do not pass")
             line.deaf = True
-            self._for_a_while(2 * CONTROLLER_LEASE_S, lambda: setattr(line, "deaf", False))
+            self._for_a_while(2 * self._controller.lease_s, lambda: setattr(line, "deaf", False))
 
     def _disk_full(self) -> None:
         if not self._over:

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from holdfast.sim.machine import Machine
     from holdfast.sim.trace import Trace
 
-CONTROLLER_LEASE_S = 18.0
-EXECUTOR_LEASE_S = 8.0
-"""Shorter than the controller's by all that can keep an executor from stopping its runs in time."""
+LEASES_S = (18.0, 18.0, 60.0)
+"""After how long a controller gives a silent executor up; each world has one of these."""
+MARGIN_S = 10.0
+"""By how much sooner an executor stops its own runs: all that can keep it from doing so in time."""
 HEARTBEAT_S = 2.0
 POLL_S = 1.0
 _REQUESTS_PER_TICK = 3
@@ -50,6 +51,7 @@ class ControllerHost:
         chance: Chance,
         trace: Trace,
         committed: Callable[[Changes], None],
+        begins: Callable[[], None],
         ticked: Callable[[Controller], None],
     ) -> None:
         """Begin with no controller; the first tick makes one.
@@ -61,6 +63,7 @@ class ControllerHost:
             chance: For the controller's dice.
             trace: The diary.
             committed: Told of each commit that succeeded.
+            begins: Told before each tick.
             ticked: Told after each tick.
         """
         self._open_store = open_store
@@ -69,10 +72,12 @@ class ControllerHost:
         self._chance = chance
         self._trace = trace
         self._committed = committed
+        self._begins = begins
         self._ticked = ticked
         self.fuse = Fuse()
         self.life = 0
         self.up = False
+        self.lease_s = LEASES_S[0]
         self.lose_next_answers = False
         self.hint: Callable[[str], None] = lambda _: None
         """Called with the executors whose desired set changed."""
@@ -151,6 +156,7 @@ class ControllerHost:
             self._epoch = self.newest_epoch = store.lead(f"life {self.life}", 0.0, self._agenda.now())
         controller = self.controller or self._new_controller(store)
         self.controller = None
+        self._begins()
         ticked = controller.tick(requests, look=True)
         self.controller = controller
         self._ticked(controller)
@@ -158,7 +164,7 @@ class ControllerHost:
 
     def _new_controller(self, store: ControllersStore) -> Controller:
         settings = ControllerSettings(
-            requests_per_tick=_REQUESTS_PER_TICK, executor_lease_s=CONTROLLER_LEASE_S, epoch=self._epoch
+            requests_per_tick=_REQUESTS_PER_TICK, executor_lease_s=self.lease_s, epoch=self._epoch
         )
         dice = SeededDice(self._chance)
         return Controller(store, clock=self._agenda, dice=dice, load_spec=self._load_spec, settings=settings)
@@ -202,6 +208,7 @@ class ExecutorHost:
         self._busy = False
         self._asked = False
         self._watched = float("inf")
+        self.lease_s = LEASES_S[0] - MARGIN_S
         machine.on_change(self.wake)
 
     @property
@@ -219,7 +226,7 @@ class ExecutorHost:
         if self._busy:
             self._agenda.after(_AFTER_FAILURE_S, self.boot)
         elif self._executor is None:
-            self._executor = Executor(self.name, self.machine, self._line, clock=self._agenda, lease_s=EXECUTOR_LEASE_S)
+            self._executor = Executor(self.name, self.machine, self._line, clock=self._agenda, lease_s=self.lease_s)
             self._trace.say(f"executor {self.name} starts")
             self.wake()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+import traceback
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.sim.promises import INVARIANTS
 from holdfast.sim.trace import BrokenInvariant
 from holdfast.sim.world import World
 from holdfast.storage.memory import MemoryStore
@@ -59,6 +61,8 @@ def simulate(seed: int) -> Report:
             world.run()
         except BrokenInvariant as error:
             broken, story = error.name, str(error)
+        except Exception:  # noqa: BLE001 - whatever the code under test raises is a finding
+            broken, story = "never-raises", f"{INVARIANTS['never-raises']} BUT\n{traceback.format_exc()}"
         finally:
             world.close()
     return Report(

@@ -73,7 +73,7 @@ def script(seed: int, order: RunOrder) -> SimulatedRun:
     chance = Chance(f"{seed}/{order.uid}")
     plan = SimulatedRun(
         start_delay_s=chance.choice((0.0, 0.0, chance.moment(0.0, 2.0))),
-        duration_s=chance.choice((0.0, chance.moment(0.0, 3.0), chance.moment(0.0, 20.0))),
+        duration_s=chance.choice((0.0, chance.moment(0.0, 3.0), chance.moment(0.0, 20.0), chance.moment(0.0, 90.0))),
         outcome=_exit(0),
         term_delay_s=chance.choice((0.0, 0.0, chance.moment(0.0, 8.0), 40.0)),
     )

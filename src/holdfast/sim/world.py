@@ -15,7 +15,7 @@ from holdfast.sim.agenda import Agenda
 from holdfast.sim.chance import Chance
 from holdfast.sim.disk import Disk
 from holdfast.sim.faults import Faults
-from holdfast.sim.hosts import HEARTBEAT_S, POLL_S, ControllerHost, ExecutorHost
+from holdfast.sim.hosts import HEARTBEAT_S, LEASES_S, MARGIN_S, POLL_S, ControllerHost, ExecutorHost
 from holdfast.sim.invariants.caps import Caps
 from holdfast.sim.invariants.commits import CommitChecks
 from holdfast.sim.invariants.ending import EndChecks
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Changes, Store
     from holdfast.sim.programs import Program
 
-STORM_S = (20.0, 120.0)
+STORM_S = (20.0, 100.0)
 PEACE_S = 1500.0
 """The bound of "in bounded time"."""
-_JOBS = (5, 30)
+_JOBS = (4, 24)
 _CALM_BEATS = 3
 """In peace, hearts beat this many times more slowly, so that the end is reached in fewer steps."""
 
@@ -76,6 +76,7 @@ class World:
             chance=Chance(f"{seed}/dice"),
             trace=self.trace,
             committed=self._committed,
+            begins=self._tick_begins,
             ticked=self._ticked,
         )
         self.people = People(
@@ -88,6 +89,7 @@ class World:
             caps=self._caps,
             hint=lambda: self.agenda.after(0.0, self.controller.tick),
         )
+        self.controller.lease_s = self.chance.choice(LEASES_S)
         self._build_executors()
         self._commits = CommitChecks(self.record, self.programs, self._caps)
         self._ticks = TickChecks(self.record)
@@ -127,7 +129,9 @@ class World:
         self.fuses.append(fuse)
         self.lines.append(line)
         self.machines.append(machine)
-        self.executors.append(ExecutorHost(machine, line, agenda=self.agenda, trace=self.trace, fuse=fuse))
+        host = ExecutorHost(machine, line, agenda=self.agenda, trace=self.trace, fuse=fuse)
+        host.lease_s = self.controller.lease_s - MARGIN_S
+        self.executors.append(host)
 
     def _node(self, name: str) -> NodeInfo:
         capacity = Resources(self.chance.choice((2000, 3000, 4000)), self.chance.choice((4, 8)) * GIB, 0)
@@ -223,6 +227,10 @@ class World:
         before = self.record.jobs.get(job.id)
         if before is None or (before.state, before.attempt) != (job.state, job.attempt):
             self.trace.say(f"{job.id} {job.state}, attempt {job.attempt}{f': {job.reason}' if job.reason else ''}")
+
+    def _tick_begins(self) -> None:
+        if self._catalogue.version != self._store.catalogue_version():
+            self._catalogue = self._store.catalogue()
 
     def _ticked(self, controller: Controller) -> None:
         self._ticks.check(controller.world, self._store, self._catalogue)

@@ -49,6 +49,7 @@ class CommitChecks:
         for attempt in changes.attempts.values():
             self._attempt(attempt)
         for attempt in judged:
+            self._due(attempt)
             self._limits(attempt, store)
             self._explained(attempt, explainer)
 
@@ -116,6 +117,14 @@ class CommitChecks:
             refuse("asked-for", f"attempt {attempt.key} follows {before}")
         if not before.decision.runs_again and before.decision.action is not Action.HOLD:
             refuse("asked-for", f"attempt {attempt.key} follows a decision to {before.decision.action}")
+
+    @staticmethod
+    def _due(attempt: Attempt) -> None:
+        decision, failure = attempt.decision, attempt.failure
+        if decision is None or failure is None or not decision.runs_again:
+            return
+        if attempt.retry_at is None or attempt.retry_at < failure.failed_at + decision.delay_s:
+            refuse("back-off-waits", f"{attempt.key} failed at {failure.failed_at:.3f}, due at {attempt.retry_at}")
 
     def _limits(self, attempt: Attempt, store: Store) -> None:
         decision = attempt.decision

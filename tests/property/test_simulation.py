@@ -1,0 +1,62 @@
+"""Two hundred worlds in virtual time, each with its own faults; what must hold is ``holdfast.sim.promises``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from holdfast.sim.run import simulate
+
+CHUNK = 10
+
+
+@pytest.mark.parametrize("first", range(1, 201, CHUNK), ids=lambda first: f"seeds {first}-{first + CHUNK - 1}")
+def test_everything_that_was_promised_holds_in_every_world(first: int) -> None:
+    for seed in range(first, first + CHUNK):
+        report = simulate(seed)
+        story = "\n".join([*report.last, report.story, f"replay: {report.replay}"])
+        assert not report.broken, story
+
+
+@pytest.mark.slow
+def test_everything_that_was_promised_holds_in_two_thousand_more_worlds() -> None:
+    broken = {report.replay: report.story for report in map(simulate, range(10_001, 12_001)) if report.broken}
+    assert broken == {}
+
+
+def test_worlds_see_every_kind_of_fault_and_much_work() -> None:
+    faults: Counter[str] = Counter()
+    reports = [simulate(seed) for seed in range(301, 341)]
+    for report in reports:
+        faults.update(report.faults)
+    expected = {
+        *("controller crash", "controller crash before commit", "controller crash after commit"),
+        *("controller crash in tick", "controller replaced", "executor crash", "executor crash in step"),
+        *("machine lost", "node lost", "line cut", "answers do not pass", "disk full", "write refused"),
+        *("database locked", "read refused", "disk slow", "slow commit", "message lost", "message late"),
+        *("message twice", "message answer lost", "message answer slow"),
+    }
+    assert faults.keys() == expected
+    assert sum(report.decisions for report in reports) > 400
+    assert sum(report.lives for report in reports) > 100
+
+
+def test_a_seed_is_the_same_world_in_every_process() -> None:
+    def checksums(hash_seed: str) -> str:
+        code = "from holdfast.sim.run import simulate; print([simulate(seed).checksum for seed in range(401, 409)])"
+        command = [sys.executable, "-c", code]
+        env = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+
+    assert checksums("1") == checksums("2")
+
+
+def test_a_replay_ends_well_and_tells_its_last_steps() -> None:
+    command = [sys.executable, "-m", "holdfast.sim", "--seed", "7"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "checksum of all steps" in done.stdout

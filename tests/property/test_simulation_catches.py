@@ -1,0 +1,195 @@
+"""The world is worth something: the code, broken in named ways, is caught within a few seeds each."""
+
+# ruff: noqa: ANN401, SLF001 - what breaks private parts must reach them, and passes on whatever they are given
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.controller import handlers
+from holdfast.controller.controller import Controller
+from holdfast.controller.intake import Intake
+from holdfast.controller.ledger import Ledger
+from holdfast.controller.observations import Observations
+from holdfast.controller.outbox import Outbox
+from holdfast.controller.world import World
+from holdfast.domain import verdict
+from holdfast.domain.job import Job, Run
+from holdfast.domain.policy import decide
+from holdfast.domain.scheduling import Round
+from holdfast.domain.verdict import Verdict
+from holdfast.executor.executor import Executor
+from holdfast.ports.engine import RunPhase
+from holdfast.ports.store import RequestKind
+from holdfast.sim.run import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SEEDS = 100
+
+
+def limits_are_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(decide, "_used", lambda *_: 0)
+
+
+def the_global_cap_is_ignored(patch: pytest.MonkeyPatch) -> None:
+    judge = decide.decide
+
+    def uncapped(policies: Any, failure: Any, history: Any, settings: Any, **rest: Any) -> Any:
+        return judge(policies, failure, history, replace(settings, global_max_retries=None), **rest)
+
+    patch.setattr(verdict, "decide", uncapped)
+
+
+def counters_are_not_stored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(verdict, "_counted", lambda counters, _: counters)
+
+
+def a_refused_commit_is_published(patch: pytest.MonkeyPatch) -> None:
+    commit = Controller._commit
+    patch.setattr(Controller, "_commit", lambda self: commit(self) or True)
+
+
+def an_ended_run_can_be_reported_again(patch: pytest.MonkeyPatch) -> None:
+    def find(self: Observations, uid: str) -> Any:
+        job_id = self._world.owner.get(uid)
+        active = self._world.active.get(job_id) if job_id else None
+        return (active, active.runs[uid]) if active and uid in active.runs else None
+
+    patch.setattr(Observations, "_find", find)
+
+
+def capacity_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ledger, "release", lambda self, uid: uid in self._charges)
+
+
+def a_retry_does_not_wait(patch: pytest.MonkeyPatch) -> None:
+    after = verdict._after
+    patch.setattr(verdict, "_after", lambda job, *rest, now, due: after(job, *rest, now=now, due=min(now, due)))
+
+
+def a_uid_is_used_for_every_attempt(patch: pytest.MonkeyPatch) -> None:
+    def reused(**fields: Any) -> Run:
+        return Run(**{**fields, "uid": f"{fields['job_id']}-1-{fields['rank']}-1"})
+
+    patch.setattr(handlers, "Run", reused)
+
+
+def results_are_forgotten_before_they_are_safe(patch: pytest.MonkeyPatch) -> None:
+    step = Executor.step
+
+    def forgetful(self: Executor) -> bool:
+        seen = self._engine.observe()
+        reached = step(self)
+        self._engine.forget([uid for uid, each in seen.items() if each.phase is RunPhase.FINISHED])
+        return reached
+
+    patch.setattr(Executor, "step", forgetful)
+
+
+def a_failure_hides_a_cancellation(patch: pytest.MonkeyPatch) -> None:
+    conclude = verdict.conclude
+
+    def blind(job: Job, *rest: Any) -> Verdict:
+        judged = conclude(replace(job, cancel_requested=False), *rest)
+        return Verdict(replace(judged.job, cancel_requested=job.cancel_requested), judged.attempt)
+
+    patch.setattr(verdict, "conclude", blind)
+
+
+def a_gang_is_judged_rank_by_rank(patch: pytest.MonkeyPatch) -> None:
+    fail = verdict.fail
+
+    def each(job: Job, attempt: Any, failure: Any, at: Any) -> Verdict:
+        judged = fail(job, attempt, failure, at)
+        return fail(judged.job, attempt, failure, at) if job.gang > 1 and not judged.job.terminal else judged
+
+    patch.setattr(verdict, "fail", each)
+
+
+def one_good_rank_is_enough(patch: pytest.MonkeyPatch) -> None:
+    conclude = verdict.conclude
+
+    def lenient(job: Job, attempt: Any, runs: Any, at: Any) -> Verdict:
+        good = [run for run in runs if run.outcome is not None and run.outcome.succeeded]
+        return conclude(job, attempt, good or runs, at)
+
+    patch.setattr(verdict, "conclude", lenient)
+
+
+def an_executor_ignores_its_lease(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Executor, "_fence", lambda *_: None)
+
+
+def overtaken_messages_are_believed(patch: pytest.MonkeyPatch) -> None:
+    take = Observations.take
+
+    def gullible(self: Observations, request: Any, now: float) -> None:
+        self._newest.clear()
+        take(self, request, now)
+
+    patch.setattr(Observations, "take", gullible)
+
+
+def a_paused_queue_goes_on(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Round, "_queue_refuses", lambda *_: "")
+
+
+def a_submission_gets_lost(patch: pytest.MonkeyPatch) -> None:
+    take = Intake.take
+
+    def careless(self: Intake, requests: Any, now: float) -> None:
+        self._world.changes.handled.extend(each.id for each in requests if each.kind is RequestKind.SUBMIT)
+        take(self, [each for each in requests if each.kind is not RequestKind.SUBMIT], now)
+
+    patch.setattr(Intake, "take", careless)
+
+
+def a_restart_forgets_what_runs(patch: pytest.MonkeyPatch) -> None:
+    resume = World._resume
+    patch.setattr(World, "_resume", lambda self, job, attempt, _, last: resume(self, job, attempt, (), last))
+
+
+def an_event_is_left_out(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Outbox, "job_changed", lambda *_: None)
+
+
+BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
+    "the decision ignores the rule's limit": (limits_are_ignored, {"limits-hold", "explained"}),
+    "the decision ignores the global cap": (the_global_cap_is_ignored, {"limits-hold"}),
+    "counters are not stored": (counters_are_not_stored, {"judged-once"}),
+    "what is published is not committed": (a_refused_commit_is_published, {"stored-first", "stored-last"}),
+    "an ended run is not absorbing": (an_ended_run_can_be_reported_again, {"terminal-absorbs"}),
+    "capacity is not given back": (capacity_is_not_given_back, {"capacity-adds-up"}),
+    "a retry does not wait for its back-off": (a_retry_does_not_wait, {"back-off-waits"}),
+    "a run's uid is used again": (
+        a_uid_is_used_for_every_attempt,
+        {"started-once", "terminal-absorbs", "true-success"},
+    ),
+    "results are forgotten before they are acknowledged": (results_are_forgotten_before_they_are_safe, {"stored-last"}),
+    "a failure hides a cancellation": (a_failure_hides_a_cancellation, {"cancelled-stays"}),
+    "a gang is judged rank by rank": (a_gang_is_judged_rank_by_rank, {"judged-once"}),
+    "one good rank makes a gang succeed": (one_good_rank_is_enough, {"true-success"}),
+    "an executor ignores its lease": (an_executor_ignores_its_lease, {"never-twice"}),
+    "overtaken messages are believed": (overtaken_messages_are_believed, {"never-twice", "no-node-overloaded"}),
+    "a paused queue goes on": (a_paused_queue_goes_on, {"queue-limits"}),
+    "a submission gets lost": (a_submission_gets_lost, {"no-job-lost"}),
+    "a restart forgets what runs": (a_restart_forgets_what_runs, {"capacity-adds-up", "stored-last", "all-ends"}),
+    "an event is left out": (an_event_is_left_out, {"replay"}),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_it, expected = BREAKS[name]
+    break_it(monkeypatch)
+    for seed in range(1, SEEDS + 1):
+        report = simulate(seed)
+        if report.broken:
+            assert report.broken in expected, report.story
+            return
+    pytest.fail(f"{SEEDS} seeds saw nothing wrong")
