@@ -104,6 +104,33 @@ def test_a_disk_filled_by_one_program_is_its_failure_and_another_goes_on(server:
     assert why.prose
 
 
+@pytest.fixture
+def cramped(server: Server) -> Iterator[Server]:
+    """A server whose runs have a disk of eight megabytes to themselves."""
+    runs = server.data / "runs"
+    runs.mkdir(parents=True)
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", runs], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("file systems cannot be mounted here: a disk cannot be filled without harm")
+    yield server
+    server.clean_up()
+    subprocess.run(["umount", "--lazy", runs], check=True)
+
+
+def test_a_work_directory_that_fills_the_disk_is_named_and_recovery_needs_no_restart(cramped: Server) -> None:
+    with cramped.start() as client:
+        filler = run(client, "sh", "-c", "head -c 20000000 /dev/zero > big; exit 5")
+        victim = run(client, "sh", "-c", "echo hello")
+        assert [view.attempts[0].exit_code for view in (filler, victim)] == [5, 1]
+        for view in (filler, victim):
+            assert view.attempts[0].message.endswith("is full")
+            assert str(cramped.data / "runs") in view.attempts[0].message
+        [big] = cramped.data.glob("runs/jobs/*/*/work/big")
+        big.unlink()
+        assert run(client, "sh", "-c", "echo hello").state == "Succeeded"
+
+
 def test_garbage_does_not_reach_the_terminal_of_who_asks_why(server: Server) -> None:
     script = r"printf '\033[2J\377\007evil\n' | tee $HOLDFAST_TERMINATION_LOG; exit 1"
     with server.start() as client:

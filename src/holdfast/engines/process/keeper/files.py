@@ -12,6 +12,8 @@ MESSAGE_BYTES = 4096
 TAIL_BYTES = 4096
 TAIL_LINES = 20
 _BLOCK = 4096
+_NO_ROOM = 64 << 10
+"""Bytes free below which a disk counts as full: programs write at least a few blocks at once."""
 
 
 def read_head(path: str, size: int = MESSAGE_BYTES) -> str:
@@ -56,6 +58,15 @@ def open_plain(path: str, flags: int) -> int:
         return fd
     os.close(fd)
     raise OSError(errno.EINVAL, "not a plain file")
+
+
+def is_full(directory: str) -> bool:
+    """Tell whether the file system of a directory has no room left: what fails then may have failed for that."""
+    try:
+        facts = os.statvfs(directory)
+    except OSError:
+        return False
+    return facts.f_bavail * facts.f_frsize < _NO_ROOM or (facts.f_files > 0 and facts.f_favail == 0)
 
 
 def mark(path: str) -> tuple[int, int]:

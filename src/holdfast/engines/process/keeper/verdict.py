@@ -33,7 +33,7 @@ def ended(run: Run, end: Exit, *, ended_at: float, oom: bool, keeper_rss: int) -
         "signal": end.signal,
         "reason": "OOMKilled" if by_memory else "Error" if failed else "Completed",
         "message": files.read_head(run.path(TERMINATION)),
-        "note": run.note if failed or run.stop_reason else "",
+        "note": (run.note or _circumstances(run)) if failed or run.stop_reason else "",
         "peak_memory": run.peak_memory or (end.max_rss if end.max_rss > keeper_rss else None),
     }
     if by_memory:
@@ -43,6 +43,12 @@ def ended(run: Run, end: Exit, *, ended_at: float, oom: bool, keeper_rss: int) -
     if failed or run.stop_reason:
         facts["log_tail"] = files.tail_lines(run.path(LOG))
     return facts
+
+
+def _circumstances(run: Run) -> str:
+    """Name what a program that failed cannot have known how to say: a full disk also keeps its last words."""
+    places = (run.directory, run.order.get("cwd") or run.directory)
+    return next((f"the disk of {place} is full" for place in places if files.is_full(place)), "")
 
 
 def not_launched(run: Run, reason: str, message: str, *, ended_at: float) -> Message:
