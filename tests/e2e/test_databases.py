@@ -11,13 +11,14 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
 
+from holdfast.app.leadership import TTL_S as LEASE_S
 from holdfast.client import Client
 from holdfast.errors import Conflict, Unavailable
 from holdfast.ports.store import Changes
@@ -105,6 +106,12 @@ def all_succeeded(client: Client, count: int) -> bool:
     return [job.state for job in client.jobs()] == ["Succeeded"] * count
 
 
+def is_ready(client: Client) -> bool:
+    with suppress(Unavailable):
+        return client.health().status == "ok"
+    return False
+
+
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path / "data")
@@ -173,7 +180,7 @@ def test_a_second_server_on_the_database_is_refused_and_told_who_leads(on_postgr
         assert f"data directory {on_postgres.data}" in refused.err
         assert re.search(r"ends by itself in \d+ s", refused.err)
     with on_postgres.serving() as back_at_once:
-        assert back_at_once.health().status == "ok"
+        wait_until(lambda: is_ready(back_at_once), within_s=LEASE_S / 2)
     with other.serving() as client:
         client.submit(manifests(1)[0])
         wait_until(lambda: all_succeeded(client, 1))
