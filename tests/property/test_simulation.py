@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from holdfast.sim.promises import INVARIANTS
 from holdfast.sim.run import simulate
 
 CHUNK = 10
@@ -60,3 +63,9 @@ def test_a_replay_ends_well_and_tells_its_last_steps() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "checksum of all steps" in done.stdout
+
+
+def test_the_documentation_lists_every_promise() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "simulation.md").read_text()
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", text, re.MULTILINE))
+    assert rows == INVARIANTS

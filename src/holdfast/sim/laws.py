@@ -83,7 +83,7 @@ def _matching(chance: Chance) -> Rule:
 def _backoff(chance: Chance) -> Backoff:
     return Backoff(
         initial_s=chance.choice((0.0, 0.5, 2.0, 8.0)),
-        max_s=chance.choice((None, 20.0)),
+        max_s=20.0,
         multiplier=chance.choice((1.0, 2.0)),
         jitter=chance.choice(tuple(JitterMode)),
     )

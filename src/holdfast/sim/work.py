@@ -77,6 +77,8 @@ def script(seed: int, order: RunOrder) -> SimulatedRun:
         outcome=_exit(0),
         term_delay_s=chance.choice((0.0, 0.0, chance.moment(0.0, 8.0), 40.0)),
     )
+    if order.attempt > bad_attempts and order.deadline_s is not None:
+        return replace(plan, duration_s=chance.moment(0.0, 3.0))
     if order.attempt > bad_attempts or chance.happens(0.5 if order.size > 1 else 0.1):
         return plan
     if order.deadline_s is not None and chance.happens(0.3):
