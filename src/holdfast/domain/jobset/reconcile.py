@@ -159,7 +159,8 @@ class _Passing:
 
     def _note_readiness(self) -> None:
         ready = not self._spec.suspend and not self._jobs.previous and all_ready(self._spec, self._state.groups)
-        since = (self._state.healthy_since or self._now) if ready else None
+        known = self._state.healthy_since
+        since = None if not ready else self._now if known is None else known
         if since != self._state.healthy_since:
             self._state = replace(self._state, healthy_since=since)
         if ready:

@@ -95,7 +95,7 @@ class _InSet:
         return bool(child.group)
 
     def because(self, child: Child, /) -> str:
-        return f"it belongs to {child.group or 'no replicatedJob'}"
+        return "the rule matches every failure" if child.group else "the job belongs to no replicatedJob"
 
 
 @lru_cache(maxsize=512)
