@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pytest
 
+from holdfast.controller.mailbox import Mailbox
 from holdfast.domain.job import JobState
+from holdfast.domain.spec import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.errors import Unavailable
-from holdfast.ports.engine import RunPhase
+from holdfast.ports.engine import NodeInfo, RunPhase
+from holdfast.ports.exchange import ExchangeRequest, ExchangeResponse
 from holdfast.ports.store import RequestKind
 from tests.unit.conftest import Lab, job_named, retrying
-
-if TYPE_CHECKING:
-    from holdfast.ports.exchange import ExchangeRequest, ExchangeResponse
 
 FOREVER = SimulatedRun(duration_s=None)
 
@@ -138,3 +138,24 @@ def test_a_long_grace_ends_with_the_lease(make_lab: type[Lab]) -> None:
     lab.clock.time += 61.0
     lab.executor.step()
     assert [seen.phase for seen in lab.engine.observe().values()] == [RunPhase.FINISHED]
+
+
+def test_nothing_is_placed_on_a_node_that_its_executor_no_longer_has(make_lab: type[Lab]) -> None:
+    lab = make_lab()
+    lab.use(NodeInfo("n0", Resources(4000, 8 << 30)), NodeInfo("n1", Resources(4000, 8 << 30)))
+    lab.step()
+    lab.clock.time += 1.0
+    lab.use(NodeInfo("n1", Resources(4000, 8 << 30)))
+    lab.submit(job_named("a"), FOREVER)
+    lab.pass_s(2)
+    assert [order.node for order in lab.orders] == ["n1"]
+
+
+def test_an_answer_to_an_executors_earlier_life_is_not_taken_for_one_to_this() -> None:
+    earlier = ExchangeRequest("e", 100, (), {}, life=1.0)
+    mailbox = Mailbox(wake=lambda: mailbox.answer({"e": ExchangeResponse(100)}, frozenset()), timeout_s=5.0)
+    assert mailbox.exchange(earlier).sequence == 100
+    mailbox._wake = lambda: None  # noqa: SLF001 - the controller is busy
+    mailbox._timeout_s = 0.0  # noqa: SLF001 - and will not answer
+    with pytest.raises(Unavailable):
+        mailbox.exchange(ExchangeRequest("e", 1, (), {}, life=2.0))

@@ -12,7 +12,7 @@ from holdfast.domain.scheduling import Usage
 from holdfast.domain.spec import Resources
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from holdfast.domain.job import Run
     from holdfast.domain.placement import Place, PlaceKey
@@ -45,9 +45,9 @@ class Ledger:
         self._free[place.key] = place.capacity - used
         return True
 
-    def drop_places(self, executor: str) -> None:
-        """Forget the places of an executor that is lost."""
-        for key in [key for key in self.places if key[0] == executor]:
+    def drop_places(self, executor: str, *, but: Collection[str] = ()) -> None:
+        """Forget the places of an executor that is lost, or those it no longer has; what runs there stays charged."""
+        for key in [key for key in self.places if key[0] == executor and key[1] not in but]:
             del self.places[key]
             self._free.pop(key, None)
 

@@ -38,6 +38,8 @@ class Mailbox(Transport):
             Unavailable: No answer came in time, or the mailbox is closed.
         """
         with self._lock:
+            # Of an earlier request, or of an earlier life of the executor, whose sequence numbers were larger.
+            self._answers.pop(request.executor, None)
             self._waiting[request.executor] = request
         self._wake()
         with self._lock:

@@ -50,6 +50,7 @@ class Observations:
             return
         self._newest[request.executor] = age
         self._heard[request.executor] = now
+        self._world.ledger.drop_places(request.executor, but={node.name for node in request.nodes})
         for node in request.nodes:
             self._world.see_node(Node(node.name, request.executor, node.capacity, node.labels, seen_at=now))
         before = self._seen.get(request.executor)
