@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench import decisions, engine, jobs, latency, memory, scale, storage
+from bench import decisions, engine, jobs, jobset, latency, memory, scale, storage
 from bench.baseline import IN_FLIGHT, spawn_rate
 
 if TYPE_CHECKING:
@@ -57,6 +57,13 @@ def _latency(_: float) -> Iterator[Figure]:
     yield Figure("failure observed, decision committed, p99", found["decided_p99_ms"], "ms")
 
 
+def _jobset(_: float) -> Iterator[Figure]:
+    bars = {15_000: "< 1,000 ms"}
+    for name, seconds in jobset.measure().items():
+        bar = next((bar for size, bar in bars.items() if f"{size:,}" in name), "")
+        yield Figure(f"one of a set's jobs fails: passes for {name}", seconds * 1000, "ms", None, bar)
+
+
 def _storage(_: float) -> Iterator[Figure]:
     for name, value in storage.measure().items():
         what, unit = name.replace("_", " ").rsplit(" ", 1)
@@ -84,6 +91,7 @@ PARTS: dict[str, Callable[[float], Iterator[Figure]]] = {
     "decisions": _decisions,
     "jobs": _jobs,
     "engine": _engine,
+    "jobset": _jobset,
     "latency": _latency,
     "storage": _storage,
     "scale": _scale,
