@@ -91,8 +91,12 @@ def _read(file: str, cli: Cli) -> list[Manifest]:
 
 def _documents(text: str, name: str) -> list[Document]:
     from holdfast.dialects.documents import read_documents  # noqa: PLC0415 - start-up time
+    from holdfast.dialects.salvage import all_problems  # noqa: PLC0415 - start-up time
 
-    return read_documents(text, name=name, largest=_LARGEST_TEXT)
+    try:
+        return read_documents(text, name=name, largest=_LARGEST_TEXT)
+    except InvalidManifest as error:
+        raise InvalidManifest(error.message, problems=all_problems(text, error)) from error
 
 
 def _text_of(file: str) -> str:

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from holdfast.dialects.documents import Document, read_documents
 from holdfast.dialects.manifests import read_job, read_manifest
+from holdfast.dialects.salvage import all_problems
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy
@@ -61,7 +62,10 @@ def documents_of(body: Text) -> list[Document]:
     """
     if body.media_type in JSON_TYPES:
         _check_json(body.text)
-    documents = read_documents(body.text, name="the body")
+    try:
+        documents = read_documents(body.text, name="the body")
+    except InvalidManifest as error:
+        raise InvalidManifest(error.message, problems=all_problems(body.text, error)) from error
     if not documents:
         _refuse("is empty", hint="send a manifest")
     return documents
