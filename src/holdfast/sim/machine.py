@@ -107,6 +107,7 @@ class Machine(Engine):
 
     def observe(self) -> Mapping[str, Observation]:
         """Return every run not yet forgotten."""
+        self.look()
         seen = self._engine.observe()
         return {**seen, **self._overruled} if self._overruled else seen
 

@@ -43,7 +43,7 @@ class EndChecks:
         if job.state is JobState.HELD:
             return True
         shape = shape_of(job, load_spec(job.spec).node_selector)
-        return job.state is JobState.QUEUED and not ever_fits(shape, self._places)
+        return job.state in {JobState.QUEUED, JobState.BACKOFF} and not ever_fits(shape, self._places)
 
     def _left(self) -> list[str]:
         return [uid for machine in self._machines for uid in machine.observe()]
