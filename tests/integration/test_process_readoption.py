@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -203,3 +205,36 @@ def test_a_directory_that_cannot_be_used_is_an_engine_error(tmp_path: Path) -> N
     (tmp_path / "file").touch()
     with pytest.raises(EngineError, match="cannot use"):
         ProcessEngine(tmp_path / "file" / "below")
+
+
+@pytest.mark.parametrize("boot", ["this", "another"])
+def test_a_process_that_has_a_lost_programs_number_is_left_alone(machine: Machine, boot: str) -> None:
+    """After a reboot every number may be somebody else's, and within one boot numbers come round again."""
+    order = machine.start("sleep", "1000")
+    machine.until(order, lambda seen: seen.phase is RunPhase.RUNNING)
+    while not (found := machine.survivors()):  # its environment can be read a moment after it runs
+        machine.changed.wait(0.01)
+    [program], keeper = found, machine.keeper()
+    machine.engine.close()
+    keeper.kill()
+    program.kill()
+    later = time.monotonic() + 0.1  # births are known to a hundredth of a second
+    while time.monotonic() < later:
+        machine.changed.wait(0.05)
+    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as bystander:
+        _rewrite_start(machine.directory / "keeper.journal", bystander.pid, boot)
+        machine.open()
+        assert machine.finish(order).conditions == {Condition.EXECUTOR_LOST}
+        assert bystander.poll() is None
+        bystander.kill()
+
+
+def _rewrite_start(journal: Path, pid: int, boot: str) -> None:
+    """Let the journal name another process; as of another boot also with a time of birth that fits it."""
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    for line in lines:
+        if line[0] == "start":
+            line[2] = pid
+            if boot == "another":
+                line[4:] = [0.0, 1e9, "another boot"]
+    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
