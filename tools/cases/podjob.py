@@ -95,12 +95,16 @@ def pod_of(facts: Mapping[str, Any], place: int) -> Pod:
         ready=bool(facts.get("ready")),
         deleting=any(facts.get(word) for word in ("deleting", "terminating", "deletionTimestamp")),
         containers=tuple(ContainerResult(one.get("exitCode"), name=one["name"], init=init) for one, init in containers),
-        conditions=frozenset((condition, "True") for condition in facts.get("conditions", ())),
+        conditions=frozenset(_condition(condition) for condition in facts.get("conditions", ())),
         container_restarts=facts.get("containerRestarts", 0),
         index_failures=facts.get("indexFailureCount", 0),
         index_ignored=facts.get("indexIgnoredFailureCount", 0),
         finished_at=NOW if facts.get("deletedNow") else LONG_AGO,
     )
+
+
+def _condition(facts: str | Mapping[str, Any]) -> tuple[str, str]:
+    return (facts, "True") if isinstance(facts, str) else (facts["type"], facts.get("status", "True"))
 
 
 def _compare(world: JobWorld, expect: Mapping[str, Any]) -> list[Mismatch]:

@@ -1,0 +1,126 @@
+"""Reads what a process needs out of a pod template: program, environment, resources; notes what is not carried out.
+
+Decides how one pod becomes one local process; engines that run real pods take the template itself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.spec import Resources
+from holdfast.domain.units import parse_cpu, parse_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+DEFAULT_GRACE_S = 30.0
+GPU = "nvidia.com/gpu"
+_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """One local process in place of a pod."""
+
+    container: str = "main"
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    working_dir: str | None = None
+    resources: Resources = Resources()
+    grace_s: float = DEFAULT_GRACE_S
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What the template asks for and a local process does not have, for people."""
+
+
+def read_program(template: Mapping[str, Any], extra_env: Mapping[str, str] | None = None) -> Program:
+    """Read a pod template (``metadata`` and ``spec``) that has been validated.
+
+    Args:
+        template: The pod template.
+        extra_env: What the pod is told besides; ``$(NAME)`` in arguments may refer to it. The template's own wins.
+    """
+    pod, metadata = _mapping(template, "spec"), _mapping(template, "metadata")
+    containers = [one for one in pod.get("containers") or [] if isinstance(one, dict)]
+    first = containers[0] if containers else {}
+    notes: list[str] = []
+    env = {**(extra_env or {}), **_environment(first, notes)}
+    command = [*(first.get("command") or []), *(first.get("args") or [])]
+    if not first.get("command"):
+        notes.append("has no command of its own: what the image would run is not known here")
+    if first.get("image"):
+        notes.append(f"image {first['image']} is ignored: the command runs as a local process")
+    ignored = [f"container {one.get('name')}" for one in containers[1:]]
+    ignored += [f"init container {one.get('name')}" for one in pod.get("initContainers") or []]
+    ignored += [f"volume {one.get('name')}" for one in pod.get("volumes") or []]
+    notes += [f"{one} is ignored" for one in ignored]
+    resources = _resources((_mapping(first, "resources"), _mapping(pod, "resources")), notes)
+    return Program(
+        container=str(first.get("name", "main")),
+        command=tuple(_expanded(str(word), env) for word in command),
+        env=env,
+        working_dir=first.get("workingDir"),
+        resources=resources,
+        grace_s=float(pod.get("terminationGracePeriodSeconds", DEFAULT_GRACE_S)),
+        node_selector=_mapping(pod, "nodeSelector"),
+        labels=_mapping(metadata, "labels"),
+        annotations=_mapping(metadata, "annotations"),
+        notes=tuple(notes),
+    )
+
+
+def _mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _environment(container: Mapping[str, Any], notes: list[str]) -> dict[str, str]:
+    env: dict[str, str] = {}
+    for variable in container.get("env") or []:
+        name = str(variable.get("name"))
+        if variable.get("valueFrom") is not None:
+            notes.append(f"environment variable {name} is left out: its value comes from the cluster")
+        else:
+            env[name] = _expanded(str(variable.get("value") or ""), env)
+    if container.get("envFrom"):
+        notes.append("envFrom is ignored: its values come from the cluster")
+    return env
+
+
+def _expanded(text: str, env: Mapping[str, str]) -> str:
+    """Replace ``$(NAME)`` as Kubernetes does: an unknown name stays as written, ``$$`` is a dollar."""
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        return "$" if name is None else env.get(name, match[0])
+
+    return _REFERENCE.sub(value, text)
+
+
+def _resources(parts: tuple[Mapping[str, Any], ...], notes: list[str]) -> Resources:
+    """Take requests before limits, the container's before its pod's; what cannot be read asks for the default."""
+    named: dict[str, Any] = {}
+    for part in parts:
+        for kind in ("requests", "limits"):
+            for name, value in _mapping(part, kind).items():
+                named.setdefault(name, value)
+    default = Resources()
+    return Resources(
+        _amount(named, "cpu", parse_cpu, notes, default.cpu_m),
+        _amount(named, "memory", parse_memory, notes, default.memory),
+        _amount(named, GPU, lambda value: int(str(value)), notes, 0),
+    )
+
+
+def _amount(named: Mapping[str, Any], name: str, parse: Callable[[object], int], notes: list[str], default: int) -> int:
+    if name not in named:
+        return default
+    try:
+        return parse(named[name])
+    except ValueError:
+        notes.append(f"resource {name}: {named[name]!r} is ignored: it cannot be read")
+        return default

@@ -1,0 +1,146 @@
+"""Around a job set: its state as a record, restarts by hand, and a pod template as a local process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.dialects.jobset.program import read_program
+from holdfast.domain.failure import ContainerResult
+from holdfast.domain.jobset.manual import restart_group, restart_job, restart_set
+from holdfast.domain.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
+from holdfast.domain.jobset.reconcile import Look, settle
+from holdfast.domain.jobset.record import job_record, job_state, set_record, set_state
+from holdfast.domain.jobset.state import Child, ChildPhase, CreateJob, DeleteJob, JobSetState, Terminal
+from holdfast.domain.podjob.model import CompletionMode, Pod, PodJobSpec, PodJobState, PodPhase
+from holdfast.domain.podjob.sync import sync
+from holdfast.domain.policy.model import Backoff, SetAction, SetRule
+from holdfast.domain.spec import Resources
+from holdfast.errors import Conflict, NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.domain.jobset.conditions import Turned
+
+SPEC = JobSetSpec(
+    name="js",
+    replicated_jobs=(ReplicatedJob(name="a"), ReplicatedJob(name="b", replicas=2)),
+    failure=FailurePolicy(
+        max_restarts=9,
+        window_s=60.0,
+        backoff=Backoff(initial_s=5.0),
+        rules=(
+            SetRule(SetAction.FAIL_JOB, "leave", replicated_jobs=frozenset({"a"})),
+            SetRule(SetAction.RESTART_JOB, "again"),
+        ),
+    ),
+)
+STARTED = settle(SPEC, JobSetState(), [], Look(0.0))
+CHILDREN = [
+    Child(name=order.name, group=order.group, index=order.index, global_index=order.global_index)
+    for order in STARTED.orders
+    if isinstance(order, CreateJob)
+]
+
+
+def test_the_state_of_a_set_comes_back_from_its_record() -> None:
+    failed = [replace(child, phase=ChildPhase.FAILED, failed_at=1.0) for child in CHILDREN]
+    state = settle(SPEC, STARTED.state, failed, Look(1.0)).state
+    assert state.left_failed
+    assert state.not_before
+    assert state.counted_at
+    assert set_state(json.loads(json.dumps(set_record(state)))) == state
+    assert set_state(json.loads(json.dumps(set_record(JobSetState())))) == JobSetState()
+
+
+def test_the_state_of_a_job_comes_back_from_its_record() -> None:
+    spec = PodJobSpec(parallelism=2, completions=2, mode=CompletionMode.INDEXED, backoff_limit_per_index=3)
+    pods = [
+        Pod(name="p", phase=PodPhase.FAILED, index=0, containers=(ContainerResult(1),), finished_at=5.0),
+        Pod(name="q", phase=PodPhase.SUCCEEDED, index=1, finished_at=6.0),
+    ]
+    state = sync(spec, PodJobState(), pods, 7.0).state
+    assert state.index_failures
+    assert job_state(json.loads(json.dumps(job_record(state)))) == state
+
+
+BY_HAND: list[tuple[Callable[[JobSetState], Turned], list[str]]] = [
+    (lambda state: restart_set(SPEC, state, 1.0), ["js-a-0", "js-b-0", "js-b-1"]),
+    (lambda state: restart_group(SPEC, state, "b"), ["js-b-0", "js-b-1"]),
+    (lambda state: restart_job(SPEC, state, "b", 1), ["js-b-1"]),
+]
+
+
+@pytest.mark.parametrize(("restart", "expected"), BY_HAND)
+def test_a_restart_by_hand_runs_that_again_and_counts_against_nothing(
+    restart: Callable[[JobSetState], Turned], expected: list[str]
+) -> None:
+    turned = restart(STARTED.state)
+    passed = settle(SPEC, turned.state, CHILDREN, Look(2.0))
+    assert [order.name for order in passed.orders if isinstance(order, DeleteJob)] == expected
+    assert passed.state.counted == 0
+    assert turned.events[0].reason == "RestartedByUser"
+    left = [child for child in CHILDREN if child.name not in expected]
+    again = settle(SPEC, passed.state, left, Look(3.0))
+    assert [order.name for order in again.orders if isinstance(order, CreateJob)] == expected
+
+
+@pytest.mark.parametrize(("restart", "_expected"), BY_HAND)
+def test_a_set_that_has_ended_is_not_restarted(restart: Callable[[JobSetState], Turned], _expected: list[str]) -> None:
+    with pytest.raises(Conflict, match="jobset js has ended: Failed"):
+        restart(JobSetState(terminal=Terminal.FAILED))
+
+
+def test_what_is_not_there_is_not_restarted() -> None:
+    with pytest.raises(NotFound, match="no replicatedJob c"):
+        restart_group(SPEC, STARTED.state, "c")
+    with pytest.raises(NotFound, match="no job js-b-2"):
+        restart_job(SPEC, STARTED.state, "b", 2)
+
+
+def template(container: dict[str, Any], **pod: object) -> dict[str, Any]:
+    return {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "main", **container}], **pod}}
+
+
+def test_a_pod_becomes_the_process_of_its_first_container() -> None:
+    program = read_program(
+        template(
+            {
+                "image": "python:3.10",
+                "command": ["python", "$(SCRIPT)"],
+                "args": ["--rank=$(JOB_COMPLETION_INDEX)", "$(UNKNOWN)", "$$(SCRIPT)"],
+                "env": [{"name": "SCRIPT", "value": "train.py"}],
+                "workingDir": "/srv",
+                "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": 2, "memory": "1Gi", "nvidia.com/gpu": 1}},
+            },
+            terminationGracePeriodSeconds=5,
+            nodeSelector={"zone": "x"},
+        ),
+        {"JOB_COMPLETION_INDEX": "3"},
+    )
+    assert program.command == ("python", "train.py", "--rank=3", "$(UNKNOWN)", "$(SCRIPT)")
+    assert program.env == {"JOB_COMPLETION_INDEX": "3", "SCRIPT": "train.py"}
+    assert (program.working_dir, program.grace_s, program.node_selector) == ("/srv", 5.0, {"zone": "x"})
+    assert program.resources == Resources(500, 1 << 30, 1)
+    assert program.notes == ("image python:3.10 is ignored: the command runs as a local process",)
+
+
+def test_what_a_local_process_does_not_have_is_noted() -> None:
+    container = {
+        "env": [{"name": "A", "valueFrom": {"fieldRef": {}}}],
+        "envFrom": [{}],
+        "resources": {"limits": {"memory": "1e9"}},
+    }
+    notes = read_program(template(container, initContainers=[{"name": "i"}], volumes=[{"name": "v"}])).notes
+    assert [note.split(":")[0] for note in notes] == [
+        "environment variable A is left out",
+        "envFrom is ignored",
+        "has no command of its own",
+        "init container i is ignored",
+        "volume v is ignored",
+        "resource memory",
+    ]
