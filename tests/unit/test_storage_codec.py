@@ -171,7 +171,9 @@ POSTGRES: Dialect = create_mock_engine("postgresql+psycopg://", print, paramstyl
 
 @pytest.mark.parametrize("dialect", [SQLITE, POSTGRES], ids=["sqlite", "postgresql"])
 def test_every_hot_statement_compiles_for_every_dialect(dialect: Dialect) -> None:
-    assert len(vars(Batches(dialect))) == 12
+    compiled = vars(Batches(dialect)).values()
+    assert all(isinstance(batch, Batch) for batch in compiled)
+    assert compiled
 
 
 def test_a_statement_that_takes_its_values_in_another_order_is_a_defect() -> None:
