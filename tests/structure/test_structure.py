@@ -30,32 +30,9 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 PURE_LIBRARIES = {"holdfast", "re2"}
 # `signal` only for the names of signals.
 PURE_STANDARD = {
-    *(
-        "__future__",
-        "abc",
-        "base64",
-        "bisect",
-        "collections",
-        "contextlib",
-        "copy",
-        "dataclasses",
-        "datetime",
-        "difflib",
-    ),
-    *(
-        "decimal",
-        "difflib",
-        "enum",
-        "fractions",
-        "functools",
-        "hashlib",
-        "heapq",
-        "itertools",
-        "json",
-        "math",
-        "operator",
-    ),
-    *("re", "signal", "statistics", "string", "struct", "textwrap", "types", "typing"),
+    *("__future__", "abc", "base64", "bisect", "collections", "contextlib", "copy", "dataclasses", "datetime"),
+    *("decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "itertools", "json", "math"),
+    *("operator", "re", "signal", "statistics", "string", "struct", "textwrap", "types", "typing"),
 }
 
 
