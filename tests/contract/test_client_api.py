@@ -164,7 +164,7 @@ def test_a_bulk_tells_the_outcome_of_each(client: Client) -> None:
     manifests: list[dict[str, Any]] = [JOB, {"command": ["x"], "queue": "nope"}]
     with pytest.raises(InvalidManifest) as caught:
         client.submit_bulk(manifests)
-    assert [problem.path for problem in caught.value.problems] == ["items[1].spec.queue"]
+    assert [problem.path for problem in caught.value.problems] == ["items[1].queue"]
     first, second = client.submit_bulk(manifests, atomic=False).items
     assert (first.status, second.status) == ("created", "rejected")
     assert second.error is not None

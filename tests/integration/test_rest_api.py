@@ -154,15 +154,20 @@ BAD_JOBS = [
     ("a: !!python/object:os.system x", "application/yaml", "invalid_manifest", None),
     ('{"command":["x"],"quue":"a","nmae":"b"}', "application/json", "invalid_manifest", ["quue", "nmae"]),
     ('{"command":["x"],"gang":0}', "application/json", "invalid_manifest", ["gang"]),
-    ('{"command":["x"],"queue":"nope"}', "application/json", "invalid_manifest", ["spec.queue"]),
+    ('{"command":["x"],"queue":"nope"}', "application/json", "invalid_manifest", ["queue"]),
+    ('{"command":["x"],"queue":"nope","a":1}', "application/json", "invalid_manifest", ["a", "queue"]),
+    ('{"command":["x"],"queue":"No Name","a":1}', "application/json", "invalid_manifest", ["queue", "a"]),
+    ('{"spec":{"queue":"nope","retryPolicies":[1]}}', "application/json", "invalid_manifest", None),
+    ("spec: {command: [x], queue: nope, a: 1}", "application/yaml", "invalid_manifest", ["spec.a", "spec.queue"]),
     ('{"command":["x"],"retryPolicies":["a","b"]}', "application/json", "invalid_manifest", None),
-    ('{"command":["x"],"queue":"small"}', "application/json", "refused", ["spec.resources.cpu"]),
+    ('{"command":["x"],"queue":"small"}', "application/json", "refused", ["resources.cpu"]),
     ('{"apiVersion":"holdfast.dev/v1","kind":"Queue"}', "application/json", "invalid_manifest", ["kind"]),
     ('{"items":[]}', "application/json", "invalid_request", ["items"]),
     ('{"items":{}}', "application/json", "invalid_request", ["items"]),
     ('{"items":[],"atomic":true}', "application/json", "invalid_request", ["atomic"]),
     ('{"items":[1]}', "application/json", "invalid_manifest", [""]),
     ('{"items":[{"command":["x"]},{}]}', "application/json", "invalid_manifest", ["items[1].command"]),
+    ('{"items":[{"a":1,"queue":"q"},{"queue":"q","command":["x"]}]}', "application/json", "invalid_manifest", None),
     ('{"items":[{"command":["x"]},{"gang":0},7]}', "application/json", "invalid_manifest", None),
     ("[" * 100_000, "application/json", "invalid_manifest", [""]),
 ]
@@ -358,7 +363,7 @@ def test_without_atomic_each_item_has_its_own_outcome(http: httpx.Client, store:
     items = [JOB, {"command": ["x"], "queue": "nope"}, {"x": 1}, JOB]
     answer = http.post("/api/v1/jobs", params={"atomic": "false"}, json={"items": items}).json()["items"]
     assert [item["status"] for item in answer] == ["created", "rejected", "rejected", "created"]
-    assert answer[1]["error"]["errors"][0]["path"] == "spec.queue"
+    assert answer[1]["error"]["errors"][0]["path"] == "queue"
     assert _stored(store) == 2
 
 

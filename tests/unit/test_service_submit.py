@@ -12,7 +12,7 @@ from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.spec import JobSpec, Resources
 from holdfast.errors import Conflict, HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
 from holdfast.ports.store import JobFilter, RequestKind
-from holdfast.service.submit import MOST_JOBS, Submitter
+from holdfast.service.submit import MOST_JOBS, Submitter, Written
 from holdfast.storage.memory import MemoryStore
 
 
@@ -151,3 +151,11 @@ def test_a_key_is_short_printable_text(submitter: Submitter, key: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         submitter.submit(_spec(), key=key)
     assert caught.value.problems[0].path == "Idempotency-Key"
+
+
+def test_how_a_job_is_written_and_what_it_names_are_judged_together(submitter: Submitter) -> None:
+    unread = InvalidManifest(problems=[Problem("gang", "must be 1 or more"), Problem("queue", "is no name")])
+    written = Written(_spec(queue="nope", retry_policies=("a",)), unread, flat=True)
+    with pytest.raises(InvalidManifest) as caught:
+        submitter.submit(written)
+    assert [problem.path for problem in caught.value.problems] == ["gang", "queue", "retryPolicies[0]"]

@@ -7,7 +7,7 @@ Decides what a submission may ask for and what becomes of each job in a bulk; le
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.native.codec import dump_spec
@@ -33,6 +33,18 @@ LARGEST_TOTAL_CPU_M = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """A job as someone wrote it."""
+
+    spec: JobSpec
+    """What it asks for; when it could not be read, at least the queue and the policies it names."""
+    error: HoldfastError | None = None
+    """Why it could not be read."""
+    flat: bool = False
+    """In the short form, whose fields are not under ``spec``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of one item of a submission; exactly one of ``job`` and ``error`` is set."""
 
@@ -50,26 +62,27 @@ class Submitter:
     clock: Clock
     ids: Ids
 
-    def submit(self, spec: JobSpec, *, key: str | None = None) -> Job:
+    def submit(self, item: JobSpec | Written, *, key: str | None = None) -> Job:
         """Submit one job.
 
         Raises:
-            InvalidManifest: It names something that does not exist; with all problems.
+            InvalidManifest: It is not valid, or names something that does not exist; with all problems.
             Refused: A limit of its queue could never hold it.
             Conflict: The idempotency key was used for something else.
         """
-        error = check(spec, self.store.catalogue())
+        written = _written(item)
+        error = _error_of(written, self.store.catalogue())
         if error is not None:
             raise error
-        return self._store([(0, spec)], key)[0]
+        return self._store([(0, written.spec)], key)[0]
 
     def submit_many(
-        self, items: Sequence[JobSpec | HoldfastError], *, atomic: bool = True, key: str | None = None
+        self, items: Sequence[JobSpec | Written | HoldfastError], *, atomic: bool = True, key: str | None = None
     ) -> list[Outcome]:
         """Submit many jobs in one transaction.
 
         Args:
-            items: Specifications, or the error that reading one gave.
+            items: Specifications, jobs as they were written, or the error that reading one gave.
             atomic: Store all or nothing; else what is valid, and say of each what became of it.
             key: Sending the same again with this key stores nothing and answers as the first time.
 
@@ -79,20 +92,19 @@ class Submitter:
         """
         _check_count(len(items))
         catalogue = self.store.catalogue()
+        written = [item if isinstance(item, HoldfastError) else _written(item) for item in items]
         errors = {
             index: error
-            for index, item in enumerate(items)
-            if (error := item if isinstance(item, HoldfastError) else check(item, catalogue)) is not None
+            for index, item in enumerate(written)
+            if (error := item if isinstance(item, HoldfastError) else _error_of(item, catalogue)) is not None
         }
         if errors and atomic:
             raise _all_of(errors, len(items))
-        accepted = [
-            (i, item) for i, item in enumerate(items) if i not in errors and not isinstance(item, HoldfastError)
-        ]
+        accepted = [(i, item.spec) for i, item in enumerate(written) if i not in errors and isinstance(item, Written)]
         jobs = dict(zip((index for index, _ in accepted), self._store(accepted, key), strict=True))
         return [
             Outcome(index, _name(item), job=jobs.get(index), error=errors.get(index))
-            for index, item in enumerate(items)
+            for index, item in enumerate(written)
         ]
 
     def _store(self, accepted: Sequence[tuple[int, JobSpec]], key: str | None) -> Sequence[Job]:
@@ -146,6 +158,24 @@ def check(spec: JobSpec, catalogue: Catalogue) -> HoldfastError | None:
         return InvalidManifest(f"job {spec.name!r} is not valid", problems=problems)
     beyond = _beyond_queue(spec, catalogue.queues[spec.queue])
     return Refused(f"queue {spec.queue!r} could never run job {spec.name!r}", problems=beyond) if beyond else None
+
+
+def _written(item: JobSpec | Written) -> Written:
+    return item if isinstance(item, Written) else Written(item)
+
+
+def _error_of(item: Written, catalogue: Catalogue) -> HoldfastError | None:
+    """Say all that keeps a job from being accepted: how it is written, and what it names."""
+    found = check(item.spec, catalogue)
+    if found is not None and item.flat:
+        short = [replace(problem, path=problem.path.removeprefix("spec.")) for problem in found.problems]
+        found = type(found)(found.message, problems=short, hint=found.hint)
+    if item.error is None:
+        return found
+    told = {problem.path for problem in item.error.problems}
+    unknown = found.problems if isinstance(found, InvalidManifest) else ()
+    problems = [*item.error.problems, *(problem for problem in unknown if problem.path not in told)]
+    return type(item.error)(item.error.message, problems=problems, hint=item.error.hint)
 
 
 def _too_much(spec: JobSpec) -> list[Problem]:
@@ -225,5 +255,5 @@ def _fingerprint(accepted: Sequence[tuple[int, JobSpec]], jobs: Sequence[Job]) -
     return digest.hexdigest()
 
 
-def _name(item: JobSpec | HoldfastError) -> str | None:
-    return None if isinstance(item, HoldfastError) else item.name
+def _name(item: Written | HoldfastError) -> str | None:
+    return item.spec.name if isinstance(item, Written) and item.error is None else None

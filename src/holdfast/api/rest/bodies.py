@@ -6,6 +6,7 @@ Decides which media types are read and that a body of a type is of that type; le
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn, TypeVar
 
@@ -18,8 +19,9 @@ from holdfast.dialects.salvage import all_problems
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy
-from holdfast.domain.spec import JobSpec
+from holdfast.domain.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import HoldfastError, InvalidManifest, InvalidPolicy, InvalidRequest, Problem
+from holdfast.service.submit import Written
 
 T = TypeVar("T")
 
@@ -132,14 +134,14 @@ def _as_error_of(kind: type) -> type[HoldfastError]:
     return InvalidPolicy if kind is RetryPolicy else InvalidManifest
 
 
-def bulk_items(documents: list[Document]) -> list[JobSpec | HoldfastError] | None:
-    """Read a bulk submission: each item's specification or what is wrong with it; ``None`` when it is a single job.
+def bulk_items(documents: list[Document]) -> list[Written | HoldfastError] | None:
+    """Read a bulk submission: each item as it is written, or what is wrong with it; ``None`` when it is a single job.
 
     Raises:
         InvalidRequest: ``items`` is no list, or has company.
     """
     if len(documents) > 1:
-        return [_job_or_error(document) for document in documents]
+        return [_item_of(document) for document in documents]
     value = documents[0].value
     if "items" not in value:
         return None
@@ -150,13 +152,33 @@ def bulk_items(documents: list[Document]) -> list[JobSpec | HoldfastError] | Non
         problems.append(Problem("items", "must be a list of manifests"))
     if problems:
         raise InvalidRequest(problems=problems)
-    return [_job_or_error(item) for item in value["items"]]
+    return [_item_of(item) for item in value["items"]]
 
 
-def _job_or_error(item: Any) -> JobSpec | HoldfastError:  # noqa: ANN401 - an item may be anything
+def _item_of(item: Any) -> Written | HoldfastError:  # noqa: ANN401 - an item may be anything
     if not isinstance(item, (dict, Document)):
         return InvalidManifest(problems=[Problem("", f"a manifest is a mapping of fields, not {type(item).__name__}")])
+    return written_job(item)
+
+
+def written_job(document: Document | Mapping[str, Any]) -> Written:
+    """Read a job; what it names is known also when it is not valid, so that everything wrong can be told at once."""
+    value = document.value if isinstance(document, Document) else document
+    flat = "spec" not in value and "metadata" not in value
     try:
-        return read_job(item)
+        return Written(read_job(document), flat=flat)
     except HoldfastError as error:
-        return error
+        return Written(_named(value if flat else value.get("spec")), error, flat)
+
+
+def _named(fields: object) -> JobSpec:
+    """Read the queue and the policies a job names, as far as they are names; the rest stands in."""
+    known = fields if isinstance(fields, Mapping) else {}
+    queue, policies = known.get("queue"), known.get("retryPolicies")
+    names = [name if isinstance(name, str) else None for name in policies] if isinstance(policies, list) else []
+    return JobSpec(
+        name="unread",
+        command=("unread",),
+        queue=queue if isinstance(queue, str) and queue else DEFAULT_QUEUE,
+        retry_policies=tuple(name for name in names if name) if all(names) else (),
+    )

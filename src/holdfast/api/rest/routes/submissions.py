@@ -5,13 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Response
 
 from holdfast.api.rest.answers import answer, refusals, takes
-from holdfast.api.rest.bodies import BodyText, bulk_items, documents_of
+from holdfast.api.rest.bodies import BodyText, bulk_items, documents_of, written_job
 from holdfast.api.rest.context import Use, UseCases
 from holdfast.api.rest.errors import details_of
-from holdfast.dialects.manifests import read_job
-from holdfast.domain.spec import JobSpec
 from holdfast.errors import HoldfastError
-from holdfast.service.submit import LONGEST_KEY, MOST_JOBS, Outcome
+from holdfast.service.submit import LONGEST_KEY, MOST_JOBS, Outcome, Written
 from holdfast.wire.base import API
 from holdfast.wire.jobs import BulkItem, BulkResult, JobSummary
 from holdfast.wire.render_jobs import job_summary
@@ -62,12 +60,12 @@ def submit(
     items = bulk_items(documents)
     if items is not None:
         return _many(use, items, atomic=atomic, key=idempotency_key)
-    job = use.submitter.submit(read_job(documents[0]), key=idempotency_key)
+    job = use.submitter.submit(written_job(documents[0]), key=idempotency_key)
     use.metrics.submitted.inc()
     return answer(job_summary(job), status=201, headers={"Location": f"{API}/jobs/{job.id}"})
 
 
-def _many(use: UseCases, items: list[JobSpec | HoldfastError], *, atomic: bool, key: str | None) -> Response:
+def _many(use: UseCases, items: list[Written | HoldfastError], *, atomic: bool, key: str | None) -> Response:
     outcomes = use.submitter.submit_many(items, atomic=atomic, key=key)
     created = sum(outcome.job is not None for outcome in outcomes)
     use.metrics.submitted.inc(created)
