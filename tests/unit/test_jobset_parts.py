@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.dialects.jobset.program import read_program
 from holdfast.domain.failure import ContainerResult
+from holdfast.domain.jobset.explain import explain
 from holdfast.domain.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
 from holdfast.domain.jobset.reconcile import Look, settle
@@ -100,6 +101,63 @@ def test_what_is_not_there_is_not_restarted() -> None:
         restart_group(SPEC, STARTED.state, "c")
     with pytest.raises(NotFound, match="no job js-b-2"):
         restart_job(SPEC, STARTED.state, "b", 2)
+
+
+SPENT = "jobset failed due to reaching max number of restarts"
+
+
+def failing(*actions: SetAction, limit: int = 0) -> JobSetSpec:
+    rules = tuple(SetRule(action, f"r{place}", reasons=frozenset({"X"})) for place, action in enumerate(actions))
+    policy = FailurePolicy(max_restarts=limit, rules=rules, backoff=Backoff(initial_s=5.0))
+    return replace(SPEC, failure=policy)
+
+
+@pytest.mark.parametrize(
+    ("spec", "story"),
+    [
+        (
+            replace(SPEC, failure=None),
+            ["The set has no failure policy, so its first failed job fails it."],
+        ),
+        (
+            failing(SetAction.FAIL_JOB_SET),
+            [
+                "Rule r0 matched: failure reason X is one of X.",
+                "Rule r0 decides: FailJobSet.",
+                "The set fails at once, whatever maxRestarts says.",
+            ],
+        ),
+        (
+            failing(SetAction.RESTART_JOB, limit=3),
+            [
+                "Rule r0 matched: failure reason X is one of X.",
+                "Rule r0 decides: RestartJob.",
+                "maxRestarts: 0 restarts were counted before this failure; the limit is 3.",
+                "That job runs again, and no other.",
+                "It waits 5s before it starts.",
+            ],
+        ),
+        (
+            failing(),
+            [
+                "No rule matched, so the default action applies: RestartJobSet.",
+                "maxRestarts: 0 restarts were counted before this failure; the limit is 0.",
+                f"That is not granted and the set fails: {SPENT} (first failed job: js-b-1).",
+            ],
+        ),
+    ],
+)
+def test_a_decision_is_told_as_a_story(spec: JobSetSpec, story: list[str]) -> None:
+    failed = [*CHILDREN[:2], replace(CHILDREN[2], phase=ChildPhase.FAILED, reason="X")]
+    decision = settle(spec, STARTED.state, failed, Look(1.0, explain=True)).decisions[0]
+    assert explain(decision) == ["Job js-b-1 failed in its attempt 1.", *story]
+
+
+def test_every_action_says_what_follows() -> None:
+    for action in SetAction:
+        failed = [*CHILDREN[:2], replace(CHILDREN[2], phase=ChildPhase.FAILED, reason="X")]
+        decision = settle(failing(action, limit=1), STARTED.state, failed, Look(1.0)).decisions[0]
+        assert len(explain(decision)) >= 3
 
 
 def template(container: dict[str, Any], **pod: object) -> dict[str, Any]:

@@ -36,11 +36,12 @@ class Scope(StrEnum):
 class Spent(Exception):
     """A limit allows no further restart."""
 
-    def __init__(self, reason: str, message: str) -> None:
-        """Remember the reason and message of the set's failure."""
+    def __init__(self, reason: str, message: str, limits: tuple[LimitUse, ...] = ()) -> None:
+        """Remember the reason and message of the set's failure, and the limits looked at; the last one is spent."""
         super().__init__(message)
         self.reason = reason
         self.message = message
+        self.limits = limits
 
 
 class Budget:
@@ -93,7 +94,7 @@ class Budget:
         for limit, reason, message in self._limits(rule, child, counted=counted):
             limits.append(limit)
             if limit.limit is not None and limit.used >= limit.limit:
-                raise Spent(reason, message)
+                raise Spent(reason, message, tuple(limits))
         return tuple(limits)
 
     def _limits(self, rule: SetRule | None, child: Child, *, counted: bool) -> Iterator[tuple[LimitUse, str, str]]:

@@ -113,7 +113,7 @@ class _Judging:
         if one.child.group in self._restarted_groups:
             return
         if one.action is SetAction.FAIL_JOB_SET:
-            self._fail(one, *_applied(one), granted=True)
+            self._fail(one, *_applied(one))
         elif one.action is SetAction.FAIL_JOB:
             self._left_failed[one.child.name] = one.child.attempt
             self._note(one, *_applied(one))
@@ -125,7 +125,7 @@ class _Judging:
         try:
             limits = self._budget.check(one.rule, one.child, counted=counted)
         except Spent as spent:
-            self._fail(one, spent.reason, first_failed(spent.message, one.child.name), granted=False)
+            self._fail(one, spent.reason, first_failed(spent.message, one.child.name), spent=spent)
             return
         self._budget.grant(scope, one.name, one.child, counted=counted)
         reason, message = _applied(one)
@@ -151,10 +151,12 @@ class _Judging:
         for name in mine:
             del self._left_failed[name]
 
-    def _fail(self, one: Taken, reason: str, message: str, *, granted: bool) -> None:
+    def _fail(self, one: Taken, reason: str, message: str, *, spent: Spent | None = None) -> None:
         self.over = True
         decision = self._decision(one, reason, message)
-        self._decisions.append(replace(decision, granted=granted))
+        if spent is not None:
+            decision = replace(decision, granted=False, limits=spent.limits)
+        self._decisions.append(decision)
         self._turned = failed(self._turned.state, reason, message, self._now)
 
     def _note(
