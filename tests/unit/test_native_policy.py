@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -78,6 +79,12 @@ def test_every_field_of_a_rule_reaches_the_model() -> None:
         anti_affinity=AntiAffinity.NODE,
         mutate=Mutation(MemoryGrowth(static=512 * 1024**2, max=8 * 1024**3), avoid_same_node=True),
     )
+
+
+def test_the_full_rule_sets_every_field_a_retry_can_have() -> None:
+    rule = read_sound({"rules": [FULL_RULE]}).rules[0]
+    left_out = {field.name for field in fields(Rule) if getattr(rule, field.name) == field.default}
+    assert left_out == {"hold_reason"}, "add it to FULL_RULE, so that reading and writing it are tested"
 
 
 def test_an_empty_policy_fails_everything_and_inherits_its_limit() -> None:
