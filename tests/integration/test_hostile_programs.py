@@ -128,7 +128,7 @@ def test_a_bomb_of_shells_ends_with_its_run(new_machine: NewMachine, tmp_path: P
     machine = new_machine(tmp_path, pids_limit=60)
     if machine.engine.nodes()[0].labels[PIDS_LABEL] == "none":
         pytest.skip("no control group can be made on this machine: processes cannot be limited")
-    order = machine.start("sh", "-c", "echo up; bomb() { bomb | bomb & }; bomb; sleep 1000")
+    order = machine.start("sh", "-c", "echo up; bomb() { bomb | bomb & }; bomb & exec sleep 1000")
     machine.until_logged(order, "up")
     assert machine.run("true").succeeded
     machine.engine.stop([(order.uid, 0.2, StopReason.USER)])
