@@ -29,6 +29,8 @@ LONGEST_NAME = 63
 LONGEST_TEXT = 4096
 LONGEST_PATTERN = 1000
 LONGEST_QUOTE = 80
+MOST_UNKNOWN = 100
+"""Unknown fields of one mapping that are named, each with a hint: more help nobody and cost much."""
 NAME_RULE = (
     "must consist of lowercase alphanumeric characters or '-', and must start and end with an alphanumeric character"
 )
@@ -295,11 +297,13 @@ class Fields:
         return readers
 
     def finish(self) -> None:
-        """Report the fields nobody asked for."""
-        for name in self.value:
-            if name not in self._known:
-                allowed = sorted(self._known)
-                self.problem(str(name), f"unknown field {shown(name)}", allowed=allowed, hint=closest(name, allowed))
+        """Report the fields nobody asked for; of very many, the first ones and how many more there are."""
+        allowed = sorted(self._known)
+        unknown = [name for name in self.value if name not in self._known]
+        for name in unknown[:MOST_UNKNOWN]:
+            self.problem(str(name), f"unknown field {shown(name)}", allowed=allowed, hint=closest(name, allowed))
+        if len(unknown) > MOST_UNKNOWN:
+            self.problem("", f"holds {len(unknown) - MOST_UNKNOWN} more unknown fields", allowed=allowed)
 
 
 def _bare(value: object) -> str:

@@ -1,15 +1,11 @@
-"""How single facts read in tables and sentences: times, spans, endings, limits."""
+"""How single facts read in tables and sentences: times, spans, endings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from holdfast.domain.units import format_duration
-
-if TYPE_CHECKING:
-    from holdfast.wire.decisions import LimitView
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Columns and rows."""
@@ -44,11 +40,6 @@ def ending(exit_code: int | None, signal: int | None, conditions: list[str]) -> 
     if how and named:
         return f"{how} ({', '.join(named)})"
     return how or ", ".join(named)
-
-
-def limit(use: LimitView) -> str:
-    """Write one limit's use: ``inline/retries 1/3``."""
-    return f"{use.name} {use.used}/{'unlimited' if use.limit is None else use.limit}"
 
 
 def pairs(values: dict[str, str]) -> str:
