@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,6 +57,7 @@ spec:
               image: python:3.10
               command: ["..."]
 """
+DOCUMENT = sorted((Path(__file__).parents[1] / "data" / "kep-262").glob("*.yaml"))
 POD = {"containers": [{"name": "main", "command": ["true"]}]}
 
 
@@ -117,6 +119,17 @@ def test_the_documents_hazards_are_warnings_with_lines_for_a_lenient_reader() ->
 def test_braces_that_are_no_placeholder_are_left_alone(text: str) -> None:
     assert read_documents(text, lenient=True)[0].warnings == ()
     assert read_documents(text)[0].value == read_documents(text, lenient=True)[0].value
+
+
+@pytest.mark.parametrize("path", DOCUMENT, ids=lambda path: path.stem)
+def test_the_documents_own_manifests_are_refused_with_lines_and_read_leniently(path: Path) -> None:
+    with pytest.raises(InvalidManifest) as caught:
+        read_kube_text(path.read_text())
+    assert all(problem.line for problem in caught.value.problems)
+    (read,) = read_kube_text(path.read_text(), lenient=True)
+    assert isinstance(read.manifest, JobSetSpec)
+    assert read.warnings
+    assert all(warning.line for warning in read.warnings)
 
 
 def test_defaults_are_upstreams() -> None:
@@ -244,6 +257,7 @@ NATIVE = {
                 "env": {"A": "b"},
                 "resources": {"cpu": 2, "memory": "1Gi", "gpu": 1},
                 "maxRestarts": 2,
+                "retryPolicies": ["gentle"],
                 "dependsOn": [{"name": "driver", "status": "Ready"}],
             },
         ],
@@ -258,6 +272,7 @@ def test_the_short_form_becomes_the_same_model() -> None:
     assert (spec.failure.window_s, spec.failure.reset_after_s, spec.failure.rules[0].limit) == (3600.0, 7200.0, 3)
     driver, workers = spec.replicated_jobs
     assert (workers.replicas, workers.max_restarts, workers.job.parallelism, workers.job.completions) == (2000, 2, 2, 2)
+    assert workers.retry_policies == ("gentle",)
     assert (driver.job.backoff_limit, driver.job.restart_policy) == (0, RestartPolicy.NEVER)
     container = workers.template["spec"]["template"]["spec"]["containers"][0]
     assert container["command"] == ["python", "train.py"]

@@ -15,7 +15,7 @@ from holdfast.dialects.jobset.pod_template import PodTemplate
 from holdfast.dialects.jobset.scalars import count, one_of, or_default, whole
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
-from holdfast.dialects.native.job import SHELL, read_env, read_labels
+from holdfast.dialects.native.job import SHELL, read_env, read_labels, read_policy_names
 from holdfast.dialects.reading import Fields
 from holdfast.domain.jobset.model import DEFAULT_GROUP, JobSetSpec, ReplicatedJob, StartupOrder
 from holdfast.domain.podjob.model import (
@@ -82,6 +82,7 @@ def _read_job(fields: Fields, notes: Notes) -> ReadGroup:
         template=_read_template(fields, job.spec.restart_policy),
         depends_on=read_dependencies(fields, notes),
         max_restarts=count(fields, notes, "maxRestarts"),
+        retry_policies=read_policy_names(fields),
         topology=fields.text("exclusiveTopology"),
     )
     fields.finish()

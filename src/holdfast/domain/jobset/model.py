@@ -78,6 +78,8 @@ class ReplicatedJob:
     depends_on: tuple[DependsOn, ...] = ()
     max_restarts: int | None = None
     """Beyond upstream: counted restarts that jobs of this template may cause; ``None`` is no limit of its own."""
+    retry_policies: tuple[str, ...] = ()
+    """Beyond upstream: named policies that may run a failed job again before its set hears of it."""
     topology: str | None = None
     """Label of the nodes each of its jobs has to itself."""
 
