@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import json
 import socket
 import threading
 from itertools import count
@@ -13,6 +15,10 @@ import pytest
 import uvicorn
 
 from holdfast.api.rest.app import create_app
+from holdfast.cli.context import Cli
+from holdfast.cli.manifests import read_manifests
+from holdfast.cli.nouns import Noun
+from holdfast.cli.submission import submit_jobs
 from holdfast.client import Client, InProcessTransport
 from holdfast.domain.failure import Cause, ContainerResult, Failure
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
@@ -158,6 +164,25 @@ def test_lists_of_any_length_are_read_whole_or_up_to_a_limit(client: Client) -> 
     assert [job.name for job in client.jobs()] == [f"n{number}" for number in range(2300)]
     assert len(list(client.jobs(limit=1001))) == 1001
     assert list(client.jobs(limit=0)) == []
+
+
+def test_a_bulk_can_be_checked_without_storing_anything(client: Client) -> None:
+    with pytest.raises(InvalidManifest) as caught:
+        client.check_bulk([JOB, {"command": ["x"], "queue": "nope", "a": 1}])
+    assert [problem.path for problem in caught.value.problems] == ["items[1].a", "items[1].queue"]
+    assert [item.status for item in client.check_bulk([JOB, JOB]).items] == ["valid", "valid"]
+    assert list(client.jobs()) == []
+
+
+def test_what_needs_several_requests_is_all_or_none_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.cli.submission._MOST_JOBS", 2)
+    lines = [json.dumps(one) for one in ({**JOB, "x": 1}, JOB, JOB, JOB, {"command": ["x"], "queue": "nope"})]
+    manifests = read_manifests(["-"], Cli(stdin=io.StringIO("\n".join(lines))), allowed=(Noun.JOB,))
+    with pytest.raises(InvalidManifest) as caught:
+        submit_jobs(client, manifests)
+    assert [problem.line for problem in caught.value.problems] == [1, 5]
+    assert list(client.jobs()) == []
+    assert len(submit_jobs(client, manifests[1:4])) == len(list(client.jobs())) == 3
 
 
 def test_a_bulk_tells_the_outcome_of_each(client: Client) -> None:

@@ -58,6 +58,12 @@ class JobCalls:
             headers={"Idempotency-Key": key or new_key()},
         )
 
+    def check_bulk(self, manifests: Sequence[Mapping[str, Any]]) -> BulkResult:
+        """Have up to 10,000 jobs checked as if they were submitted; nothing is stored."""
+        body = {"items": list(manifests)}
+        params = {"dry_run": "true"}
+        return self._connection.call(BulkResult, "POST", f"{API}/jobs", repeatable=True, params=params, json=body)
+
     def job(self, reference: str) -> JobView:
         """Read a job with everything known of it."""
         return self._connection.get(_job_path(reference), JobView)

@@ -90,14 +90,8 @@ class Submitter:
             InvalidManifest: Something is wrong and ``atomic`` was asked for; with the problems of every item.
             Conflict: The idempotency key was used for something else.
         """
-        _check_count(len(items))
-        catalogue = self.store.catalogue()
         written = [item if isinstance(item, HoldfastError) else _written(item) for item in items]
-        errors = {
-            index: error
-            for index, item in enumerate(written)
-            if (error := item if isinstance(item, HoldfastError) else _error_of(item, catalogue)) is not None
-        }
+        errors = self._errors(written)
         if errors and atomic:
             raise _all_of(errors, len(items))
         accepted = [(i, item.spec) for i, item in enumerate(written) if i not in errors and isinstance(item, Written)]
@@ -106,6 +100,28 @@ class Submitter:
             Outcome(index, _name(item), job=jobs.get(index), error=errors.get(index))
             for index, item in enumerate(written)
         ]
+
+    def check_many(self, items: Sequence[JobSpec | Written | HoldfastError]) -> list[str | None]:
+        """Check what a submission of these would be refused for; store nothing, and return their names.
+
+        Raises:
+            InvalidManifest: Something is wrong; with the problems of every item.
+        """
+        written = [item if isinstance(item, HoldfastError) else _written(item) for item in items]
+        errors = self._errors(written)
+        if errors:
+            raise _all_of(errors, len(items))
+        return [_name(item) for item in written]
+
+    def _errors(self, items: Sequence[Written | HoldfastError]) -> dict[int, HoldfastError]:
+        """Say of each item that cannot be accepted why, by its place."""
+        _check_count(len(items))
+        catalogue = self.store.catalogue()
+        return {
+            index: error
+            for index, item in enumerate(items)
+            if (error := item if isinstance(item, HoldfastError) else _error_of(item, catalogue)) is not None
+        }
 
     def _store(self, accepted: Sequence[tuple[int, JobSpec]], key: str | None) -> Sequence[Job]:
         if not accepted:

@@ -166,7 +166,7 @@ class BulkItem(Response):
     index: int
     """Position in what was sent, from 0."""
     status: str
-    """``created`` or ``rejected``."""
+    """``created`` or ``rejected``; of a dry run ``valid``."""
     id: str | None = None
     name: str | None = None
     error: ProblemDetails | None = None

@@ -36,8 +36,9 @@ class SubmitOptions:
 def submit(options: SubmitOptions, cli: Cli) -> int:
     """Submit the jobs of some files.
 
-    Prints one line per job, in the order of the files. Either every job is accepted or none is; up to 10,000 jobs go
-    into one request. With --wait the exit code is 0 when all succeeded and 1 otherwise.
+    Prints one line per job, in the order of the files. Either every job is accepted or none is: what does not
+    fit into one request of 10,000 is checked as a whole before the first is sent. With --wait the exit code is 0 when
+    all succeeded and 1 otherwise.
     """
     flags = Flags()
     form = flags.choice("--output", options.output, ("name", "id", "json"))

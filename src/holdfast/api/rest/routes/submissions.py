@@ -53,11 +53,16 @@ def submit(
     use: Use,
     body: BodyText,
     atomic: Annotated[bool, Query(description="Many: all or none; else what is valid.")] = True,  # noqa: FBT002 - a query parameter
+    dry_run: Annotated[bool, Query(description="Check everything and store nothing.")] = False,  # noqa: FBT002 - a query parameter
     idempotency_key: Key = None,
 ) -> Response:
-    """Submit jobs: 201 with the job for one manifest, 200 with an outcome each for many."""
+    """Submit jobs: 201 with the job for one manifest, 200 with an outcome each for many or for a dry run."""
     documents = documents_of(body)
     items = bulk_items(documents)
+    if dry_run:
+        names = use.submitter.check_many([written_job(documents[0])] if items is None else items)
+        valid = [BulkItem(index=index, status="valid", name=name) for index, name in enumerate(names)]
+        return answer(BulkResult(items=valid))
     if items is not None:
         return _many(use, items, atomic=atomic, key=idempotency_key)
     job = use.submitter.submit(written_job(documents[0]), key=idempotency_key)
