@@ -42,7 +42,6 @@ class Run:
     __slots__ = (
         "cgroups",
         "directory",
-        "drain_since",
         "exit",
         "exited_mono",
         "handshake",
@@ -80,7 +79,6 @@ class Run:
         self.started_mono = 0.0
         self.exit: Exit | None = None
         self.exited_mono = 0.0
-        self.drain_since = 0.0
         self.stop_reason = ""
         self.launch_error: tuple[str, str] | None = None
         """Reason and message, when the program could not be started."""

@@ -34,7 +34,7 @@ def ended(run: Run, end: Exit, *, ended_at: float, oom: bool, keeper_rss: int) -
         "reason": "OOMKilled" if by_memory else "Error" if failed else "Completed",
         "message": files.read_head(run.path(TERMINATION)),
         "note": (run.note or _circumstances(run)) if failed or run.stop_reason else "",
-        "peak_memory": run.peak_memory or (end.max_rss if end.max_rss > keeper_rss else None),
+        "peak_memory": _peak(run, end, keeper_rss) or None,
     }
     if by_memory:
         facts["conditions"] = ["OOMKilled"]
@@ -43,6 +43,11 @@ def ended(run: Run, end: Exit, *, ended_at: float, oom: bool, keeper_rss: int) -
     if failed or run.stop_reason:
         facts["log_tail"] = files.tail_lines(run.path(LOG))
     return facts
+
+
+def _peak(run: Run, end: Exit, keeper_rss: int) -> int:
+    """Return the most memory it is known to have had at once; what looks now and then may have looked too early."""
+    return max(run.peak_memory, end.max_rss if end.max_rss > keeper_rss else 0)
 
 
 def _circumstances(run: Run) -> str:
