@@ -168,6 +168,23 @@ def test_what_stops_run_stops_its_job(served: Shell) -> None:
     assert served.run("get", "job", "stopped", "-o", "json").json["state"] == "Cancelled"
 
 
+def test_a_server_that_goes_away_leaves_the_name_of_the_job_that_goes_on(shell: Shell) -> None:
+    program = "echo up; while ! test -e over; do sleep 0.05; done; exit 0"
+    with shell.start("up", "--port", "0") as server:
+        assert server.stderr is not None
+        assert "holdfast is up" in server.stderr.readline()
+        with shell.start("run", "--name", "left", "--", "sh", "-c", program) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "up\n"
+            server.terminate()
+            server.communicate(timeout=PATIENCE_S)
+            _, err = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, "lost sight of job" in err, "holdfast up" in err) == (5, True, True)
+    (shell.folder / "over").touch()
+    job_id = err.split("lost sight of job ", 1)[1].partition(";")[0]
+    assert shell.run("wait", job_id).code == 0
+
+
 def test_a_detached_job_is_found_by_every_other_command(shell: Shell) -> None:
     submitted = shell.run("run", "--detach", "--name", "later", "--", "sh", "-c", "echo done; exit 4")
     job = submitted.out.strip()

@@ -16,7 +16,7 @@ from holdfast.cli.interrupts import Interrupts
 from holdfast.cli.job_manifest import JobFlags, RetryFlags, build
 from holdfast.cli.manifests import read_policy_specs
 from holdfast.cli.pacing import Pace
-from holdfast.errors import InvalidRequest
+from holdfast.errors import InvalidRequest, Unavailable
 
 if TYPE_CHECKING:
     from holdfast.cli.context import Cli
@@ -84,7 +84,11 @@ def run(options: RunOptions, cli: Cli) -> int:
             cli.note_unserved()
             return exit_codes.OK
         with Interrupts(cli.say, job.id) as interrupts:
-            ended = _follow(client, job.id, interrupts, cli)
+            try:
+                ended = _follow(client, job.id, interrupts, cli)
+            except Unavailable:
+                cli.say(f"lost sight of job {job.id}; to see what became of it: holdfast wait {job.id}")
+                raise
     return exit_codes.of_job(ended) if interrupts.exit_code is None else interrupts.exit_code
 
 
