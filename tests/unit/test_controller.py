@@ -318,3 +318,8 @@ def test_stop_reasons_reach_the_engine(lab: Lab) -> None:
     assert outcome is not None
     assert outcome.ended_by is EndedBy.USER
     assert StopReason.USER.value == outcome.ended_by.value
+
+
+def test_a_living_node_is_shown_as_seen_lately(lab: Lab) -> None:
+    lab.pass_s(100)
+    assert lab.clock.now() - lab.store.nodes()[0].seen_at <= 31.0

@@ -25,6 +25,7 @@ from holdfast.ports.store import Changes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from holdfast.domain.placement import PlaceKey
     from holdfast.domain.scheduling import RetryBalance
     from holdfast.domain.spec import JobSpec
     from holdfast.ports.store import Snapshot
@@ -43,6 +44,10 @@ class Active:
     runs: dict[str, Run] = field(default_factory=dict)
     last: HistoryRow | None = None
     """The last step of its history."""
+
+
+NODE_WRITTEN_EVERY_S = 30.0
+"""How old the time a living node was last seen may be where people read it."""
 
 
 class Step(NamedTuple):
@@ -80,6 +85,7 @@ class World:
         """Runs whose status changed since the last publication, by uid."""
         self.schedule_needed = True
         self._outbox = Outbox()
+        self._nodes_written: dict[PlaceKey, float] = {}
         self._timers: list[tuple[float, str]] = []
         self._groups: Remembered[GroupKey] = Remembered(_MOST_GROUPS)
         self._load_spec = load_spec
@@ -276,10 +282,13 @@ class World:
         self.changes.history[row.job_id, row.attempt, active.last.seq] = active.last
 
     def see_node(self, node: Node) -> None:
-        """Take in a node as reported."""
-        if self.ledger.set_place(Place((node.executor, node.name), node.capacity, node.labels)):
-            self.changes.nodes[node.executor, node.name] = node
-            self.schedule_needed = True
+        """Take in a node as reported; one that stays as it is is written down again now and then."""
+        key = (node.executor, node.name)
+        changed = self.ledger.set_place(Place(key, node.capacity, node.labels))
+        if changed or node.seen_at - self._nodes_written.get(key, 0.0) >= NODE_WRITTEN_EVERY_S:
+            self._nodes_written[key] = node.seen_at
+            self.changes.nodes[key] = node
+        self.schedule_needed = self.schedule_needed or changed
 
     def take_touched(self) -> list[Active]:
         """Return the attempts something happened to just now, and forget which they were."""
