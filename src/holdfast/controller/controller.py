@@ -52,7 +52,7 @@ class ControllerSettings:
     requests_per_tick: int = 200
     look_every_s: float = 0.0
     """How often requests and the catalogue are looked for at most, unless a tick is told to look; 0 is every tick."""
-    attempts_per_tick: int = 2_000
+    attempts_per_tick: int = 500
     """How many attempts a tick works on; in a storm the others wait for the next, which comes at once."""
     sweep_every_s: float = 1.0
     """How often statuses are looked at for being overdue, and waiting reasons are renewed."""

@@ -29,7 +29,7 @@ _NOTHING = Resources(-1, -1, -1)
 class RoundLimits:
     """How much one round does and how it treats retries and the starving."""
 
-    most_placements: int = 2_000
+    most_placements: int = 1_000
     retry_share: float = 0.5
     """Most of the capacity that goes to retries while new jobs of that queue and priority wait."""
     reserve_after_s: float = 30.0
