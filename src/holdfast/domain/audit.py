@@ -50,12 +50,19 @@ class Act(StrEnum):
     """Asked for a waiting job to be held."""
     RELEASE = "release"
     """Asked for a held job to go on."""
+    SUSPEND = "suspend"
+    """Asked for a job set to be stopped and kept."""
+    RESUME = "resume"
+    """Asked for a suspended job set to go on."""
+    RESTART = "restart"
+    """Asked for a job set, a replicated job or a job of it to run again."""
 
 
 class Subject(StrEnum):
     """What it is done to."""
 
     JOB = "job"
+    JOB_SET = "job-set"
     POLICY = "retry-policy"
     QUEUE = "queue"
     CATEGORY = "failure-category"

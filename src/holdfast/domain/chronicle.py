@@ -20,13 +20,14 @@ from holdfast.domain.events import (
     JobQueued,
     JobReleased,
     JobRetryScheduled,
+    JobSetAside,
     JobStarted,
     JobSubmitted,
     JobSucceeded,
     JobWaiting,
     Occurrence,
 )
-from holdfast.domain.job import JobState
+from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.lifecycle import AttemptStatus, Ending
 
 if TYPE_CHECKING:
@@ -44,7 +45,19 @@ SHOWN_STATUSES = frozenset({AttemptStatus.RUNNING, AttemptStatus.TERMINATING})
 def submitted(job: Job) -> Occurrence:
     """Tell of a job that is appended."""
     request = job.request
-    event = JobSubmitted(job.name, job.queue, job.priority, job.gang, request.cpu_m, request.memory, request.gpu)
+    where = job.child or ChildOf("", "", 0)
+    event = JobSubmitted(
+        name=job.name,
+        queue=job.queue,
+        priority=job.priority,
+        gang=job.gang,
+        cpu_m=request.cpu_m,
+        memory=request.memory,
+        gpu=request.gpu,
+        job_set=where.set_id,
+        replicated_job=where.group,
+        job_index=where.index,
+    )
     return Occurrence(job.id, job.submitted_at, event)
 
 
@@ -92,18 +105,24 @@ def _event(before: Job, after: Job, ended: Attempt | None) -> JobEvent | None:
             return _held(after, ended)
         case JobState.RUNNING:
             return JobCancelRequested(after.attempt, after.reason) if after.cancel_requested else None
-        case JobState.QUEUED | JobState.BACKOFF:
+        case JobState.QUEUED | JobState.BACKOFF | JobState.WAITING:
             return _waits(before, after, ended)
 
 
 def _waits(before: Job, after: Job, ended: Attempt | None) -> JobEvent:
     if ended is not None and ended.decision is not None:
         return _retried(before, after, ended.decision)
+    if after.state is not JobState.QUEUED:
+        return _set_aside(after)
     if before.state is JobState.HELD:
         return JobReleased(after.attempt)
     if before.state is JobState.QUEUED:
         return JobWaiting(after.reason)
     return JobQueued(after.attempt, after.reason)
+
+
+def _set_aside(after: Job) -> JobSetAside:
+    return JobSetAside(after.attempt, after.state.value, after.reason, after.retry_at)
 
 
 def _retried(before: Job, after: Job, decision: Decision) -> JobRetryScheduled:

@@ -29,6 +29,21 @@ class JobSubmitted:
     memory: int = 0
     """Bytes each run asks for; 0 is no limit."""
     gpu: int = 0
+    job_set: str = ""
+    """Id of its job set, if it has one; it is Waiting then."""
+    replicated_job: str = ""
+    job_index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetAside:
+    """A job does not run for now: its job set decides when it does, or its pods wait for their back-off."""
+
+    attempt: int
+    state: str
+    reason: str
+    retry_at: float | None = None
+    """When its pods are due, while it is BackOff."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +280,80 @@ class SettingsUpdated:
 
 
 @dataclass(frozen=True, slots=True)
+class JobSetCreated:
+    """A job set was accepted."""
+
+    job_set: str
+    """Its id, here and in all that follow."""
+    name: str
+    jobs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetChanged:
+    """A person changed a job set: its manifest, or suspended, resumed or restarted it."""
+
+    job_set: str
+    name: str
+    change: str
+    """``updated``, ``suspended``, ``resumed``, ``restarted``."""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetDecided:
+    """A failed job of a set was judged."""
+
+    job_set: str
+    name: str
+    job: str
+    """Name of the job that failed."""
+    restart: int
+    """Restarts of the set when that job was created."""
+    job_restart: int
+    """Restarts of the job alone when it was created."""
+    action: str
+    """Empty when the set has no failure policy."""
+    granted: bool
+    reason: str
+    message: str
+    rule: str | None = None
+    delay_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetNoted:
+    """Something people should know of a job set, as Kubernetes' events tell it."""
+
+    job_set: str
+    name: str
+    type: str
+    """``Normal`` or ``Warning``."""
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetEnded:
+    """A job set is over; final."""
+
+    job_set: str
+    name: str
+    outcome: str
+    """``Completed`` or ``Failed``."""
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetDeleted:
+    """A job set was deleted, by a person or because its time to live was over."""
+
+    job_set: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorActed:
     """Somebody did something that is in the audit log."""
 
@@ -281,6 +370,7 @@ class OperatorActed:
 JobEvent = (
     JobSubmitted
     | JobQueued
+    | JobSetAside
     | JobWaiting
     | JobStarted
     | JobRetryScheduled
@@ -304,7 +394,8 @@ CatalogueEvent = (
     | CategoryDeleted
     | SettingsUpdated
 )
-Event = JobEvent | AttemptEvent | CatalogueEvent | OperatorActed
+JobSetEvent = JobSetCreated | JobSetChanged | JobSetDecided | JobSetNoted | JobSetEnded | JobSetDeleted
+Event = JobEvent | AttemptEvent | CatalogueEvent | JobSetEvent | OperatorActed
 """Everything that can happen."""
 
 
@@ -327,6 +418,7 @@ REGISTRY: tuple[EventType, ...] = (
     EventType("job.submitted", 1, JobSubmitted),
     EventType("job.queued", 1, JobQueued),
     EventType("job.waiting", 1, JobWaiting),
+    EventType("job.set_aside", 1, JobSetAside),
     EventType("job.started", 1, JobStarted),
     EventType("job.retry_scheduled", 1, JobRetryScheduled),
     EventType("job.held", 1, JobHeld),
@@ -348,6 +440,12 @@ REGISTRY: tuple[EventType, ...] = (
     EventType("category.updated", 1, CategoryUpdated),
     EventType("category.deleted", 1, CategoryDeleted),
     EventType("settings.updated", 1, SettingsUpdated),
+    EventType("jobset.created", 1, JobSetCreated),
+    EventType("jobset.changed", 1, JobSetChanged),
+    EventType("jobset.decided", 1, JobSetDecided),
+    EventType("jobset.noted", 1, JobSetNoted),
+    EventType("jobset.ended", 1, JobSetEnded),
+    EventType("jobset.deleted", 1, JobSetDeleted),
     EventType("operator.acted", 1, OperatorActed),
 )
 """Every event there is; names are stored, so a line is never changed, only added."""

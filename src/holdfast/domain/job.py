@@ -31,6 +31,8 @@ class JobState(StrEnum):
     """Waits for its retry to be due; holds no resources."""
     HELD = "Held"
     """Waits for a person to release it."""
+    WAITING = "Waiting"
+    """Belongs to a job set that decides when it runs, or runs again: not started, suspended, or over before its set."""
     SUCCEEDED = "Succeeded"
     """Every run of its last attempt ended with code 0; final."""
     FAILED = "Failed"
@@ -41,6 +43,17 @@ class JobState(StrEnum):
 
 JOB_TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 JOB_WAITING = frozenset({JobState.QUEUED, JobState.BACKOFF, JobState.HELD})
+
+
+@dataclass(frozen=True, slots=True)
+class ChildOf:
+    """Where a job stands in its job set."""
+
+    set_id: str
+    group: str
+    """Its replicated job."""
+    index: int
+    """Among the jobs of its replicated job, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +90,8 @@ class Job:
     """Counted retries granted in all; what ``globalMaxRetries`` looks at."""
     avoid_node: str | None = None
     cancel_requested: bool = False
+    child: ChildOf | None = None
+    """The job set it belongs to, if any; such a job starts in state ``Waiting``."""
 
     @property
     def terminal(self) -> bool:

@@ -17,12 +17,13 @@ from holdfast.domain.events import (
     JobQueued,
     JobReleased,
     JobRetryScheduled,
+    JobSetAside,
     JobStarted,
     JobSubmitted,
     JobSucceeded,
     JobWaiting,
 )
-from holdfast.domain.job import Job, JobState
+from holdfast.domain.job import ChildOf, Job, JobState
 from holdfast.domain.spec import Resources
 
 if TYPE_CHECKING:
@@ -70,7 +71,14 @@ def _submitted(job_id: str, at: float, event: JobSubmitted) -> Job:
         gang=event.gang,
         queued_at=at,
         updated_at=at,
+        state=JobState.WAITING if event.job_set else JobState.QUEUED,
+        child=ChildOf(event.job_set, event.replicated_job, event.job_index) if event.job_set else None,
     )
+
+
+def _set_aside(job: Job, _: float, event: JobSetAside) -> Job:
+    state = JobState(event.state)
+    return replace(job, state=state, attempt=event.attempt, reason=event.reason, retry_at=event.retry_at)
 
 
 def _queued(job: Job, at: float, event: JobQueued) -> Job:
@@ -140,6 +148,7 @@ def _cancelled(job: Job, at: float, event: JobCancelled) -> Job:
 _CHANGES: dict[type[Event], Callable[[Job, float, Any], Job]] = {
     JobQueued: _queued,
     JobWaiting: _waiting,
+    JobSetAside: _set_aside,
     JobStarted: _started,
     JobRetryScheduled: _retried,
     JobHeld: _held,

@@ -6,11 +6,12 @@ Decides which fields a job has and their defaults; leaves reading manifests to `
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from holdfast.domain.podjob.model import PodJobSpec
     from holdfast.domain.policy.model import RetryPolicy
 
 DEFAULT_QUEUE = "default"
@@ -38,6 +39,15 @@ class Resources:
     def __sub__(self, other: Resources) -> Resources:
         """Difference, per dimension; may be negative when a node shrank under its load."""
         return Resources(self.cpu_m - other.cpu_m, self.memory - other.memory, self.gpu - other.gpu)
+
+
+@dataclass(frozen=True, slots=True)
+class KubeJob:
+    """A job whose runs are pods, each replaced by itself: a ``batch/v1`` Job."""
+
+    spec: PodJobSpec
+    raw: Mapping[str, Any]
+    """The Job's ``spec`` as written; its ``template`` is the pod template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +83,5 @@ class JobSpec:
     """Named policies, added after the queue's."""
     inline_policies: tuple[RetryPolicy, ...] = ()
     """Policies written in the job itself, after the named ones."""
+    kube: KubeJob | None = None
+    """Set when its runs are pods of a Kubernetes Job of its own; jobs of a job set have theirs in the set."""

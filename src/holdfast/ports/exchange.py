@@ -36,6 +36,9 @@ class ExchangeRequest:
     """Every run it has and has not been told to forget, by uid."""
     life: float = 0.0
     """When the executor's process started; requests of a later life are newer, whatever their sequence."""
+    heard: str | None = None
+    """The ``memory`` of the last answer this life of the executor took in; ``None`` before the first. Whoever has that
+    memory knows that what is observed here was observed after it began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class ExchangeResponse:
 
     sequence: int
     """Of the request this answers."""
+    memory: str
+    """Names the controller's memory that answered: another one each time it was rebuilt from the store."""
     desired: Mapping[str, DesiredRun] = field(default_factory=dict)
     """Every run the executor should have; finished runs missing here may be forgotten, others are stopped."""
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.ports.events import AuditStore, EventStore
+from holdfast.ports.jobsets import JobSetQueries
 from holdfast.ports.retention import RetentionStore
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from holdfast.domain.category import FailureCategory
     from holdfast.domain.events import Occurrence
     from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Queue, Run
+    from holdfast.domain.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.podjob.stored import PodJob
     from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 
 
@@ -31,6 +34,15 @@ class RequestKind(StrEnum):
     CANCEL = "cancel"
     HOLD = "hold"
     RELEASE = "release"
+    SET_SUBMIT = "set_submit"
+    """The named job sets were appended with their jobs; take them in. Here and below ``job_ids`` name job sets."""
+    SET_UPDATE = "set_update"
+    """``payload`` is the set's new manifest, already checked."""
+    SET_SUSPEND = "set_suspend"
+    SET_RESUME = "set_resume"
+    SET_RESTART = "set_restart"
+    """``payload`` is ``{"group": name, "index": number}`` as JSON; without them the whole set or replicated job."""
+    SET_DELETE = "set_delete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,8 @@ class Request:
     reason: str = ""
     id: int = 0
     """Given by the store; in order of arrival."""
+    payload: str = ""
+    """What else its kind needs, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +70,8 @@ class Submission:
     idempotency_key: str | None = None
     fingerprint: str = ""
     """Of the request the key was sent with."""
+    job_set: JobSet | None = None
+    """The set all of these jobs belong to; the request is ``SET_SUBMIT`` then, and the set may have no jobs."""
 
 
 @dataclass(slots=True)
@@ -73,12 +89,31 @@ class Changes:
     """Ids of requests acted on."""
     events: dict[int, Occurrence] = field(default_factory=dict)
     """What happened, in order, by a number that only tells them apart until they are written."""
+    job_sets: dict[str, JobSet] = field(default_factory=dict)
+    """By id; their names never change."""
+    deleted_sets: dict[str, None] = field(default_factory=dict)
+    """Ids of job sets to forget, with their log; their jobs stay."""
+    set_log: list[SetLogEntry] = field(default_factory=list)
+    """What to append to the logs of job sets, in order."""
+    pod_jobs: dict[str, PodJob] = field(default_factory=dict)
+    """By job id."""
     epoch: int | None = None
     """What ``lead`` gave the writer; ``None`` is not checked, for whoever owns the store alone."""
 
     def __bool__(self) -> bool:
         """Whether there is anything to commit."""
-        return bool(self.jobs or self.attempts or self.runs or self.history or self.nodes or self.handled)
+        return bool(
+            self.jobs
+            or self.attempts
+            or self.runs
+            or self.history
+            or self.nodes
+            or self.handled
+            or self.job_sets
+            or self.deleted_sets
+            or self.set_log
+            or self.pod_jobs
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +125,13 @@ class Snapshot:
     attempts: Sequence[Attempt]
     """Every attempt that is not terminal."""
     runs: Sequence[Run]
-    """Every run of those attempts' current dispatch."""
+    """Every run of those attempts' current dispatch, and every other one of theirs that is not terminal."""
     history: Mapping[tuple[str, int], HistoryRow]
     """The last row of each of those attempts."""
+    job_sets: Sequence[JobSet] = ()
+    """Every job set, ended ones too."""
+    pod_jobs: Mapping[str, PodJob] = field(default_factory=dict)
+    """Of the jobs above whose runs are pods, by job id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +163,14 @@ class ControllerStore(Protocol):
 
     def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
         """Return those jobs, in order of submission; unknown ids are left out."""
+        ...
+
+    def job_sets_by_id(self, set_ids: Sequence[str]) -> Sequence[JobSet]:
+        """Return those job sets; unknown ids are left out."""
+        ...
+
+    def children_of(self, set_id: str) -> Sequence[Job]:
+        """Return every job of a job set, in order of submission."""
         ...
 
     def catalogue_version(self) -> int:
@@ -169,7 +216,7 @@ class SubmissionStore(Protocol):
 
         Raises:
             Conflict: The idempotency key is known with another fingerprint.
-            AlreadyExists: A job of that id is there already.
+            AlreadyExists: A job of that id is there already, or a job set of that name.
         """
         ...
 
@@ -185,6 +232,8 @@ class JobFilter:
     states: frozenset[JobState] | None = None
     queue: str | None = None
     name: str | None = None
+    job_set: str | None = None
+    """Id of the job set they belong to."""
     labels: tuple[tuple[str, str], ...] = ()
 
 
@@ -321,7 +370,15 @@ class CatalogueStore(Protocol):
 
 
 class Store(
-    ControllerStore, SubmissionStore, QueryStore, CatalogueStore, EventStore, AuditStore, RetentionStore, Protocol
+    ControllerStore,
+    SubmissionStore,
+    QueryStore,
+    JobSetQueries,
+    CatalogueStore,
+    EventStore,
+    AuditStore,
+    RetentionStore,
+    Protocol,
 ):
     """All of it; one adapter implements every part."""
 

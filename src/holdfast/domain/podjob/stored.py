@@ -1,0 +1,59 @@
+"""The durable record of a job whose runs are pods: what a look at its pods has to remember.
+
+Decides what outlives the controller's memory; leaves what it means to ``sync`` and to the job's set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from holdfast.domain.podjob.model import PodJobState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodRecord:
+    """What outlives one program of a pod that may run several, one after the other, in its place."""
+
+    name: str
+    """Uid of its first run; the pod's identity among those of its job."""
+    rank: int
+    """Its completion index, or its slot where pods have no indexes."""
+    index_failures: int = 0
+    index_ignored: int = 0
+    restarts: int = 0
+    """How often its program was started again in it."""
+    run: str = ""
+    """Uid of its current or last run."""
+    due: float | None = None
+    """When its program starts again; ``None`` while one runs."""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """Retries that policies granted it, by ``<policy>/<rule>``."""
+    in_place: int = 0
+    """How often it was restarted in place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodJob:
+    """One job whose runs are pods."""
+
+    job_id: str
+    restart: int = 0
+    """Restarts of its set when its current attempt began."""
+    job_restart: int = 0
+    """Its own restarts when its current attempt began."""
+    present: bool = True
+    """Whether its attempt is there; ``False`` before it was created and after it was deleted, until it comes again."""
+    suspended: bool = False
+    deleting_since: float | None = None
+    domain: str = ""
+    """The topology domain it has to itself, when it asks for one."""
+    parallelism: int | None = None
+    """What it was resized to, when that is not what its template says."""
+    completions: int | None = None
+    state: PodJobState = field(default_factory=PodJobState)
+    pods: tuple[PodRecord, ...] = ()
+    """Pods that have not ended."""

@@ -1,0 +1,35 @@
+"""The storage port's part about job sets: what readers may ask; the controller's part is in ``store``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.podjob.stored import PodJob
+
+
+class JobSetQueries(Protocol):
+    """What readers may ask of job sets."""
+
+    def job_set(self, reference: str) -> JobSet:
+        """Find a job set by id, or by name.
+
+        Raises:
+            NotFound: None matches.
+        """
+        ...
+
+    def job_sets(self, *, after: str = "", limit: int | None = None) -> Sequence[JobSet]:
+        """List job sets by name, those whose name comes after ``after``."""
+        ...
+
+    def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:
+        """List what was logged of a job set, in order, entries with ``seq > after``; an unknown set has none."""
+        ...
+
+    def pod_jobs(self, job_ids: Sequence[str]) -> Mapping[str, PodJob]:
+        """Return what is remembered of those jobs' pods, by job id; others are left out."""
+        ...
