@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.kube_names import dns_1123_label
+from holdfast.dialects.jobset.scalars import count
 from holdfast.dialects.reading import Fields, shown
 from holdfast.domain.suggestion import closest
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from holdfast.dialects.jobset.wording import Notes
 
 MOST_CONTAINERS = 100
+MOST_LABELS = 1000
+LONGEST_ANNOTATION = 262_144
 
 
 def _words(text: str) -> frozenset[str]:
@@ -62,10 +65,14 @@ def read_pod_template(spec: Fields, notes: Notes) -> PodTemplate:
     if template is None:
         notes.required(spec.at("template.spec.containers"))
         return PodTemplate()
-    template.raw("metadata")
+    if metadata := template.nested("metadata"):
+        metadata.mapping("labels", most=MOST_LABELS)
+        metadata.mapping("annotations", most=MOST_LABELS, longest=LONGEST_ANNOTATION)
     pod = template.nested("spec") or Fields({}, template.at("spec"), spec.problems)
     template.finish()
     _check_known(pod, _POD_FIELDS)
+    pod.mapping("nodeSelector", most=MOST_LABELS)
+    count(pod, notes, "terminationGracePeriodSeconds")
     mains = _read_containers(pod, "containers", notes)
     inits = _read_containers(pod, "initContainers", notes)
     if not mains and not isinstance(pod.value.get("containers"), list):
@@ -93,6 +100,8 @@ def _read_containers(pod: Fields, name: str, notes: Notes) -> list[Fields]:
         _check_name(container, notes, seen)
         for field in ("command", "args"):
             container.texts(field, most=10_000, longest=131_071)
+        if (place := container.raw("workingDir")) is not None:
+            container.check_text("workingDir", place)
         for variable in container.each("env", most=1000):
             if not variable.value.get("name"):
                 notes.required(variable.at("name"))

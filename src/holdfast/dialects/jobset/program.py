@@ -37,18 +37,22 @@ class Program:
     """What the template asks for and a local process does not have, for people."""
 
 
-def read_program(template: Mapping[str, Any], extra_env: Mapping[str, str] | None = None) -> Program:
+def read_program(
+    template: Mapping[str, Any], extra_env: Mapping[str, str] | None = None, *, expand: bool = True
+) -> Program:
     """Read a pod template (``metadata`` and ``spec``) that has been validated.
 
     Args:
         template: The pod template.
         extra_env: What the pod is told besides; ``$(NAME)`` in arguments may refer to it. The template's own wins.
+        expand: Whether to replace ``$(NAME)``; without, everything stays as written, to be shown to people.
     """
     pod, metadata = _mapping(template, "spec"), _mapping(template, "metadata")
     containers = [one for one in pod.get("containers") or [] if isinstance(one, dict)]
     first = containers[0] if containers else {}
     notes: list[str] = []
-    env = {**(extra_env or {}), **_environment(first, notes)}
+    written = _expanded if expand else _as_written
+    env = {**(extra_env or {}), **_environment(first, notes, written)}
     command = [*(first.get("command") or []), *(first.get("args") or [])]
     if not first.get("command"):
         notes.append("has no command of its own: what the image would run is not known here")
@@ -61,11 +65,11 @@ def read_program(template: Mapping[str, Any], extra_env: Mapping[str, str] | Non
     resources = _resources((_mapping(first, "resources"), _mapping(pod, "resources")), notes)
     return Program(
         container=str(first.get("name", "main")),
-        command=tuple(_expanded(str(word), env) for word in command),
+        command=tuple(written(str(word), env) for word in command),
         env=env,
-        working_dir=first.get("workingDir"),
+        working_dir=first.get("workingDir") or None,
         resources=resources,
-        grace_s=float(pod.get("terminationGracePeriodSeconds", DEFAULT_GRACE_S)),
+        grace_s=_grace_s(pod),
         node_selector=_mapping(pod, "nodeSelector"),
         labels=_mapping(metadata, "labels"),
         annotations=_mapping(metadata, "annotations"),
@@ -73,19 +77,26 @@ def read_program(template: Mapping[str, Any], extra_env: Mapping[str, str] | Non
     )
 
 
+def _grace_s(pod: Mapping[str, Any]) -> float:
+    value = pod.get("terminationGracePeriodSeconds")
+    return DEFAULT_GRACE_S if value is None else float(value)
+
+
 def _mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = value.get(name)
     return found if isinstance(found, dict) else {}
 
 
-def _environment(container: Mapping[str, Any], notes: list[str]) -> dict[str, str]:
+def _environment(
+    container: Mapping[str, Any], notes: list[str], written: Callable[[str, Mapping[str, str]], str]
+) -> dict[str, str]:
     env: dict[str, str] = {}
     for variable in container.get("env") or []:
         name = str(variable.get("name"))
         if variable.get("valueFrom") is not None:
             notes.append(f"environment variable {name} is left out: its value comes from the cluster")
         else:
-            env[name] = _expanded(str(variable.get("value") or ""), env)
+            env[name] = written(str(variable.get("value") or ""), env)
     if container.get("envFrom"):
         notes.append("envFrom is ignored: its values come from the cluster")
     return env
@@ -99,6 +110,12 @@ def _expanded(text: str, env: Mapping[str, str]) -> str:
         return "$" if name is None else env.get(name, match[0])
 
     return _REFERENCE.sub(value, text)
+
+
+def _as_written(text: str, env: Mapping[str, str]) -> str:
+    """Keep a text as it is."""
+    del env
+    return text
 
 
 def _resources(parts: tuple[Mapping[str, Any], ...], notes: list[str]) -> Resources:

@@ -33,6 +33,8 @@ class JobManifest:
     """Its pod template as written."""
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
+    raw: Mapping[str, Any]
+    """Its ``spec`` as written."""
 
 
 KubeManifest: TypeAlias = JobSetSpec | JobManifest
@@ -115,6 +117,7 @@ def _read_job(value: Mapping[str, Any], notes: Notes) -> JobManifest | None:
         template if isinstance(template, dict) else {},
         metadata.mapping("labels", most=1000),
         metadata.mapping("annotations", most=1000, longest=262_144),
+        spec.value,
     )
 
 

@@ -9,12 +9,15 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from holdfast.dialects.jobset.job import read_job_spec
+from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.native.category import read_category_manifest, write_category
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.policy_text import write_policy
 from holdfast.dialects.native.queue import read_queue_manifest, write_queue
 from holdfast.dialects.native.settings import read_settings, write_settings
-from holdfast.domain.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec, Resources
+from holdfast.dialects.reading import Fields
+from holdfast.domain.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec, KubeJob, Resources
 from holdfast.errors import Internal
 
 if TYPE_CHECKING:
@@ -62,6 +65,8 @@ def write_spec(spec: JobSpec) -> dict[str, Any]:
         written["retryPolicies"] = list(spec.retry_policies)
     if spec.inline_policies:
         written["retry"] = [{"name": policy.name, **write_policy(policy)} for policy in spec.inline_policies]
+    if spec.kube is not None:
+        written["kube"] = dict(spec.kube.raw)
     return written
 
 
@@ -88,8 +93,15 @@ def load_spec(text: str) -> JobSpec:
         ports=tuple(value.get("ports", ())),
         retry_policies=tuple(value.get("retryPolicies", ())),
         inline_policies=tuple(load_policy(_compact(policy)) for policy in value.get("retry", ())),
+        kube=_load_kube(value["kube"]) if "kube" in value else None,
         **others,
     )
+
+
+def _load_kube(raw: dict[str, Any]) -> KubeJob:
+    """Read the ``spec`` of a ``batch/v1`` Job that was accepted once, strictly or not."""
+    notes = Notes(lenient=True)
+    return KubeJob(read_job_spec(Fields(raw, "kube", notes.problems), notes).spec, raw)
 
 
 def _load_resources(value: dict[str, Any]) -> Resources:
