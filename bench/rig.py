@@ -57,7 +57,12 @@ class Rig:
         settings = ControllerSettings(executor_lease_s=None)
         with collector.loading():
             self.controller = Controller(
-                self.store, clock=self.clock, dice=SystemDice(), load_spec=load_spec, settings=settings
+                self.store,
+                clock=self.clock,
+                dice=SystemDice(),
+                load_spec=load_spec,
+                memory=SortableIds().new(),
+                settings=settings,
             )
         return self.controller
 

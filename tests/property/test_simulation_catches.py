@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SEEDS = 100
-FIRST = {"an executor ignores its lease": 721}
+FIRST = {"an executor ignores its lease": 5421, "messages to an earlier controller are believed": 201_135}
 """Where to begin, for what few worlds can see: a line must be cut for longer than its lease under a long program,
-and another place be free."""
+and another place be free; or the controller's memory be dropped between a late message and all newer ones."""
 
 
 def limits_are_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -138,6 +138,17 @@ def overtaken_messages_are_believed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Observations, "take", gullible)
 
 
+def messages_to_an_earlier_controller_are_believed(patch: pytest.MonkeyPatch) -> None:
+    take = Observations.take
+    patch.setattr(
+        Observations, "take", lambda self, request, now: take(self, replace(request, heard=self._memory), now)
+    )
+
+
+def what_a_new_controller_misses_is_started(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Observations, "missed", lambda *_: ())
+
+
 def a_paused_queue_goes_on(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Round, "_queue_refuses", lambda *_: "")
 
@@ -179,6 +190,11 @@ BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
     "one good rank makes a gang succeed": (one_good_rank_is_enough, {"true-success"}),
     "an executor ignores its lease": (an_executor_ignores_its_lease, {"never-twice"}),
     "overtaken messages are believed": (overtaken_messages_are_believed, {"never-twice", "no-node-overloaded"}),
+    "messages to an earlier controller are believed": (
+        messages_to_an_earlier_controller_are_believed,
+        {"never-twice", "no-node-overloaded"},
+    ),
+    "what a new controller misses is started": (what_a_new_controller_misses_is_started, {"started-once"}),
     "a paused queue goes on": (a_paused_queue_goes_on, {"queue-limits"}),
     "a submission gets lost": (a_submission_gets_lost, {"no-job-lost"}),
     "a restart forgets what runs": (a_restart_forgets_what_runs, {"capacity-adds-up", "stored-last", "all-ends"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -70,6 +71,7 @@ class Lab:
     def __init__(self, *, lease_s: float | None = 60.0) -> None:
         self.clock = VirtualClock()
         self.store = MemoryStore()
+        self._memories = count(1)
         self.lease_s = lease_s
         self.plans: dict[str, Callable[[RunOrder], SimulatedRun]] = {}
         self.orders: list[RunOrder] = []
@@ -88,7 +90,10 @@ class Lab:
 
     def _new_controller(self) -> Controller:
         settings = ControllerSettings(executor_lease_s=self.lease_s)
-        return Controller(self.store, clock=self.clock, dice=LoadedDice(), load_spec=load_spec, settings=settings)
+        memory = f"memory {next(self._memories)}"
+        return Controller(
+            self.store, clock=self.clock, dice=LoadedDice(), load_spec=load_spec, memory=memory, settings=settings
+        )
 
     def restart_controller(self) -> None:
         """Forget everything in memory, as a crash does."""

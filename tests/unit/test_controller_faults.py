@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.controller.mailbox import Mailbox
+from holdfast.domain.failure import Condition
 from holdfast.domain.job import JobState
 from holdfast.domain.spec import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
@@ -75,6 +76,34 @@ def test_what_an_executor_told_in_an_earlier_life_is_older_than_anything_in_this
     lab.controller.tick([late])
     lab.pass_s(5)
     assert (lab.job(job).state, lab.job(job).attempt) == (JobState.RUNNING, 1)
+
+
+def test_what_was_told_to_an_earlier_controller_is_not_evidence_that_a_run_is_gone(lab: Lab) -> None:
+    line = Recorded(lab)
+    lab.executor._transport = line  # noqa: SLF001 - listens in
+    lab.pass_s(1)
+    late = line.requests[-1]
+    job = lab.submit(job_named("long", retrying(3)), FOREVER)
+    lab.pass_s(5)
+    lab.restart_controller()
+    lab.controller.tick([late])
+    lab.pass_s(5)
+    assert (lab.job(job).state, lab.job(job).attempt) == (JobState.RUNNING, 1)
+    assert [order.attempt for order in lab.orders] == [1]
+
+
+def test_a_run_that_a_new_controller_misses_is_lost_at_the_second_exchange_and_not_started_again(lab: Lab) -> None:
+    job = lab.submit(job_named("long", retrying(3)), FOREVER)
+    lab.pass_s(2)
+    lab.restart_controller()
+    lab.use(*lab.engine.nodes())
+    lab.step()
+    assert [order.attempt for order in lab.orders] == [1]
+    lab.pass_s(1)
+    first = lab.runs(job)[0].outcome
+    assert first is not None
+    assert first.conditions == {Condition.EXECUTOR_LOST}
+    assert [order.attempt for order in lab.orders] == [1, 2]
 
 
 def test_an_attempt_is_not_given_up_while_its_silent_executor_may_still_run_it(make_lab: type[Lab]) -> None:
@@ -153,7 +182,7 @@ def test_nothing_is_placed_on_a_node_that_its_executor_no_longer_has(make_lab: t
 
 def test_an_answer_to_an_executors_earlier_life_is_not_taken_for_one_to_this() -> None:
     earlier = ExchangeRequest("e", 100, (), {}, life=1.0)
-    mailbox = Mailbox(wake=lambda: mailbox.answer({"e": ExchangeResponse(100)}, frozenset()), timeout_s=5.0)
+    mailbox = Mailbox(wake=lambda: mailbox.answer({"e": ExchangeResponse(100, "memory 1")}, frozenset()), timeout_s=5.0)
     assert mailbox.exchange(earlier).sequence == 100
     mailbox._wake = lambda: None  # noqa: SLF001 - the controller is busy
     mailbox._timeout_s = 0.0  # noqa: SLF001 - and will not answer

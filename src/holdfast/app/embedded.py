@@ -12,7 +12,7 @@ import structlog
 
 from holdfast.app import collector
 from holdfast.app.loop import Loop
-from holdfast.app.time import SystemClock, SystemDice
+from holdfast.app.time import SortableIds, SystemClock, SystemDice
 from holdfast.controller.controller import Controller, ControllerSettings
 from holdfast.controller.mailbox import Mailbox
 from holdfast.dialects.native.codec import load_spec
@@ -45,6 +45,7 @@ class Embedded:
         self._leadership = leadership
         self._engine = engine
         self._clock = SystemClock()
+        self._ids = SortableIds()
         self._controller: Controller | None = None
         self._hinted = False
         self._control = Loop("holdfast-controller", self._tick)
@@ -106,6 +107,7 @@ class Embedded:
                 clock=self._clock,
                 dice=SystemDice(),
                 load_spec=load_spec,
+                memory=self._ids.new(),
                 settings=ControllerSettings(look_every_s=LOOK_EVERY_S, executor_lease_s=None, epoch=epoch),
             )
 

@@ -90,16 +90,27 @@ class Controller:
         clock: Clock,
         dice: Dice,
         load_spec: Callable[[str], JobSpec],
+        memory: str,
         settings: ControllerSettings | None = None,
     ) -> None:
-        """Take in everything that was going on."""
+        """Take in everything that was going on.
+
+        Args:
+            store: What is durable.
+            clock: Its time.
+            dice: For jitter.
+            load_spec: Reads a job's stored specification.
+            memory: A name no other controller on this store had, in this process or another; executors repeat it.
+            settings: How it paces itself.
+        """
         self._store = store
         self._clock = clock
         self._dice = dice
         self._settings = settings or ControllerSettings()
+        self._memory = memory
         self.world = World(load_spec)
         self._book = LawBook(store)
-        self._observations = Observations(self.world, lease_s=self._settings.executor_lease_s)
+        self._observations = Observations(self.world, memory=memory, lease_s=self._settings.executor_lease_s)
         self._publisher = Publisher(self.world)
         self._intake = Intake(self.world, store.jobs_by_id, self._circumstances)
         self._coordinator = Coordinator(
@@ -118,7 +129,7 @@ class Controller:
         self.world.restore(store.load())
         for active in self.world.active.values():
             for run in active.runs.values():
-                self._observations.expect(run.executor, clock.now())
+                self._observations.expect(run, clock.now())
 
     def tick(self, exchanges: Sequence[ExchangeRequest] = (), *, look: bool = False) -> Ticked:
         """Run one tick.
@@ -137,11 +148,7 @@ class Controller:
         written = self.world.changes
         committed = self._commit()
         changed = self._publisher.publish(now) if committed else frozenset()
-        responses = {
-            exchange.executor: ExchangeResponse(exchange.sequence, self._publisher.desired(exchange.executor))
-            for exchange in exchanges
-            if committed
-        }
+        responses = {exchange.executor: self._answer(exchange) for exchange in exchanges if committed}
         return Ticked(
             responses=responses,
             changed=changed,
@@ -150,6 +157,13 @@ class Controller:
             next_due=self.world.next_due(),
             written=written if committed else Changes(),
         )
+
+    def _answer(self, exchange: ExchangeRequest) -> ExchangeResponse:
+        desired = self._publisher.desired(exchange.executor)
+        missed = self._observations.missed(exchange)
+        if missed:
+            desired = {uid: wanted for uid, wanted in desired.items() if uid not in missed}
+        return ExchangeResponse(exchange.sequence, self._memory, desired)
 
     def _look(self, now: float) -> bool:
         """Read what people and operators asked for; returns whether there may be more."""

@@ -1,7 +1,8 @@
 """Takes executors' observed sets in: what started, what ended, what is gone.
 
 Decides the status a report puts a run into; a report about a run nobody knows or one that is over changes
-nothing (terminal is absorbing).
+nothing (terminal is absorbing). What a run was seen as counts however late it is told; that one is missing counts
+only where that is known to be younger than the belief that it was there.
 """
 
 from __future__ import annotations
@@ -26,18 +27,29 @@ _STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.CASCADE})
 class Observations:
     """What each executor last told."""
 
-    def __init__(self, world: World, *, lease_s: float | None) -> None:
-        """Remember the world and after how long a silent executor counts as lost; ``None`` is never."""
+    def __init__(self, world: World, *, memory: str, lease_s: float | None) -> None:
+        """Begin with nobody heard.
+
+        Args:
+            world: The controller's memory.
+            memory: Its name, by which executors say that they heard it.
+            lease_s: After how long a silent executor counts as lost; ``None`` is never.
+        """
         self._world = world
+        self._memory = memory
         self._lease_s = lease_s
-        self._seen: dict[str, Mapping[str, Observation | None]] = {}
+        self._seen: dict[str, Mapping[str, Observation]] = {}
         self._heard: dict[str, float] = {}
         self._newest: dict[str, tuple[float, int]] = {}
         """The life and sequence of each executor's last request."""
+        self._expected: dict[str, list[str]] = {}
+        """Uids of runs that ran when this memory began, by executor, until it tells what it observed since."""
 
-    def expect(self, executor: str, now: float) -> None:
-        """Start an executor's lease although it has not spoken yet, as after a restart of ours."""
-        self._heard.setdefault(executor, now)
+    def expect(self, run: Run, now: float) -> None:
+        """After a restart of ours: start the lease of a run's executor, and notice when the run is missing."""
+        self._heard.setdefault(run.executor, now)
+        if run.status is RunStatus.RUNNING:
+            self._expected.setdefault(run.executor, []).append(run.uid)
 
     def alive(self, executor: str) -> bool:
         """Whether the executor is known and within its lease."""
@@ -53,26 +65,24 @@ class Observations:
         self._world.ledger.drop_places(request.executor, but={node.name for node in request.nodes})
         for node in request.nodes:
             self._world.see_node(Node(node.name, request.executor, node.capacity, node.labels, seen_at=now))
-        before = self._seen.get(request.executor)
-        if before is None:
-            before = self._assumed(request)
+        before = self._seen.get(request.executor, {})
         for uid, observation in request.observed.items():
             if before.get(uid) is not observation:
                 self._report(uid, observation, now)
-        for uid in before:
+        # Who has not heard this memory may have told this before an expected run began, and have been overtaken by what
+        # only an earlier memory was told.
+        expected = self._expected.pop(request.executor, ()) if request.heard == self._memory else ()
+        for uid in (*before, *expected):
             if uid not in request.observed:
                 self._gone(uid, request.executor, now)
         self._seen[request.executor] = request.observed
 
-    def _assumed(self, request: ExchangeRequest) -> Mapping[str, Observation | None]:
-        """After a restart of ours: every run this executor was seen to have, so that a missing one is noticed."""
-        started = frozenset({RunStatus.RUNNING})
-        return {
-            run.uid: None
-            for active in self._world.active.values()
-            for run in active.runs.values()
-            if run.executor == request.executor and run.status in started
-        }
+    def missed(self, request: ExchangeRequest) -> frozenset[str]:
+        """Return the runs that ran when this memory began, that a request does not name, and that may still be there.
+
+        If the request is no late one they are gone, so its answer must not have them started a second time.
+        """
+        return frozenset(self._expected.get(request.executor, ())).difference(request.observed)
 
     def lose_silent(self, now: float) -> None:
         """End the runs of executors that were silent for longer than their lease."""
@@ -82,6 +92,7 @@ class Observations:
             del self._heard[executor]
             self._seen.pop(executor, None)
             self._newest.pop(executor, None)
+            self._expected.pop(executor, None)
             self._world.ledger.drop_places(executor)
             self._world.schedule_needed = True
             self._lose_runs(executor, now)

@@ -49,6 +49,7 @@ class Executor:
         self._lease_s = lease_s
         self._life = clock.now()
         self._sequence = 0
+        self._heard: str | None = None
         # Nobody knows how long ago an earlier life was answered, so what it left running is on no lease until we are.
         self._answered_at = float("-inf")
         self._stopping: set[str] = set()
@@ -59,7 +60,7 @@ class Executor:
         observed = {**self._engine.observe(), **self._never_started}
         self._sequence += 1
         asked_at = self._clock.now()
-        request = ExchangeRequest(self._name, self._sequence, self._engine.nodes(), observed, self._life)
+        request = ExchangeRequest(self._name, self._sequence, self._engine.nodes(), observed, self._life, self._heard)
         try:
             response = self._transport.exchange(request)
         except Unavailable as error:
@@ -70,6 +71,7 @@ class Executor:
             return True
         # The controller counts the lease from what it heard, which was sent then.
         self._answered_at = asked_at
+        self._heard = response.memory
         if self._is_lease_over():
             self._fence(observed)
             return False

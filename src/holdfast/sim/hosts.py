@@ -6,6 +6,7 @@ the steps themselves are the real ones. What ``app.embedded`` does around a tick
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from holdfast.controller.controller import Controller, ControllerSettings
@@ -76,6 +77,7 @@ class ControllerHost:
         self._ticked = ticked
         self.fuse = Fuse()
         self.life = 0
+        self._memories = count(1)
         self.up = False
         self.lease_s = LEASES_S[0]
         self.lose_next_answers = False
@@ -167,7 +169,10 @@ class ControllerHost:
             requests_per_tick=_REQUESTS_PER_TICK, executor_lease_s=self.lease_s, epoch=self._epoch
         )
         dice = SeededDice(self._chance)
-        return Controller(store, clock=self._agenda, dice=dice, load_spec=self._load_spec, settings=settings)
+        memory = f"memory {next(self._memories)}"
+        return Controller(
+            store, clock=self._agenda, dice=dice, load_spec=self._load_spec, memory=memory, settings=settings
+        )
 
     def _load_spec(self, text: str) -> JobSpec:
         self.fuse.burn()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.lifecycle import RUN_TERMINAL
+from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.sim.promises import refuse
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ class TruthChecks:
         """Check an order as its machine takes it."""
         if order.uid not in self._record.runs:
             refuse("stored-first", f"{order.uid} is started and is not stored")
+        if self._record.runs[order.uid].status is RunStatus.RUNNING:
+            refuse("started-once", f"{order.uid} was seen to run, is missing, and is started again")
 
     def forgotten(self, uid: str) -> None:
         """Check a result as it is forgotten."""
