@@ -10,6 +10,7 @@ from pydantic import Field
 
 from holdfast.wire.base import Body, Response, Timestamp
 from holdfast.wire.decisions import DecisionView
+from holdfast.wire.pods import PodsView
 from holdfast.wire.problems import ProblemDetails
 
 
@@ -95,7 +96,7 @@ class JobSummary(Response):
     name: str
     queue: str
     state: str
-    """Queued, Running, BackOff, Held, Succeeded, Failed or Cancelled."""
+    """Queued, Running, BackOff, Held, Waiting (for its job set), Succeeded, Failed or Cancelled."""
     reason: str = ""
     priority: int = 0
     gang: int = 1
@@ -109,6 +110,12 @@ class JobSummary(Response):
     started_at: Timestamp | None = None
     ended_at: Timestamp | None = None
     retry_at: Timestamp | None = None
+    job_set: str | None = None
+    """Id of the job set it belongs to."""
+    replicated_job: str | None = None
+    """Of that set."""
+    job_index: int | None = None
+    """Among the jobs of its replicated job, from 0."""
 
 
 class JobView(JobSummary):
@@ -121,6 +128,8 @@ class JobView(JobSummary):
     spec: dict[str, Any]
     """The specification, as a native manifest's ``spec``."""
     attempts: list[AttemptView]
+    pods: PodsView | None = None
+    """Of a job whose runs are pods, each replaced by itself."""
 
 
 class JobPage(Response):

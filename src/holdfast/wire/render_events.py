@@ -15,11 +15,17 @@ if TYPE_CHECKING:
 
 _COLLECTIONS = {
     Subject.JOB: "jobs",
+    Subject.JOB_SET: "jobsets",
     Subject.POLICY: "retry-policies",
     Subject.QUEUE: "queues",
     Subject.CATEGORY: "failure-categories",
 }
-_OF_FAMILY = {"policy": Subject.POLICY, "queue": Subject.QUEUE, "category": Subject.CATEGORY}
+_OF_FAMILY = {
+    "policy": Subject.POLICY,
+    "queue": Subject.QUEUE,
+    "category": Subject.CATEGORY,
+    "jobset": Subject.JOB_SET,
+}
 
 
 def event_view(stored: StoredEvent) -> EventView:

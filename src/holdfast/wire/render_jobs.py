@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.failure import ContainerResult, Failure, RunOutcome
-    from holdfast.domain.job import Attempt, HistoryRow, Job, Run
+    from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, Run
     from holdfast.domain.spec import Resources
+    from holdfast.wire.pods import PodsView
 
 _METADATA = frozenset({"name", "labels", "annotations"})
 _ENDING_STATE = {
@@ -56,6 +57,7 @@ def job_view(
     manifest: Mapping[str, Any],
     attempts: Sequence[Attempt],
     runs: Sequence[Run],
+    pods: PodsView | None = None,
 ) -> JobView:
     """Show a job with everything known of it; ``manifest`` is its specification in the short form."""
     return JobView(
@@ -65,6 +67,7 @@ def job_view(
         counters=dict(job.counters),
         spec={field: value for field, value in manifest.items() if field not in _METADATA},
         attempts=attempt_views(attempts, runs),
+        pods=pods,
     )
 
 
@@ -84,7 +87,12 @@ def _header(job: Job) -> dict[str, Any]:
         "started_at": optional_timestamp(job.started_at),
         "ended_at": optional_timestamp(job.ended_at),
         "retry_at": optional_timestamp(job.retry_at),
+        **({} if job.child is None else _place(job.child)),
     }
+
+
+def _place(at: ChildOf) -> dict[str, Any]:
+    return {"job_set": at.set_id, "replicated_job": at.group, "job_index": at.index}
 
 
 def attempt_views(attempts: Sequence[Attempt], runs: Sequence[Run]) -> list[AttemptView]:

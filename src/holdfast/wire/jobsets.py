@@ -1,0 +1,240 @@
+"""Job sets, their jobs, their log and their explanation, as the outside sees them.
+
+Decides which facts are shown; leaves making these from records to ``render_jobsets``.
+"""
+
+from typing import Any
+
+from pydantic import Field
+
+from holdfast.wire.base import Body, Response, Timestamp
+from holdfast.wire.decisions import ConsideredView, LimitView
+from holdfast.wire.pods import ConditionView, PodsView
+from holdfast.wire.problems import ProblemEntry
+
+
+class JobSetSummary(Response):
+    """A job set as lists show it."""
+
+    id: str
+    name: str
+    state: str
+    """Pending, Running, Restarting, Suspended, Completed, Failed, Deleting, or Unmanaged: not ours to run."""
+    reason: str = ""
+    """Why it is in this state, of the condition that says so."""
+    message: str = ""
+    terminal: str | None = None
+    """``Completed`` or ``Failed`` once it is over."""
+    suspend: bool = False
+    """Whether it was asked to stop and stay."""
+    deleting: bool = False
+    """It goes as soon as its programs have stopped."""
+    queue: str
+    priority: int = 0
+    generation: int = 1
+    """Grows with every change of its manifest."""
+    jobs: int
+    """How many it has."""
+    ready: int = 0
+    """Jobs whose pods are ready; this and the following count jobs of the current attempt."""
+    active: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    suspended: int = 0
+    restarts: int = 0
+    """Of the whole set, counted or not."""
+    restarts_counted: int = 0
+    """All that count against ``max_restarts``: of the set, its replicated jobs and its jobs."""
+    max_restarts: int | None = None
+    """Absent: it has no failure policy, and its first failed job fails it."""
+    created_at: Timestamp
+    started_at: Timestamp | None = None
+    ended_at: Timestamp | None = None
+
+
+class GroupView(Response):
+    """One replicated job of a set; counts are of jobs."""
+
+    name: str
+    replicas: int
+    ready: int = 0
+    active: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    suspended: int = 0
+    restarts: int = 0
+    """Of this replicated job as a whole, beside those of its set."""
+    job_restarts: int = 0
+    """Of its single jobs, in all."""
+    blamed: int = 0
+    """Counted restarts its jobs caused."""
+    max_restarts: int | None = None
+    """How many of those are allowed, where it has a limit of its own."""
+    parallelism: int = 1
+    """Pods at once, of each of its jobs."""
+    completions: int | None = None
+    depends_on: dict[str, str] = Field(default_factory=dict)
+    """Replicated jobs it waits for, and what for: ``Ready`` or ``Complete``."""
+
+
+class BackoffView(Response):
+    """Something of a set that waits before it starts again."""
+
+    replicated_job: str | None = None
+    """All jobs of it; with neither this nor ``job`` the whole set waits."""
+    job: str | None = None
+    until: Timestamp
+
+
+class ChildView(Response):
+    """One job of a set."""
+
+    id: str
+    name: str
+    replicated_job: str
+    index: int
+    """Among the jobs of its replicated job, from 0."""
+    state: str
+    """As of any job; ``Waiting`` while its set decides when it runs, or runs again."""
+    reason: str = ""
+    attempt: int = 0
+    """Number of the current or last attempt: 1 + restarts of its set + its own; 0 before the first."""
+    restarts: int = 0
+    """Its own: of it alone, or of its replicated job."""
+    started_at: Timestamp | None = None
+    ended_at: Timestamp | None = None
+    pods: PodsView = PodsView()
+
+
+class JobSetView(JobSetSummary):
+    """A job set with everything known of it."""
+
+    updated_at: Timestamp
+    """When its manifest last changed."""
+    lenient: bool = False
+    """Whether its manifest was read leniently."""
+    managed_by: str | None = None
+    expires_at: Timestamp | None = None
+    """When it is deleted by itself, once it is over and has a time to live."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    restart_strategy: str | None = None
+    startup_order: str
+    success_operator: str
+    success_targets: list[str] = Field(default_factory=list)
+    """Replicated jobs whose success counts; none is all."""
+    coordinator: str | None = None
+    """Host name of the pod that all others are told of."""
+    conditions: list[ConditionView] = Field(default_factory=list)
+    groups: list[GroupView]
+    backoff: list[BackoffView] = Field(default_factory=list)
+    left_failed: list[str] = Field(default_factory=list)
+    """Names of jobs that failed and are not run again."""
+    children: list[ChildView] = Field(default_factory=list)
+    """The first 100 of its jobs; all of them are under ``/jobs``."""
+    manifest: dict[str, Any]
+    """As it is in force."""
+
+
+class JobSetPage(Response):
+    """Part of the list of job sets, by name."""
+
+    items: list[JobSetSummary]
+    next_cursor: str | None = None
+    """Pass it as ``cursor`` for what follows; absent on the last page."""
+
+
+class ChildPage(Response):
+    """Part of the list of a set's jobs, by replicated job and index."""
+
+    items: list[ChildView]
+    next_cursor: str | None = None
+
+
+class JobSetApplied(JobSetSummary):
+    """A job set that was sent, and what became of it."""
+
+    result: str
+    """``created``, ``updated``, ``unchanged``; of a dry run ``valid``."""
+    warnings: list[ProblemEntry] = Field(default_factory=list)
+    """What is legal but dubious, or was put up with by a lenient reading."""
+
+
+class SetDecisionView(Response):
+    """What was decided about one failed job of a set, and why."""
+
+    job: str
+    """Its name."""
+    attempt: int
+    """Of that job, from 1."""
+    restart: int
+    """Restarts of the set when that job was created."""
+    job_restart: int
+    """Its own restarts when it was created."""
+    action: str | None = None
+    """Absent: the set has no failure policy."""
+    granted: bool
+    """Whether it was done; a spent limit fails the set instead."""
+    reason: str
+    message: str
+    rule: str | None = None
+    rule_index: int | None = None
+    """Absent: no rule matched, so the default action applied."""
+    delay_s: float = 0.0
+    limits: list[LimitView] = Field(default_factory=list)
+    considered: list[ConsideredView] = Field(default_factory=list)
+
+
+class JobSetLogEntry(Response):
+    """One decision about a failed job of a set, or one thing to know of the set."""
+
+    seq: int
+    at: Timestamp
+    type: str
+    """``Normal`` or ``Warning``, as of Kubernetes' events; or ``Decision``."""
+    reason: str
+    message: str
+    decision: SetDecisionView | None = None
+
+
+class JobSetLog(Response):
+    """Part of a set's log, in order."""
+
+    items: list[JobSetLogEntry]
+    next: int
+    """Pass as ``after`` to read on, now or later."""
+
+
+class JobSetStory(Response):
+    """One decision, told."""
+
+    at: Timestamp
+    decision: SetDecisionView
+    prose: list[str]
+    """Sentences for people, in order."""
+
+
+class JobSetWhy(Response):
+    """Why a job set is where it is."""
+
+    id: str
+    name: str
+    state: str
+    headline: str
+    conditions: list[ConditionView] = Field(default_factory=list)
+    prose: list[str] = Field(default_factory=list)
+    """Sentences for people about how it stands now: what it waits for, what is left of its budget."""
+    stories: list[JobSetStory] = Field(default_factory=list)
+    """What was decided about its failed jobs, latest last."""
+    untold: int = 0
+    """Earlier decisions that are left out."""
+
+
+class JobSetRestart(Body):
+    """What of a job set to run again, and why."""
+
+    replicated_job: str | None = Field(default=None, max_length=255)
+    """Only its jobs; absent: every job of the set."""
+    index: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    """Only this job of the replicated job."""
+    reason: str = Field(default="", max_length=1000)

@@ -1,0 +1,212 @@
+"""Turns records of job sets into wire models; pure.
+
+Decides the one word for a set's state; leaves reading its manifest and telling its story to its callers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.jobset.model import CONTROLLER
+from holdfast.domain.jobset.names import coordinator_endpoint
+from holdfast.domain.jobset.state import GroupStatus, SetDecision
+from holdfast.wire.base import optional_timestamp, timestamp
+from holdfast.wire.decisions import ConsideredView, LimitView
+from holdfast.wire.jobsets import (
+    BackoffView,
+    ChildView,
+    GroupView,
+    JobSetApplied,
+    JobSetLogEntry,
+    JobSetSummary,
+    JobSetView,
+    SetDecisionView,
+)
+from holdfast.wire.render_pods import condition_view, pods_view
+from holdfast.wire.render_problems import problem_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.job import ChildOf, Job
+    from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.jobset.state import Condition, JobSetState
+    from holdfast.domain.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.errors import Problem
+
+_BY_CONDITION = (
+    ("Completed", "Completed"),
+    ("Failed", "Failed"),
+    ("Suspended", "Suspended"),
+    ("RestartingJobSet", "Restarting"),
+)
+_COUNTS = ("ready", "active", "succeeded", "failed", "suspended")
+
+
+def set_state(job_set: JobSet, spec: JobSetSpec) -> str:
+    """Tell a set's state in one word."""
+    state = job_set.state
+    if job_set.deleting:
+        return "Deleting"
+    if state.terminal:
+        return state.terminal.value
+    if spec.managed_by not in {None, CONTROLLER}:
+        return "Unmanaged"
+    if (found := _telling(state)) is not None:
+        return dict(_BY_CONDITION)[found.type]
+    if spec.suspend:
+        return "Suspended"
+    return "Pending" if state.started_at is None else "Running"
+
+
+def _telling(state: JobSetState) -> Condition | None:
+    """Return the condition that stands for the state, the weightiest first."""
+    holding = (state.condition(type_) for type_, _ in _BY_CONDITION if state.holds(type_))
+    return next(holding, None)
+
+
+def set_summary(job_set: JobSet, spec: JobSetSpec, *, queue: str) -> JobSetSummary:
+    """Show a set as lists do; ``queue`` is where its jobs wait."""
+    return JobSetSummary(**_header(job_set, spec, queue))
+
+
+def set_applied(
+    job_set: JobSet, spec: JobSetSpec, *, queue: str, result: str, warnings: Sequence[Problem]
+) -> JobSetApplied:
+    """Show a set that was sent."""
+    told = [problem_entry(one) for one in warnings]
+    return JobSetApplied(**_header(job_set, spec, queue), result=result, warnings=told)
+
+
+def _header(job_set: JobSet, spec: JobSetSpec, queue: str) -> dict[str, Any]:
+    state, telling = job_set.state, _telling(job_set.state)
+    return {
+        "id": job_set.id,
+        "name": job_set.name,
+        "state": set_state(job_set, spec),
+        "reason": telling.reason if telling else "",
+        "message": telling.message if telling else "",
+        "terminal": state.terminal.value or None,
+        "suspend": spec.suspend,
+        "deleting": job_set.deleting,
+        "queue": queue,
+        "priority": spec.priority,
+        "generation": job_set.generation,
+        "jobs": spec.replicas,
+        **{name: sum(getattr(group, name) for group in state.groups) for name in _COUNTS},
+        "restarts": state.restarts,
+        "restarts_counted": state.counted,
+        "max_restarts": None if spec.failure is None else spec.failure.max_restarts,
+        "created_at": timestamp(job_set.created_at),
+        "started_at": optional_timestamp(state.started_at),
+        "ended_at": optional_timestamp(state.ended_at),
+    }
+
+
+def set_view(
+    job_set: JobSet, spec: JobSetSpec, *, queue: str, manifest: Mapping[str, Any], children: Sequence[ChildView]
+) -> JobSetView:
+    """Show a set with everything known of it."""
+    state, ended = job_set.state, job_set.state.ended_at
+    return JobSetView(
+        **_header(job_set, spec, queue),
+        updated_at=timestamp(job_set.updated_at or job_set.created_at),
+        lenient=job_set.lenient,
+        managed_by=spec.managed_by,
+        expires_at=None if ended is None or spec.ttl_s is None else timestamp(ended + spec.ttl_s),
+        labels=dict(spec.labels),
+        annotations=dict(spec.annotations),
+        restart_strategy=str(spec.failure.strategy) if spec.failure else None,
+        startup_order=str(spec.startup),
+        success_operator=str(spec.success.operator),
+        success_targets=list(spec.success.targets),
+        coordinator=coordinator_endpoint(spec),
+        conditions=[condition_view(one) for one in state.conditions],
+        groups=_groups(spec, state),
+        backoff=[_backoff(key, until) for key, until in state.not_before.items()],
+        left_failed=sorted(state.left_failed),
+        children=list(children),
+        manifest=dict(manifest),
+    )
+
+
+def _groups(spec: JobSetSpec, state: JobSetState) -> list[GroupView]:
+    counts = {status.name: status for status in state.groups}
+    return [_group(one, counts.get(one.name, GroupStatus(one.name)), state) for one in spec.replicated_jobs]
+
+
+def _group(group: ReplicatedJob, status: GroupStatus, state: JobSetState) -> GroupView:
+    return GroupView(
+        name=group.name,
+        replicas=group.replicas,
+        **{name: getattr(status, name) for name in _COUNTS},
+        restarts=state.group_restarts.get(group.name, 0),
+        job_restarts=sum(state.job_restarts.get(group.name, {}).values()),
+        blamed=state.blamed.get(group.name, 0),
+        max_restarts=group.max_restarts,
+        parallelism=group.job.parallelism,
+        completions=group.job.completions,
+        depends_on={one.name: str(one.status) for one in group.depends_on},
+    )
+
+
+def _backoff(key: str, until: float) -> BackoffView:
+    kind, _, name = key.partition("/")
+    return BackoffView(
+        replicated_job=name if kind == "group" else None, job=name if kind == "job" else None, until=timestamp(until)
+    )
+
+
+def child_view(job: Job, at: ChildOf, job_set: JobSet, spec: JobSetSpec, pods: PodJob | None) -> ChildView:
+    """Show one job of a set; ``pods`` is ``None`` before its first attempt."""
+    return ChildView(
+        id=job.id,
+        name=job.name,
+        replicated_job=at.group,
+        index=at.index,
+        state=str(job.state),
+        reason=job.reason,
+        attempt=job.attempt,
+        restarts=job_set.state.restarts_of(at.group, at.index),
+        started_at=optional_timestamp(job.started_at),
+        ended_at=optional_timestamp(job.ended_at),
+        pods=pods_view(spec.by_name[at.group].job, pods),
+    )
+
+
+def log_entry(entry: SetLogEntry) -> JobSetLogEntry:
+    """Show one entry of a set's log."""
+    what = entry.what
+    decision = set_decision_view(what) if isinstance(what, SetDecision) else None
+    return JobSetLogEntry(
+        seq=entry.seq,
+        at=timestamp(entry.at),
+        type="Decision" if isinstance(what, SetDecision) else what.type,
+        reason=what.reason,
+        message=what.message,
+        decision=decision,
+    )
+
+
+def set_decision_view(decision: SetDecision) -> SetDecisionView:
+    """Show what was decided about one failed job."""
+    restart, job_restart = decision.attempt
+    return SetDecisionView(
+        job=decision.job,
+        attempt=1 + restart + job_restart,
+        restart=restart,
+        job_restart=job_restart,
+        action=None if decision.action is None else decision.action.value,
+        granted=decision.granted,
+        reason=decision.reason,
+        message=decision.message,
+        rule=decision.rule,
+        rule_index=decision.rule_index,
+        delay_s=decision.delay_s,
+        limits=[LimitView(name=use.name, used=use.used, limit=use.limit) for use in decision.limits],
+        considered=[
+            ConsideredView(policy=one.policy, rule=one.rule, matched=one.matched, because=one.because)
+            for one in decision.considered
+        ],
+    )

@@ -1,0 +1,45 @@
+"""Turns what is remembered of a job's pods into wire models; pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.podjob.indexes import format_indexes
+from holdfast.wire.base import timestamp
+from holdfast.wire.pods import ConditionView, PodsView
+
+if TYPE_CHECKING:
+    from holdfast.domain.jobset.state import Condition
+    from holdfast.domain.podjob.model import JobCondition, PodJobSpec
+    from holdfast.domain.podjob.stored import PodJob
+
+
+def pods_view(spec: PodJobSpec, known: PodJob | None) -> PodsView:
+    """Show a job's pods; ``known`` is ``None`` before its first one."""
+    if known is None:
+        return PodsView(parallelism=spec.parallelism, completions=spec.completions, suspended=spec.suspend)
+    state, resized = known.state, known.parallelism is not None
+    return PodsView(
+        parallelism=known.parallelism if resized else spec.parallelism,
+        completions=known.completions if resized else spec.completions,
+        active=state.active,
+        ready=state.ready,
+        succeeded=state.succeeded,
+        failed=state.failed,
+        terminating=state.terminating,
+        completed_indexes=format_indexes(state.completed_indexes),
+        failed_indexes=format_indexes(state.failed_indexes),
+        suspended=known.suspended,
+        conditions=[condition_view(one) for one in state.conditions],
+    )
+
+
+def condition_view(condition: Condition | JobCondition) -> ConditionView:
+    """Show a condition."""
+    return ConditionView(
+        type=condition.type,
+        status=condition.status,
+        reason=condition.reason,
+        message=condition.message,
+        since=timestamp(condition.since),
+    )
