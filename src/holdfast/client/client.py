@@ -9,6 +9,7 @@ from holdfast.client.catalogue import CatalogueCalls
 from holdfast.client.connection import TIMEOUT_S, Connection
 from holdfast.client.events import EventCalls
 from holdfast.client.jobs import JobCalls
+from holdfast.client.jobsets import JobSetCalls
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import Health, VersionView
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import httpx
 
 
-class Client(JobCalls, CatalogueCalls, EventCalls):
+class Client(JobCalls, JobSetCalls, CatalogueCalls, EventCalls):
     """A connection to one Holdfast server; not to be shared between threads."""
 
     def __init__(

@@ -14,6 +14,7 @@ from holdfast.wire.jobs import (
     BulkResult,
     HistoryEntry,
     HistoryPage,
+    JobAccepted,
     JobPage,
     JobStates,
     JobSummary,
@@ -39,13 +40,28 @@ class JobCalls:
 
     _connection: Connection
 
-    def submit(self, manifest: Mapping[str, Any], *, key: str | None = None) -> JobSummary:
-        """Submit one job; safe to send again with the same idempotency key (one is made when none is given)."""
-        headers = {"Idempotency-Key": key or new_key()}
-        return self._connection.call(JobSummary, "POST", f"{API}/jobs", repeatable=True, json=manifest, headers=headers)
+    def submit(self, manifest: Mapping[str, Any], *, key: str | None = None, lenient: bool = False) -> JobAccepted:
+        """Submit one job; safe to send again with the same idempotency key (one is made when none is given).
+
+        ``lenient`` puts up with what Kubernetes puts up with in its Jobs; each time the answer has a warning.
+        """
+        return self._connection.call(
+            JobAccepted,
+            "POST",
+            f"{API}/jobs",
+            repeatable=True,
+            params=_lenient(lenient=lenient),
+            json=manifest,
+            headers={"Idempotency-Key": key or new_key()},
+        )
 
     def submit_bulk(
-        self, manifests: Sequence[Mapping[str, Any]], *, atomic: bool = True, key: str | None = None
+        self,
+        manifests: Sequence[Mapping[str, Any]],
+        *,
+        atomic: bool = True,
+        key: str | None = None,
+        lenient: bool = False,
     ) -> BulkResult:
         """Submit up to 10,000 jobs at once; ``atomic``: all or none, else what is valid."""
         return self._connection.call(
@@ -53,15 +69,15 @@ class JobCalls:
             "POST",
             f"{API}/jobs",
             repeatable=True,
-            params={"atomic": str(atomic).lower()},
+            params={"atomic": str(atomic).lower(), **_lenient(lenient=lenient)},
             json={"items": list(manifests)},
             headers={"Idempotency-Key": key or new_key()},
         )
 
-    def check_bulk(self, manifests: Sequence[Mapping[str, Any]]) -> BulkResult:
+    def check_bulk(self, manifests: Sequence[Mapping[str, Any]], *, lenient: bool = False) -> BulkResult:
         """Have up to 10,000 jobs checked as if they were submitted; nothing is stored."""
         body = {"items": list(manifests)}
-        params = {"dry_run": "true"}
+        params = {"dry_run": "true", **_lenient(lenient=lenient)}
         return self._connection.call(BulkResult, "POST", f"{API}/jobs", repeatable=True, params=params, json=body)
 
     def job(self, reference: str) -> JobView:
@@ -75,10 +91,11 @@ class JobCalls:
         queue: str | None = None,
         name: str | None = None,
         labels: Mapping[str, str] | None = None,
+        job_set: str | None = None,
         limit: int | None = None,
     ) -> Iterator[JobSummary]:
         """List jobs in order of submission, page by page; without a limit, all."""
-        filters = {"state": list(states) or None, "queue": queue, "name": name, "label": _label_params(labels)}
+        filters = _filters(states, queue, name, labels, job_set)
         return self._pages(filters, limit)
 
     def full_jobs(
@@ -88,10 +105,11 @@ class JobCalls:
         queue: str | None = None,
         name: str | None = None,
         labels: Mapping[str, str] | None = None,
+        job_set: str | None = None,
         limit: int | None = None,
     ) -> Iterator[JobView]:
         """List jobs with everything known of them."""
-        filters = {"state": list(states) or None, "queue": queue, "name": name, "label": _label_params(labels)}
+        filters = _filters(states, queue, name, labels, job_set)
         for job in self._pages({**filters, "fields": "full"}, limit):
             if isinstance(job, JobView):
                 yield job
@@ -169,5 +187,16 @@ class JobCalls:
         return self._connection.call(JobSummary, "POST", path, repeatable=repeatable, json={"reason": reason})
 
 
+def _filters(
+    states: Iterable[str], queue: str | None, name: str | None, labels: Mapping[str, str] | None, job_set: str | None
+) -> dict[str, Any]:
+    wanted = {"state": list(states) or None, "queue": queue, "name": name, "label": _label_params(labels)}
+    return {**wanted, "job_set": job_set}
+
+
 def _label_params(labels: Mapping[str, str] | None) -> list[str] | None:
     return [f"{name}={value}" for name, value in labels.items()] if labels else None
+
+
+def _lenient(*, lenient: bool) -> dict[str, str]:
+    return {"lenient": "true"} if lenient else {}

@@ -11,7 +11,7 @@ from pydantic import Field
 from holdfast.wire.base import Body, Response, Timestamp
 from holdfast.wire.decisions import DecisionView
 from holdfast.wire.pods import PodsView
-from holdfast.wire.problems import ProblemDetails
+from holdfast.wire.problems import ProblemDetails, ProblemEntry
 
 
 class ResourcesView(Response):
@@ -118,6 +118,13 @@ class JobSummary(Response):
     """Among the jobs of its replicated job, from 0."""
 
 
+class JobAccepted(JobSummary):
+    """A job that was submitted."""
+
+    warnings: list[ProblemEntry] = Field(default_factory=list)
+    """What is legal but dubious in its manifest, or was put up with by a lenient reading."""
+
+
 class JobView(JobSummary):
     """A job with everything known of it."""
 
@@ -179,6 +186,8 @@ class BulkItem(Response):
     id: str | None = None
     name: str | None = None
     error: ProblemDetails | None = None
+    warnings: list[ProblemEntry] = Field(default_factory=list)
+    """What is legal but dubious in it, or was put up with by a lenient reading."""
 
 
 class BulkResult(Response):

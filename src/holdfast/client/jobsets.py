@@ -1,0 +1,141 @@
+"""The calls about job sets: create, apply, read, follow, control."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+
+from holdfast.client.connection import new_key
+from holdfast.wire.base import API
+from holdfast.wire.jobsets import (
+    ChildPage,
+    ChildView,
+    JobSetApplied,
+    JobSetLog,
+    JobSetLogEntry,
+    JobSetPage,
+    JobSetSummary,
+    JobSetView,
+    JobSetWhy,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from holdfast.client.connection import Connection
+
+P = TypeVar("P", JobSetPage, ChildPage)
+LARGEST_PAGE = 1000
+_SETS = f"{API}/jobsets"
+
+
+def _path(reference: str, rest: str = "") -> str:
+    return f"{_SETS}/{quote(reference, safe='')}{rest}"
+
+
+class JobSetCalls:
+    """What can be done with job sets; one is named by its name or its id.
+
+    A manifest is a mapping of any kind that is a job set. ``lenient`` puts up with what upstream puts up with, and
+    with what its documentation's own examples get wrong; each time the answer has a warning.
+    """
+
+    _connection: Connection
+
+    def create_job_set(
+        self, manifest: Mapping[str, Any], *, lenient: bool = False, key: str | None = None
+    ) -> JobSetApplied:
+        """Create a job set; it must be new. Safe to send again with the same idempotency key."""
+        return self._connection.call(
+            JobSetApplied,
+            "POST",
+            _SETS,
+            repeatable=True,
+            params=_flags(lenient=lenient),
+            json=manifest,
+            headers={"Idempotency-Key": key or new_key()},
+        )
+
+    def apply_job_set(
+        self, name: str, manifest: Mapping[str, Any], *, lenient: bool = False, must_exist: bool = False
+    ) -> JobSetApplied:
+        """Create a job set, or change the one there is; with ``must_exist`` only change it."""
+        params = _flags(lenient=lenient, must_exist=must_exist)
+        return self._connection.call(JobSetApplied, "PUT", _path(name), params=params, json=manifest)
+
+    def check_job_set(
+        self, manifest: Mapping[str, Any], *, name: str | None = None, lenient: bool = False
+    ) -> JobSetApplied:
+        """Have a job set checked as if it was created or, given the name of one, applied; nothing is stored."""
+        params = _flags(lenient=lenient, dry_run=True)
+        if name is not None:
+            return self._connection.call(JobSetApplied, "PUT", _path(name), params=params, json=manifest)
+        return self._connection.call(JobSetApplied, "POST", _SETS, repeatable=True, params=params, json=manifest)
+
+    def job_set(self, reference: str) -> JobSetView:
+        """Read a job set with everything known of it; of many jobs the first 100."""
+        return self._connection.get(_path(reference), JobSetView)
+
+    def job_sets(self, *, limit: int | None = None) -> Iterator[JobSetSummary]:
+        """List job sets by name, page by page; without a limit, all."""
+        for page in self._set_pages(JobSetPage, _SETS, limit):
+            yield from page.items
+
+    def job_set_jobs(self, reference: str, *, limit: int | None = None) -> Iterator[ChildView]:
+        """List a set's jobs by replicated job and index, page by page; without a limit, all."""
+        for page in self._set_pages(ChildPage, _path(reference, "/jobs"), limit):
+            yield from page.items
+
+    def job_set_log(self, reference: str, *, after: int = 0, limit: int | None = None) -> Iterator[JobSetLogEntry]:
+        """List what was logged of a set, decisions and events, in order, part by part; without a limit, all."""
+        left = limit
+        while left is None or left > 0:
+            size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
+            part = self._connection.get(_path(reference, "/log"), JobSetLog, {"after": after, "limit": size})
+            yield from part.items
+            if len(part.items) < size:
+                return
+            left = None if left is None else left - len(part.items)
+            after = part.next
+
+    def job_set_why(self, reference: str, *, job: str | None = None) -> JobSetWhy:
+        """Explain why a set is where it is; with a job's name, only what was decided about that job."""
+        return self._connection.get(_path(reference, "/why"), JobSetWhy, {"job": job})
+
+    def suspend_job_set(self, reference: str, *, reason: str = "") -> JobSetSummary:
+        """Ask for a set to be stopped and kept."""
+        return self._ask(reference, "suspend", {"reason": reason}, repeatable=True)
+
+    def resume_job_set(self, reference: str, *, reason: str = "") -> JobSetSummary:
+        """Ask for a suspended set to go on."""
+        return self._ask(reference, "resume", {"reason": reason}, repeatable=True)
+
+    def restart_job_set(
+        self, reference: str, *, replicated_job: str | None = None, index: int | None = None, reason: str = ""
+    ) -> JobSetSummary:
+        """Ask for a set, a replicated job or one of its jobs to run again; counts against no limit."""
+        body = {"replicated_job": replicated_job, "index": index, "reason": reason}
+        return self._ask(reference, "restart", body, repeatable=False)
+
+    def delete_job_set(self, reference: str, *, reason: str = "") -> JobSetSummary:
+        """Ask for a set to be deleted; it goes as soon as its programs have stopped, and its jobs stay as history."""
+        params = {"reason": reason} if reason else {}
+        return self._connection.call(JobSetSummary, "DELETE", _path(reference), repeatable=True, params=params)
+
+    def _ask(self, reference: str, verb: str, body: Mapping[str, Any], *, repeatable: bool) -> JobSetSummary:
+        path = _path(reference, f"/{verb}")
+        return self._connection.call(JobSetSummary, "POST", path, repeatable=repeatable, json=body)
+
+    def _set_pages(self, kind: type[P], path: str, limit: int | None) -> Iterator[P]:
+        left, cursor = limit, None
+        while left is None or left > 0:
+            size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
+            page = self._connection.get(path, kind, {"limit": size, "cursor": cursor})
+            yield page
+            left, cursor = (None if left is None else left - len(page.items)), page.next_cursor
+            if cursor is None:
+                return
+
+
+def _flags(**flags: bool) -> dict[str, str]:
+    return {name: "true" for name, given in flags.items() if given}
