@@ -56,7 +56,7 @@ class JobSetCalls:
             headers={"Idempotency-Key": key or new_key()},
         )
 
-    def apply_job_set(
+    def put_job_set(
         self, name: str, manifest: Mapping[str, Any], *, lenient: bool = False, must_exist: bool = False
     ) -> JobSetApplied:
         """Create a job set, or change the one there is; with ``must_exist`` only change it."""
@@ -97,6 +97,10 @@ class JobSetCalls:
                 return
             left = None if left is None else left - len(part.items)
             after = part.next
+
+    def last_job_set_log(self, reference: str, *, tail: int = 20) -> list[JobSetLogEntry]:
+        """Read the newest entries of a set's log, oldest of them first."""
+        return self._connection.get(_path(reference, "/log"), JobSetLog, {"tail": tail}).items
 
     def job_set_why(self, reference: str, *, job: str | None = None) -> JobSetWhy:
         """Explain why a set is where it is; with a job's name, only what was decided about that job."""
