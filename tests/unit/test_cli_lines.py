@@ -72,7 +72,7 @@ def test_the_documented_lines_parse(line: str) -> None:
 def test_a_list_that_was_not_given_is_empty() -> None:
     parsed = parse(["get", "jobs"])
     assert parsed is not None
-    assert (parsed[1].state, parsed[1].label, parsed[1].name) == ([], [], None)
+    assert (parsed[1].state, parsed[1].label, parsed[1].names) == ([], [], [])
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

@@ -35,6 +35,8 @@ class Cli:
     )
     now: Callable[[], float] = time.monotonic
     """Seconds that never go back, for time limits."""
+    clock: Callable[[], float] = time.time  # noqa: TID251 - what is told of ages is told by this machine's clock
+    """Seconds since the epoch, UTC."""
     sleep: Callable[[float], None] = time.sleep
     cwd: Callable[[], str] = os.getcwd
 
@@ -48,13 +50,13 @@ class Cli:
 
         return connect(drive=drive)
 
-    def note_unserved(self) -> None:
-        """Tell the person when nobody is there to run what was just submitted."""
+    def note_unserved(self, what: str = "jobs start") -> None:
+        """Tell the person when nobody is there to do what was just asked for."""
         from holdfast.app import datadir, settings  # noqa: PLC0415 - start-up time
 
         found = settings.read_settings()
         if found.url is None and datadir.DataDir(found.data).server() is None:
-            self.say("no server is running: jobs start with `holdfast up`, or while `holdfast wait JOB` waits for them")
+            self.say(f"no server is running: {what} with `holdfast up`, or while `holdfast wait JOB` waits for them")
 
     def serve(self, *, host: str, port: int, data: Path | None) -> None:
         """Run the server in this process until it is told to stop."""

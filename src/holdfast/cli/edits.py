@@ -7,7 +7,7 @@ import typer
 
 from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import Noun
-from holdfast.cli.options import DryRunOption, FilesOption
+from holdfast.cli.options import DryRunOption, FilesOption, LenientOption
 
 Text = str | None
 API_VERSION = "holdfast.dev/v1"
@@ -31,6 +31,7 @@ class EditOptions:
         default_factory=list
     )
     file: FilesOption = field(default_factory=list)
+    lenient: LenientOption = False
     retry_policy: Annotated[
         list[str],
         typer.Option(metavar="NAMES", help="Queue: policies of all its jobs, in order. Comma-separated, or repeated."),
@@ -80,6 +81,8 @@ def manifest_of(noun: Noun, name: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 def check_target(options: EditOptions, flags: Flags, verb: str) -> None:
     """Note when the command line names neither a file nor a thing, or both."""
+    if options.lenient and not options.file:
+        flags.wrong("--lenient", "has nothing to read", hint="it is about the files of -f")
     if bool(options.file) == bool(options.kind):
         flags.wrong("KIND", "give either a kind with names, or files", hint=f"holdfast {verb} queue NAME, or -f FILE")
     elif options.kind and not options.names:

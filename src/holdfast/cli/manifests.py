@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 
 KINDS = {
     "Job": Noun.JOB,
+    "JobSet": Noun.JOB_SET,
     "RetryPolicy": Noun.RETRY_POLICY,
     "Queue": Noun.QUEUE,
     "FailureCategory": Noun.CATEGORY,
 }
 _LARGEST_TEXT = 1 << 30
+_LARGEST_TRIED_LENIENTLY = 1 << 20
+"""Up to this size a text that cannot be read is read once more, to say whether ``--lenient`` would do."""
 _ITEM = re.compile(r"items\[(\d+)\]\.?")
 
 
@@ -56,47 +59,80 @@ class Manifest:
         nested = metadata.get("name") if isinstance(metadata, Mapping) else None
         return str(nested or self.document.value.get("name") or "")
 
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What a lenient reading put up with; lines are those of the file."""
+        return tuple(replace(one, path=f"{self.file}: {one.path or 'input'}") for one in self.document.warnings)
+
     def locate(self, problem: Problem) -> Problem:
         """Say which file, and which line of it, a problem is about; a line the server saw is one of the request."""
         line = self.document.line_of(problem.path)
         return replace(problem, path=f"{self.file}: {problem.path or 'document'}", line=line)
 
 
-def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun]) -> list[Manifest]:
-    """Read every document of every file, ``-`` being standard input.
+def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun], lenient: bool = False) -> list[Manifest]:
+    """Read every document of every file, ``-`` being standard input; what a lenient reading put up with is said.
 
     Raises:
         InvalidManifest: A file cannot be read, or holds nothing, or kinds that are not allowed.
     """
     manifests: list[Manifest] = []
     problems: list[Problem] = []
+    hint: str | None = None
     for file in files:
         try:
-            found = _read(file, cli)
+            found = _read(file, cli, lenient=lenient)
         except InvalidManifest as error:
             problems.extend(replace(problem, path=f"{file}: {problem.path}".rstrip(": ")) for problem in error.problems)
+            hint = hint or error.hint
         else:
             manifests.extend(found)
             problems.extend(_unusable(file, found, allowed))
     if problems:
-        raise InvalidManifest(problems=problems)
+        raise InvalidManifest(problems=problems, hint=hint)
+    for warning in (warning for manifest in manifests for warning in manifest.warnings):
+        cli.say(f"warning: {warning}")
     return manifests
 
 
-def _read(file: str, cli: Cli) -> list[Manifest]:
+def _read(file: str, cli: Cli, *, lenient: bool) -> list[Manifest]:
     text = cli.stdin.read() if file == "-" else _text_of(file)
     name = "standard input" if file == "-" else file
-    return [Manifest(name, document) for document in _documents(text, name)]
+    return [Manifest(name, document) for document in _documents(text, name, lenient=lenient)]
 
 
-def _documents(text: str, name: str) -> list[Document]:
+def _documents(text: str, name: str, *, lenient: bool = False) -> list[Document]:
     from holdfast.dialects.documents import read_documents  # noqa: PLC0415 - start-up time
     from holdfast.dialects.salvage import all_problems  # noqa: PLC0415 - start-up time
 
     try:
-        return read_documents(text, name=name, largest=_LARGEST_TEXT)
+        return read_documents(text, name=name, largest=_LARGEST_TEXT, lenient=lenient)
     except InvalidManifest as error:
-        raise InvalidManifest(error.message, problems=all_problems(text, error)) from error
+        hint = None if lenient else _hint(text)
+        raise InvalidManifest(error.message, problems=all_problems(text, error), hint=hint) from error
+
+
+def _hint(text: str) -> str | None:
+    from holdfast.dialects.documents import read_documents  # noqa: PLC0415 - start-up time
+
+    if len(text) > _LARGEST_TRIED_LENIENTLY:
+        return None
+    try:
+        return lenient_hint(read_documents(text, lenient=True))
+    except InvalidManifest:
+        return None
+
+
+def lenient_hint(documents: Sequence[Document]) -> str | None:
+    """Offer ``--lenient`` for job sets that it would let pass."""
+    from holdfast.dialects.jobset.reading import read_kube  # noqa: PLC0415 - start-up time
+
+    try:
+        for document in documents:
+            read_kube(document, lenient=True)
+    except InvalidManifest:
+        return None
+    return "--lenient makes warnings of these"
 
 
 def _text_of(file: str) -> str:
@@ -121,6 +157,14 @@ def _unusable(file: str, found: list[Manifest], allowed: Sequence[Noun]) -> list
 def located(error: HoldfastError, sent: Sequence[Manifest]) -> HoldfastError:
     """Rewrite a server's error about ``sent``: each problem says its file and line."""
     return type(error)(error.message, problems=[_locate(problem, sent) for problem in error.problems], hint=error.hint)
+
+
+def located_set(error: HoldfastError, sent: Manifest, *, lenient: bool) -> HoldfastError:
+    """Rewrite a server's error about a job set likewise, and say whether reading it leniently would do."""
+    found = located(error, [sent])
+    if isinstance(found, InvalidManifest) and not lenient and (hint := lenient_hint([sent.document])):
+        return InvalidManifest(found.message, problems=found.problems, hint=hint)
+    return found
 
 
 def _locate(problem: Problem, sent: Sequence[Manifest]) -> Problem:

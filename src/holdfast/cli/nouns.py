@@ -15,6 +15,7 @@ class Noun(StrEnum):
     """A kind of thing the command line can name; the value is the plural people see."""
 
     JOB = "jobs"
+    JOB_SET = "jobsets"
     QUEUE = "queues"
     RETRY_POLICY = "retrypolicies"
     NODE = "nodes"
@@ -25,6 +26,7 @@ class Noun(StrEnum):
 
 _SPELLINGS: dict[Noun, tuple[str, ...]] = {
     Noun.JOB: ("job", "jobs", "j"),
+    Noun.JOB_SET: ("jobset", "jobsets", "js"),
     Noun.QUEUE: ("queue", "queues", "q"),
     Noun.RETRY_POLICY: ("retrypolicy", "retrypolicies", "policy", "policies", "rp"),
     Noun.NODE: ("node", "nodes"),

@@ -45,6 +45,14 @@ ReasonOption = Annotated[
     str,
     typer.Option("--reason", metavar="TEXT", help="Why; shown to everyone who looks at the job."),
 ]
+LenientOption = Annotated[
+    bool,
+    typer.Option(
+        "--lenient",
+        help="Only warn of keys that are there twice, of {{placeholders}} nobody filled in, and of what Kubernetes "
+        "puts up with.",
+    ),
+]
 DryRunOption = Annotated[
     bool,
     typer.Option("--dry-run", help="Print the manifests that would be sent, and send nothing."),

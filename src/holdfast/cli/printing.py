@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from holdfast.cli.render.words import Table
 
 LIST_FORMATS = ("table", "json", "yaml", "name")
+GET_FORMATS = (*LIST_FORMATS, "wide")
 TEXT_FORMATS = ("text", "json", "yaml")
 
 
@@ -56,7 +57,7 @@ def print_things(
     if form == "name":
         for thing in things:
             output.text(name(thing))
-    elif form == "table":
+    elif form in {"table", "wide"}:
         output.table(*table(things))
     else:
         output.document({"items": [plain(thing) for thing in things]}, form)

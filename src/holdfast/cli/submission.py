@@ -2,49 +2,113 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.cli.manifests import located
-from holdfast.errors import InvalidManifest, InvalidRequest, Refused
+from holdfast.cli.manifests import located, located_set
+from holdfast.cli.nouns import Noun
+from holdfast.cli.remarks import tell_warnings
+from holdfast.errors import HoldfastError, InvalidManifest, InvalidRequest, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.cli.context import Cli
     from holdfast.cli.manifests import Manifest
     from holdfast.client import Client
     from holdfast.errors import Problem
     from holdfast.wire.jobs import BulkItem
+    from holdfast.wire.jobsets import JobSetApplied
 
 _MOST_JOBS = 10_000
 """Of one request."""
 
 
-def submit_jobs(client: Client, manifests: Sequence[Manifest]) -> list[BulkItem]:
-    """Submit jobs, all or none; returns them in order.
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What was accepted, in the order of the files."""
+
+    sets: Sequence[JobSetApplied]
+    jobs: Sequence[BulkItem]
+
+
+def submit_all(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenient: bool = False) -> Submitted:
+    """Create job sets, which must be new, and submit jobs, all or none; says what the server warned of.
+
+    Args:
+        client: Where to send them.
+        manifests: Of jobs and job sets only.
+        cli: Where to say what is dubious.
+        lenient: How manifests of Kubernetes are read.
+
+    Raises:
+        InvalidRequest: Some are not valid; each problem names its file and line.
+        AlreadyExists: There is such a job set.
+    """
+    sets = [manifest for manifest in manifests if manifest.noun is Noun.JOB_SET]
+    jobs = [manifest for manifest in manifests if manifest.noun is Noun.JOB]
+    if sets and len(manifests) > 1:
+        _check(client, sets, _parts(jobs), lenient=lenient)
+    created = [_create(client, one, cli, lenient=lenient) for one in sets]
+    return Submitted(created, submit_jobs(client, jobs, cli, lenient=lenient))
+
+
+def _create(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> JobSetApplied:
+    try:
+        answer = client.create_job_set(manifest.value, lenient=lenient)
+    except HoldfastError as error:
+        raise located_set(error, manifest, lenient=lenient) from error
+    tell_warnings(answer.warnings, manifest, cli)
+    return answer
+
+
+def submit_jobs(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenient: bool = False) -> list[BulkItem]:
+    """Submit jobs, all or none; returns them in order, and says what the server warned of.
+
+    Args:
+        client: Where to send them.
+        manifests: Of jobs only.
+        cli: Where to say what is dubious.
+        lenient: How Jobs of Kubernetes are read.
 
     Raises:
         InvalidRequest: Some are not valid; each problem names its file and line.
     """
-    parts = [manifests[start : start + _MOST_JOBS] for start in range(0, len(manifests), _MOST_JOBS)]
+    parts = _parts(manifests)
     if len(parts) > 1:
         # One request is all or none by itself; before the first of several is stored, the last must be good.
-        _check(client, parts)
+        _check(client, (), parts, lenient=lenient)
     jobs: list[BulkItem] = []
     for part in parts:
         try:
-            jobs.extend(client.submit_bulk([manifest.value for manifest in part]).items)
+            items = client.submit_bulk([manifest.value for manifest in part], lenient=lenient).items
         except InvalidRequest as error:
             raise located(error, part) from error
+        for item in items:
+            tell_warnings(item.warnings, part[item.index], cli)
+        jobs.extend(items)
     return jobs
 
 
-def _check(client: Client, parts: Sequence[Sequence[Manifest]]) -> None:
+def _parts(manifests: Sequence[Manifest]) -> Sequence[Sequence[Manifest]]:
+    return [manifests[start : start + _MOST_JOBS] for start in range(0, len(manifests), _MOST_JOBS)]
+
+
+def _check(client: Client, sets: Sequence[Manifest], parts: Sequence[Sequence[Manifest]], *, lenient: bool) -> None:
     problems: list[Problem] = []
+    hints: list[str | None] = []
+    for one in sets:
+        try:
+            client.check_job_set(one.value, lenient=lenient)
+        except (InvalidRequest, Refused) as error:
+            told = located_set(error, one, lenient=lenient)
+            problems.extend(told.problems)
+            hints.append(told.hint)
     for part in parts:
         try:
-            client.check_bulk([manifest.value for manifest in part])
+            client.check_bulk([manifest.value for manifest in part], lenient=lenient)
         except (InvalidRequest, Refused) as error:
             problems.extend(located(error, part).problems)
     if problems:
         msg = "some manifests are not valid; nothing was submitted"
-        raise InvalidManifest(msg, problems=problems)
+        raise InvalidManifest(msg, problems=problems, hint=next(filter(None, hints), None))

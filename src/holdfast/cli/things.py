@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.cli.nouns import Noun
-from holdfast.cli.render import catalogue, events, jobs
+from holdfast.cli.render import catalogue, events, jobs, jobsets
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ def _audit_entry(client: Client, entry_id: str) -> object:
 
 SHELVES: dict[Noun, Shelf] = {
     Noun.JOB: Shelf(lambda client: client.jobs(), lambda client, name: client.job(name), jobs.job_table),
+    Noun.JOB_SET: Shelf(
+        lambda client: client.job_sets(),
+        lambda client, name: client.job_set(name),
+        partial(jobsets.jobset_table, now_s=0.0),
+    ),
     Noun.QUEUE: Shelf(lambda client: client.queues(), lambda client, name: client.queue(name), catalogue.queue_table),
     Noun.RETRY_POLICY: Shelf(
         lambda client: client.policies(),
@@ -57,6 +63,19 @@ SHELVES: dict[Noun, Shelf] = {
     Noun.NODE: Shelf(lambda client: client.nodes(), _node, catalogue.node_table),
     Noun.AUDIT: Shelf(lambda client: client.audit(), _audit_entry, events.audit_table),
 }
+
+
+def table_of(noun: Noun, *, now_s: float, wide: bool = False) -> Callable[[Sequence[Any]], Table]:
+    """Return how a list of a kind is tabulated.
+
+    Args:
+        noun: The kind.
+        now_s: Seconds since the epoch, UTC; ages are counted to it.
+        wide: Whether to show more columns, where there are more.
+    """
+    if noun is Noun.JOB_SET:
+        return partial(jobsets.jobset_table, now_s=now_s, wide=wide)
+    return SHELVES[noun].table
 
 
 class Put(Protocol):
@@ -75,22 +94,29 @@ class Desk:
     """Its kind in manifests."""
     create: Callable[[Mapping[str, Any]], object]
     put: Put
-    delete: Callable[[str], None]
+    delete: Callable[[str], object]
 
 
-def desk(client: Client, noun: Noun) -> Desk:
-    """Return how things of a kind are written."""
+def desk(client: Client, noun: Noun, *, lenient: bool = False) -> Desk:
+    """Return how things of a kind are written; ``lenient`` is how job sets are read."""
     return {
+        Noun.JOB_SET: Desk(
+            "JobSet",
+            partial(client.create_job_set, lenient=lenient),
+            partial(client.put_job_set, lenient=lenient),
+            client.delete_job_set,
+        ),
         Noun.QUEUE: Desk("Queue", client.create_queue, client.put_queue, client.delete_queue),
         Noun.RETRY_POLICY: Desk("RetryPolicy", client.create_policy, client.put_policy, client.delete_policy),
         Noun.CATEGORY: Desk("FailureCategory", client.create_category, client.put_category, client.delete_category),
     }[noun]
 
 
-WRITTEN = (Noun.RETRY_POLICY, Noun.QUEUE, Noun.CATEGORY)
-"""Kinds that are written under a name, in the order ``apply`` writes them: queues name policies."""
+WRITTEN = (Noun.RETRY_POLICY, Noun.QUEUE, Noun.CATEGORY, Noun.JOB_SET)
+"""Kinds that are written under a name, in the order ``apply`` writes them: queues name policies, sets name queues."""
 SINGULAR = {
     Noun.JOB: "job",
+    Noun.JOB_SET: "jobset",
     Noun.QUEUE: "queue",
     Noun.RETRY_POLICY: "retrypolicy",
     Noun.CATEGORY: "category",

@@ -1,4 +1,4 @@
-"""Waits for jobs to come into a state; decides when that has happened, or never will."""
+"""Waits for jobs and job sets to come into a state; decides when that has happened, or never will."""
 
 from __future__ import annotations
 
@@ -8,15 +8,43 @@ from typing import TYPE_CHECKING
 from holdfast.cli import exit_codes
 from holdfast.cli.follow import ENDED
 from holdfast.cli.pacing import Pace
+from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from holdfast.cli.context import Cli
     from holdfast.client import Client
 
+    Look = Callable[[Sequence[str]], Mapping[str, str]]
+    """Reads the states of what is waited for; what is gone is left out."""
+
 TERMINAL = "terminal"
-JOB_STATES = ("Queued", "Running", "BackOff", "Held", "Succeeded", "Failed", "Cancelled")
+JOB_STATES = ("Queued", "Running", "BackOff", "Held", "Waiting", "Succeeded", "Failed", "Cancelled")
+SET_STATES = ("Pending", "Running", "Restarting", "Suspended", "Completed", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How waiting for one kind of thing ends, and what is said of one that waits for a person."""
+
+    plural: str
+    ended: frozenset[str]
+    success: str
+    paused: str
+    """The state in which it does not go on by itself."""
+    advice: str
+    """How a person lets it go on."""
+
+
+JOBS = Kind("jobs", ENDED, "Succeeded", "Held", "is held for a person; to let it go on: holdfast release")
+JOB_SETS = Kind(
+    "job sets",
+    frozenset({"Completed", "Failed"}),
+    "Completed",
+    "Suspended",
+    "is suspended; to let it go on: holdfast resume jobset",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,35 +53,80 @@ class Wanted:
 
     state: str = TERMINAL
     timeout_s: float | None = None
+    kind: Kind = JOBS
 
     def reached(self, state: str | None) -> bool:
-        """Whether waiting for a job in this state is over, for good or ill."""
-        return state is None or state in ENDED or state == self.state
+        """Whether waiting for a thing in this state is over, for good or ill."""
+        return state is None or state in self.kind.ended or state == self.state
 
     def good(self, state: str | None) -> bool:
         """Whether it is over for good."""
-        return state == ("Succeeded" if self.state == TERMINAL else self.state)
+        return state == (self.kind.success if self.state == TERMINAL else self.state)
 
 
 def wait_for(client: Client, ids: Sequence[str], wanted: Wanted, cli: Cli) -> int:
     """Wait for all jobs; returns the exit code and names the jobs that ended otherwise."""
+    return _wait(client.states, ids, wanted, cli)
+
+
+def wait_for_sets(client: Client, references: Sequence[str], wanted: Wanted, cli: Cli) -> int:
+    """Wait for all job sets; returns the exit code and names those that ended otherwise.
+
+    Raises:
+        NotFound: There is no such job set.
+    """
+    ids = {found.name: found.id for found in map(client.job_set, references)}
+    return _wait(lambda names: _states(client, {name: ids[name] for name in names}), list(ids), wanted, cli)
+
+
+def _states(client: Client, ids: Mapping[str, str]) -> dict[str, str]:
+    """Read states by name; by id, because another set may have taken the name of one that is gone."""
+    found = {}
+    for name, set_id in ids.items():
+        try:
+            found[name] = client.job_set(set_id).state
+        except NotFound:
+            continue
+    return found
+
+
+def wait_until_gone(there: Callable[[], Sequence[str]], wanted: Wanted, cli: Cli) -> int:
+    """Wait until nothing is there any more; says each name that has gone."""
+    pace, deadline = Pace(cli.sleep), _deadline(wanted, cli)
+    left = there()
+    while left:
+        left_s = None if deadline is None else deadline - cli.now()
+        if left_s is not None and left_s <= 0:
+            cli.say(f"timed out: {', '.join(left)} {'is' if len(left) == 1 else 'are'} not gone yet")
+            return exit_codes.TIMED_OUT
+        pace.rest(at_most_s=left_s)
+        left = there()
+    return exit_codes.OK
+
+
+def _wait(look: Look, ids: Sequence[str], wanted: Wanted, cli: Cli) -> int:
     outcome = _Waiting(cli, wanted, dict.fromkeys(ids, ""))
-    pace = Pace(cli.sleep)
-    deadline = None if wanted.timeout_s is None else cli.now() + wanted.timeout_s
+    pace, deadline = Pace(cli.sleep), _deadline(wanted, cli)
     while waiting := outcome.waiting():
-        news = outcome.note(client.states(waiting))
+        news = outcome.note(look(waiting))
         left = None if deadline is None else deadline - cli.now()
         if not outcome.waiting():
             break
         if left is not None and left <= 0:
-            cli.say(f"timed out: {len(outcome.waiting())} of {len(ids)} jobs are not {wanted.state} yet")
+            cli.say(
+                f"timed out: {len(outcome.waiting())} of {len(ids)} {wanted.kind.plural} are not {wanted.state} yet"
+            )
             return exit_codes.TIMED_OUT
         pace.rest(news=news, at_most_s=left)
     return outcome.exit_code()
 
 
+def _deadline(wanted: Wanted, cli: Cli) -> float | None:
+    return None if wanted.timeout_s is None else cli.now() + wanted.timeout_s
+
+
 class _Waiting:
-    """What is known of each job, and what the person was told already."""
+    """What is known of each thing, and what the person was told already."""
 
     def __init__(self, cli: Cli, wanted: Wanted, states: dict[str, str]) -> None:
         self._cli = cli
@@ -62,26 +135,27 @@ class _Waiting:
         self._told: set[str] = set()
 
     def waiting(self) -> list[str]:
-        """List the jobs that are not where they should be."""
-        return [job for job, state in self._states.items() if not self._wanted.reached(state)]
+        """List those that are not where they should be."""
+        return [name for name, state in self._states.items() if not self._wanted.reached(state)]
 
     def note(self, states: Mapping[str, str]) -> bool:
         """Remember states; returns whether any changed."""
         before = dict(self._states)
-        for job in self.waiting():
-            self._states[job] = states.get(job)
-        for job in self._held():
-            self._told.add(job)
-            self._cli.say(f"{job} is held for a person; to let it go on: holdfast release {job}")
+        for name in self.waiting():
+            self._states[name] = states.get(name)
+        for name in self._paused():
+            self._told.add(name)
+            self._cli.say(f"{name} {self._wanted.kind.advice} {name}")
         return before != self._states
 
-    def _held(self) -> Iterator[str]:
-        if self._wanted.state != "Held":
-            yield from [job for job, state in self._states.items() if state == "Held" and job not in self._told]
+    def _paused(self) -> Iterator[str]:
+        paused = self._wanted.kind.paused
+        if self._wanted.state != paused:
+            yield from [name for name, state in self._states.items() if state == paused and name not in self._told]
 
     def exit_code(self) -> int:
-        """Judge the outcome and name the jobs that ended otherwise."""
-        bad = {job: state for job, state in self._states.items() if not self._wanted.good(state)}
-        for job, state in bad.items():
-            self._cli.say(f"{job}: {state or 'is gone'}")
+        """Judge the outcome and name those that ended otherwise."""
+        bad = {name: state for name, state in self._states.items() if not self._wanted.good(state)}
+        for name, state in bad.items():
+            self._cli.say(f"{name}: {state or 'is gone'}")
         return exit_codes.FAILED if bad else exit_codes.OK

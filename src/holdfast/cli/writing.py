@@ -1,4 +1,4 @@
-"""Sends policies, queues and categories to the server, one after another, and says what became of each."""
+"""Sends policies, queues, categories and job sets to the server, one by one, and says what became of each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.cli import exit_codes
-from holdfast.cli.manifests import located
+from holdfast.cli.manifests import located, located_set
+from holdfast.cli.nouns import Noun
+from holdfast.cli.remarks import tell_warnings
+from holdfast.cli.submission import submit_jobs
 from holdfast.cli.things import SINGULAR, WRITTEN, desk
 from holdfast.errors import HoldfastError, InvalidManifest, Problem
 
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
 
     from holdfast.cli.context import Cli
     from holdfast.cli.manifests import Manifest
-    from holdfast.cli.nouns import Noun
     from holdfast.client import Client
 
 _DONE = {"create": "created", "update": "updated", "apply": "applied"}
@@ -53,23 +55,62 @@ def print_dry_run(written: Sequence[Written], cli: Cli) -> int:
     return exit_codes.OK
 
 
-def write_each(client: Client, written: Sequence[Written], verb: str, cli: Cli) -> None:
-    """Create, update or apply things, policies before the queues that name them.
+def write_manifests(
+    manifests: Sequence[Manifest], verb: str, cli: Cli, *, lenient: bool = False, dry_run: bool = False
+) -> int:
+    """Create or apply what files describe, and submit their jobs last; returns the exit code.
+
+    Args:
+        manifests: Of any kind.
+        verb: ``create`` or ``apply``.
+        cli: Where to say what became of each.
+        lenient: How manifests of Kubernetes are read.
+        dry_run: Only print what would be sent.
+
+    Raises:
+        HoldfastError: The first refusal, located in its file; what was written before it stays.
+    """
+    jobs = [manifest for manifest in manifests if manifest.noun is Noun.JOB]
+    written = [Written.of(manifest) for manifest in manifests if manifest.noun is not Noun.JOB]
+    if dry_run:
+        return print_dry_run([*written, *(Written(Noun.JOB, job.name, job.value, job) for job in jobs)], cli)
+    with cli.connect() as client:
+        write_each(client, written, verb, cli, lenient=lenient)
+        for job in submit_jobs(client, jobs, cli, lenient=lenient):
+            cli.output().text(f"job {job.id} {job.name} submitted")
+    if jobs or any(thing.noun is Noun.JOB_SET for thing in written):
+        cli.note_unserved()
+    return exit_codes.OK
+
+
+def write_each(client: Client, written: Sequence[Written], verb: str, cli: Cli, *, lenient: bool = False) -> None:
+    """Create, update or apply things, policies before the queues that name them, job sets last.
+
+    Args:
+        client: Where to send them.
+        written: In any order.
+        verb: ``create``, ``update`` or ``apply``.
+        cli: Where to say what became of each, and what the server warned of.
+        lenient: How job sets are read.
 
     Raises:
         HoldfastError: The first refusal, located in its file; what was written before it stays.
     """
     for thing in sorted(written, key=lambda one: WRITTEN.index(one.noun)):
         try:
-            _write(client, thing, verb)
+            answer = _write(client, thing, verb, lenient=lenient)
         except HoldfastError as error:
-            raise (located(error, [thing.source]) if thing.source else error) from error
-        cli.output().text(f"{SINGULAR[thing.noun]} {thing.name} {_DONE[verb]}")
+            if thing.source is None:
+                raise
+            is_set = thing.noun is Noun.JOB_SET
+            source = thing.source
+            raise (located_set(error, source, lenient=lenient) if is_set else located(error, [source])) from error
+        tell_warnings(getattr(answer, "warnings", ()), thing.source, cli)
+        cli.output().text(f"{SINGULAR[thing.noun]} {thing.name} {getattr(answer, 'result', _DONE[verb])}")
 
 
-def _write(client: Client, thing: Written, verb: str) -> None:
-    place = desk(client, thing.noun)
+def _write(client: Client, thing: Written, verb: str, *, lenient: bool) -> object:
+    place = desk(client, thing.noun, lenient=lenient)
     if verb == "create":
-        place.create(thing.manifest)
-    else:
-        place.put(thing.name, thing.manifest, must_exist=verb == "update")
+        return place.create(thing.manifest)
+    return place.put(thing.name, thing.manifest, must_exist=verb == "update")

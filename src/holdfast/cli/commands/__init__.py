@@ -13,9 +13,11 @@ from holdfast.cli.commands.describe import DESCRIBE
 from holdfast.cli.commands.events import EVENTS
 from holdfast.cli.commands.get import GET
 from holdfast.cli.commands.logs import LOGS
+from holdfast.cli.commands.restart import RESTART
 from holdfast.cli.commands.run import RUN
 from holdfast.cli.commands.steer import CANCEL, HOLD, RELEASE
 from holdfast.cli.commands.submit import SUBMIT
+from holdfast.cli.commands.suspend import RESUME, SUSPEND
 from holdfast.cli.commands.up import UP
 from holdfast.cli.commands.update import UPDATE
 from holdfast.cli.commands.version import VERSION
@@ -28,6 +30,6 @@ if TYPE_CHECKING:
 COMMANDS: tuple[Command[Any], ...] = (
     *(RUN, SUBMIT),
     *(GET, DESCRIBE, ATTEMPTS, LOGS, EVENTS, WHY, WAIT),
-    *(CANCEL, HOLD, RELEASE),
+    *(CANCEL, HOLD, RELEASE, SUSPEND, RESUME, RESTART),
     *(UP, APPLY, CREATE, UPDATE, DELETE, DB, VERSION),
 )

@@ -1,4 +1,4 @@
-"""``holdfast create``: new policies, queues and categories; they must not exist yet."""
+"""``holdfast create``: new policies, queues, categories and job sets, which must not exist yet; and jobs."""
 
 from __future__ import annotations
 
@@ -8,34 +8,31 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.edits import EditOptions, check_target, manifest_of, spec_of
 from holdfast.cli.flags import Flags
-from holdfast.cli.manifests import read_manifests
+from holdfast.cli.manifests import KINDS, read_manifests
 from holdfast.cli.nouns import Noun, read_noun
-from holdfast.cli.things import WRITTEN
-from holdfast.cli.writing import Written, print_dry_run, write_each
+from holdfast.cli.writing import Written, print_dry_run, write_each, write_manifests
 
 if TYPE_CHECKING:
     from holdfast.cli.context import Cli
 
 
 def create(options: EditOptions, cli: Cli) -> int:
-    """Create retry policies, queues or categories.
+    """Create retry policies, queues, categories or job sets, and submit jobs.
 
     From files, or a queue or a simple retry policy from flags. What exists already is refused; see apply and update.
     """
     flags = Flags()
     check_target(options, flags, "create")
     flags.finish()
-    written = _from_files(options, cli) if options.file else _from_flags(options)
+    if options.file:
+        manifests = read_manifests(options.file, cli, allowed=tuple(KINDS.values()), lenient=options.lenient)
+        return write_manifests(manifests, "create", cli, lenient=options.lenient, dry_run=options.dry_run)
+    written = _from_flags(options)
     if options.dry_run:
         return print_dry_run(written, cli)
     with cli.connect() as client:
         write_each(client, written, "create", cli)
     return exit_codes.OK
-
-
-def _from_files(options: EditOptions, cli: Cli) -> list[Written]:
-    manifests = read_manifests(options.file, cli, allowed=WRITTEN)
-    return [Written.of(manifest) for manifest in manifests]
 
 
 def _from_flags(options: EditOptions) -> list[Written]:

@@ -12,12 +12,20 @@ from holdfast.cli.command import Command
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.printing import plain
 from holdfast.cli.render.describe import job_facts, job_sections
+from holdfast.cli.render.jobsets import jobset_facts, jobset_sections
+from holdfast.cli.targets import JOBS_OR_SETS
 from holdfast.cli.things import SHELVES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.cli.context import Cli
     from holdfast.cli.render.output import Output
-    from holdfast.wire.jobs import JobView
+    from holdfast.cli.render.words import Table
+
+
+_LATEST = 40
+"""Entries of a job set's log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,15 +36,24 @@ class DescribeOptions:
 
 
 def describe(options: DescribeOptions, cli: Cli) -> int:
-    """Describe a job with its attempts and runs, or a queue, retry policy, category or node."""
+    """Describe a job with its attempts and runs, a job set, or a queue, retry policy, category or node.
+
+    Of a job set: its conditions, its replicated jobs, its jobs with their pods, the latest decisions and events.
+    """
     noun, names = _target(options.what)
     with cli.connect() as client:
         for place, name in enumerate(names):
             if place:
-                cli.output().text("" if noun is Noun.JOB else "---")
+                cli.output().text("" if noun in JOBS_OR_SETS else "---")
             thing = SHELVES[noun].fetched(client, name)
             if noun is Noun.JOB:
-                _print_job(thing, cli.output())
+                _print(job_facts(thing), job_sections(thing), cli.output())
+            elif noun is Noun.JOB_SET:
+                _print(
+                    jobset_facts(thing),
+                    jobset_sections(thing, client.last_job_set_log(thing.id, tail=_LATEST)),
+                    cli.output(),
+                )
             else:
                 cli.output().document(plain(thing), "yaml")
     return exit_codes.OK
@@ -49,12 +66,18 @@ def _target(words: list[str]) -> tuple[Noun, list[str]]:
     return Noun.JOB, words
 
 
-def _print_job(job: JobView, output: Output) -> None:
-    output.facts(job_facts(job))
-    for title, table in job_sections(job):
+def _print(facts: Sequence[tuple[str, str]], sections: Sequence[tuple[str, Table]], output: Output) -> None:
+    output.facts(facts)
+    for title, table in sections:
         output.text("")
         output.heading(title)
         output.table(*table)
 
 
-DESCRIBE = Command("describe", DescribeOptions, describe, "Look", examples=("holdfast describe train",))
+DESCRIBE = Command(
+    "describe",
+    DescribeOptions,
+    describe,
+    "Look",
+    examples=("holdfast describe train", "holdfast describe jobset train"),
+)

@@ -11,10 +11,9 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import Noun, read_noun
-from holdfast.cli.options import FormatOption
-from holdfast.cli.printing import LIST_FORMATS, print_thing, print_things
+from holdfast.cli.printing import GET_FORMATS, print_thing, print_things
 from holdfast.cli.render.catalogue import settings_table
-from holdfast.cli.things import SHELVES
+from holdfast.cli.things import SHELVES, table_of
 from holdfast.cli.waiting import JOB_STATES
 
 if TYPE_CHECKING:
@@ -27,9 +26,13 @@ class GetOptions:
 
     kind: Annotated[
         str,
-        typer.Argument(metavar="KIND", help="jobs, queues, retrypolicies, categories, nodes, settings or audit."),
+        typer.Argument(
+            metavar="KIND", help="jobs, jobsets, queues, retrypolicies, categories, nodes, settings or audit."
+        ),
     ]
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one; of a job also its id.")] = None
+    names: Annotated[
+        list[str], typer.Argument(metavar="[NAME...]", help="Only these; of a job or a job set also its id.")
+    ] = field(default_factory=list)
     state: Annotated[
         list[str],
         typer.Option("--state", "-s", metavar="STATE", help="Jobs in this state. Repeatable, or comma-separated."),
@@ -39,31 +42,37 @@ class GetOptions:
         list[str],
         typer.Option("--label", "-l", metavar="K=V", help="Jobs with this label. Repeatable; all must hold."),
     ] = field(default_factory=list)
+    jobset: Annotated[str | None, typer.Option("--jobset", metavar="NAME", help="Jobs of this job set.")] = None
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Print at most N; all without it.")] = None
-    output: FormatOption = "table"
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FORMAT", help="How to print: table, wide, json, yaml or name."),
+    ] = "table"
 
 
 def get(options: GetOptions, cli: Cli) -> int:
-    """List jobs, queues, retry policies, categories or nodes, or get one of them.
+    """List jobs, job sets, queues, retry policies, categories or nodes, or get some of them.
 
     Prints everything there is unless --limit says otherwise; as JSON or YAML a list is {"items": [...]}. A single job
-    as JSON has everything that is known of it.
+    as JSON has everything that is known of it. A wide table has more columns where there are more.
     """
     flags = Flags()
     noun = read_noun(options.kind)
-    form = flags.choice("--output", options.output, LIST_FORMATS)
+    form = flags.choice("--output", options.output, GET_FORMATS)
     limit = flags.integer("--limit", options.limit)
     where = _filters(options, noun, flags)
     flags.finish()
     with cli.connect() as client:
         if noun is Noun.SETTINGS:
             print_thing(cli.output(), client.settings(), form, table=lambda found: settings_table(found[0]), name=str)
-        elif options.name is not None:
-            thing = SHELVES[noun].fetched(client, options.name)
-            print_thing(cli.output(), thing, form, table=SHELVES[noun].table, name=_name)
-        else:
-            things = _listed(client, noun, where, limit)
-            print_things(cli.output(), things, form, table=SHELVES[noun].table, name=_name)
+            return exit_codes.OK
+        things = _fetched(client, noun, options.names) if options.names else _listed(client, noun, where, limit)
+    table = table_of(noun, now_s=cli.clock(), wide=form == "wide")
+    name = _set_name if noun is Noun.JOB_SET else _name
+    if len(options.names) == 1:
+        print_thing(cli.output(), things[0], form, table=table, name=name)
+    else:
+        print_things(cli.output(), things, form, table=table, name=name)
     return exit_codes.OK
 
 
@@ -76,13 +85,28 @@ def _name(thing: _Named) -> str:
     return str(getattr(thing, "id", thing.name))
 
 
+def _set_name(thing: _Named) -> str:
+    """Name a job set: there is never another of its name."""
+    return thing.name
+
+
 def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
-    given = {"--state": options.state, "--queue": options.queue, "--label": options.label}
+    given = {
+        "--state": options.state,
+        "--queue": options.queue,
+        "--label": options.label,
+        "--jobset": options.jobset,
+    }
     for flag, value in given.items():
-        if value and (noun is not Noun.JOB or options.name is not None):
+        if value and (noun is not Noun.JOB or options.names):
             flags.wrong(flag, "only filters lists of jobs", hint="holdfast get jobs")
     states = [flags.choice("--state", state, JOB_STATES) for state in flags.names(options.state)]
-    return {"states": states, "queue": options.queue, "labels": flags.pairs("--label", options.label)}
+    labels = flags.pairs("--label", options.label)
+    return {"states": states, "queue": options.queue, "labels": labels, "job_set": options.jobset}
+
+
+def _fetched(client: "Client", noun: Noun, names: Sequence[str]) -> Sequence[Any]:
+    return [SHELVES[noun].fetched(client, name) for name in names]
 
 
 def _listed(client: "Client", noun: Noun, where: dict[str, Any], limit: int | None) -> Sequence[Any]:
@@ -96,5 +120,10 @@ GET = Command(
     GetOptions,
     get,
     "Look",
-    examples=("holdfast get jobs --state Failed,Held", "holdfast get job train -o json", "holdfast get queues -o name"),
+    examples=(
+        "holdfast get jobs --state Failed,Held",
+        "holdfast get job train -o json",
+        "holdfast get jobsets",
+        "holdfast get queues -o name",
+    ),
 )

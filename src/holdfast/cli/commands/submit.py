@@ -1,4 +1,4 @@
-"""``holdfast submit``: jobs from files."""
+"""``holdfast submit``: jobs and job sets from files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,12 +12,14 @@ from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun
-from holdfast.cli.options import FilesOption, TimeoutOption
-from holdfast.cli.submission import submit_jobs
-from holdfast.cli.waiting import Wanted, wait_for
+from holdfast.cli.options import FilesOption, LenientOption, TimeoutOption
+from holdfast.cli.submission import Submitted, submit_all
+from holdfast.cli.waiting import JOB_SETS, Wanted, wait_for, wait_for_sets
 
 if TYPE_CHECKING:
+    from holdfast.client import Client
     from holdfast.wire.jobs import BulkItem
+    from holdfast.wire.jobsets import JobSetApplied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +27,8 @@ class SubmitOptions:
     """What ``submit`` can be told."""
 
     file: FilesOption = field(default_factory=list)
-    wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait until every job has ended.")] = False
+    lenient: LenientOption = False
+    wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait until every job and job set has ended.")] = False
     timeout: TimeoutOption = None
     output: Annotated[
         str,
@@ -34,11 +37,11 @@ class SubmitOptions:
 
 
 def submit(options: SubmitOptions, cli: Cli) -> int:
-    """Submit the jobs of some files.
+    """Submit the jobs and job sets of some files.
 
-    Prints one line per job, in the order of the files. Either every job is accepted or none is: what does not
-    fit into one request of 10,000 is checked as a whole before the first is sent. With --wait the exit code is 0 when
-    all succeeded and 1 otherwise.
+    Prints one line per job, in the order of the files, after one per job set. Either every job is accepted or none is:
+    what does not fit into one request of 10,000 is checked as a whole before the first is sent, and so are job sets.
+    With --wait the exit code is 0 when all succeeded and 1 otherwise.
     """
     flags = Flags()
     form = flags.choice("--output", options.output, ("name", "id", "json"))
@@ -48,23 +51,33 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
     if options.timeout and not options.wait:
         flags.wrong("--timeout", "has nothing to limit", hint="add --wait")
     flags.finish()
-    manifests = read_manifests(options.file, cli, allowed=(Noun.JOB,))
+    manifests = read_manifests(options.file, cli, allowed=(Noun.JOB, Noun.JOB_SET), lenient=options.lenient)
     with cli.connect(drive=options.wait) as client:
-        jobs = submit_jobs(client, manifests)
-        _print(jobs, form, cli)
+        submitted = submit_all(client, manifests, cli, lenient=options.lenient)
+        _print([*submitted.sets, *submitted.jobs], form, cli)
         if options.wait:
-            return wait_for(client, [str(job.id) for job in jobs], Wanted(timeout_s=timeout_s), cli)
+            return _wait(client, submitted, timeout_s, cli)
     cli.note_unserved()
     return exit_codes.OK
 
 
-def _print(jobs: Sequence["BulkItem"], form: str, cli: Cli) -> None:
+def _print(things: Sequence["BulkItem | JobSetApplied"], form: str, cli: Cli) -> None:
     """Print before waiting, so that a reader can start at once."""
     if form == "json":
-        cli.output().document({"items": [{"id": job.id, "name": job.name} for job in jobs]}, form)
+        cli.output().document({"items": [{"id": thing.id, "name": thing.name} for thing in things]}, form)
     else:
-        cli.stdout.writelines(f"{job.id}\n" if form == "id" else f"{job.id} {job.name}\n" for job in jobs)
+        cli.stdout.writelines(f"{one.id}\n" if form == "id" else f"{one.id} {one.name}\n" for one in things)
     cli.stdout.flush()
+
+
+def _wait(client: "Client", submitted: Submitted, timeout_s: float | None, cli: Cli) -> int:
+    """Wait for jobs, then for job sets with what is left of the time."""
+    begun, jobs, sets = cli.now(), submitted.jobs, submitted.sets
+    code = wait_for(client, [str(job.id) for job in jobs], Wanted(timeout_s=timeout_s), cli) if jobs else exit_codes.OK
+    if not sets or code == exit_codes.TIMED_OUT:
+        return code
+    left_s = None if timeout_s is None else max(0.0, timeout_s - (cli.now() - begun))
+    return wait_for_sets(client, [one.id for one in sets], Wanted(timeout_s=left_s, kind=JOB_SETS), cli) or code
 
 
 SUBMIT = Command(
@@ -72,5 +85,9 @@ SUBMIT = Command(
     SubmitOptions,
     submit,
     "Run work",
-    examples=("holdfast submit -f jobs.yaml --wait", "generate-jobs | holdfast submit -f -"),
+    examples=(
+        "holdfast submit -f jobs.yaml --wait",
+        "generate-jobs | holdfast submit -f -",
+        "holdfast submit -f jobset.yaml --wait",
+    ),
 )

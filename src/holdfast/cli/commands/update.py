@@ -40,7 +40,7 @@ class UpdateOptions(EditOptions):
 
 
 def update(options: UpdateOptions, cli: Cli) -> int:
-    """Change retry policies, queues, categories or the settings.
+    """Change retry policies, queues, categories, job sets or the settings.
 
     Flags change only what they name; files replace the whole thing. A changed policy is a new revision and applies to
     failures judged from then on; so does a lowered limit, also to jobs that run already.
@@ -50,8 +50,8 @@ def update(options: UpdateOptions, cli: Cli) -> int:
         check_target(options, flags, "update")
     flags.finish()
     if options.file:
-        written = [Written.of(manifest) for manifest in read_manifests(options.file, cli, allowed=WRITTEN)]
-        return _send(written, options, cli)
+        manifests = read_manifests(options.file, cli, allowed=WRITTEN, lenient=options.lenient)
+        return _send([Written.of(manifest) for manifest in manifests], options, cli)
     noun = read_noun(options.kind or "", _UPDATED)
     return _update_settings(options, cli) if noun is Noun.SETTINGS else _update_things(options, noun, cli)
 
@@ -60,7 +60,7 @@ def _send(written: list[Written], options: UpdateOptions, cli: Cli) -> int:
     if options.dry_run:
         return print_dry_run(written, cli)
     with cli.connect() as client:
-        write_each(client, written, "update", cli)
+        write_each(client, written, "update", cli, lenient=options.lenient)
     return exit_codes.OK
 
 

@@ -1,44 +1,74 @@
 """``holdfast why``: the explanation of a decision."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.options import AttemptOption, DocumentOption, JobArgument
+from holdfast.cli.nouns import Noun
+from holdfast.cli.options import AttemptOption, DocumentOption
 from holdfast.cli.printing import TEXT_FORMATS, plain
 from holdfast.cli.render.decisions import considered_table, limit_table
+from holdfast.cli.render.pods import condition_table, pod_facts
+from holdfast.cli.render.words import when
+from holdfast.cli.targets import job_or_set
 
 if TYPE_CHECKING:
     from holdfast.cli.render.output import Output
     from holdfast.wire.decisions import Why
+    from holdfast.wire.jobsets import JobSetWhy
+    from holdfast.wire.pods import PodsView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhyOptions:
     """What ``why`` can be told."""
 
-    job: JobArgument
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[KIND] NAME",
+            help="A job's id, its name (the newest of that name), or the start of its id; with jobset, a job set's.",
+        ),
+    ]
     attempt: AttemptOption = None
     output: DocumentOption = "text"
 
 
 def why(options: WhyOptions, cli: Cli) -> int:
-    """Explain why a job is where it is.
+    """Explain why a job or a job set is where it is.
 
     Says what happened to an attempt, every rule that was looked at and why it did or did not match, the limits with
-    their counts, and what was decided.
+    their counts, and what was decided; of a job set, for each of its failed jobs that was judged.
     """
+    target = job_or_set(options.what)
     flags = Flags()
     attempt = flags.integer("--attempt", options.attempt, low=1)
+    if options.attempt and target.noun is Noun.JOB_SET:
+        flags.wrong("--attempt", "means nothing for job sets", hint="holdfast why JOB --attempt N")
     form = flags.choice("--output", options.output, TEXT_FORMATS)
     flags.finish()
     with cli.connect() as client:
-        found = client.why(options.job, attempt=attempt)
+        if target.noun is Noun.JOB_SET:
+            return _why_set(client.job_set_why(target.one), form, cli)
+        found = client.why(target.one, attempt=attempt)
+        pods = client.job(found.job).pods if form == "text" else None
     if form == "text":
         print_why(found, cli.output())
+        if pods is not None:
+            print_pods(pods, cli.output())
+    else:
+        cli.output().document(plain(found), form)
+    return exit_codes.OK
+
+
+def _why_set(found: "JobSetWhy", form: str, cli: Cli) -> int:
+    if form == "text":
+        print_set_why(found, cli.output())
     else:
         cli.output().document(plain(found), form)
     return exit_codes.OK
@@ -59,4 +89,34 @@ def print_why(found: "Why", output: "Output") -> None:
             output.table(columns, rows)
 
 
-WHY = Command("why", WhyOptions, why, "Look", examples=("holdfast why train", "holdfast why train --attempt 1 -o json"))
+def print_pods(pods: "PodsView", output: "Output") -> None:
+    """Print how the pods of a job stand, and its conditions."""
+    output.text("")
+    output.facts(pod_facts(pods))
+    if pods.conditions:
+        output.text("")
+        output.table(*condition_table(pods.conditions))
+
+
+def print_set_why(found: "JobSetWhy", output: "Output") -> None:
+    """Print how a job set stands, then what was decided about its failed jobs, the latest last."""
+    output.heading(found.headline)
+    for sentence in found.prose:
+        output.prose(sentence)
+    if found.untold:
+        output.text("")
+        output.prose(f"{found.untold} earlier decisions are not told.")
+    for story in found.stories:
+        output.text("")
+        output.heading(f"{when(story.at)} {story.decision.job}, attempt {story.decision.attempt}")
+        for sentence in story.prose:
+            output.prose(sentence)
+
+
+WHY = Command(
+    "why",
+    WhyOptions,
+    why,
+    "Look",
+    examples=("holdfast why train", "holdfast why train --attempt 1 -o json", "holdfast why jobset train"),
+)

@@ -42,11 +42,26 @@ def _how(attempt: AttemptView) -> str:
 def _follows(decision: DecisionView) -> str:
     if decision.action == "Hold":
         return f"held: {decision.reason}"
+    if decision.action in _OF_SETS:
+        return f"{_OF_SETS[decision.action]}: {decision.reason}"
     if decision.action not in {"Retry", "Ignore"}:
         return f"no retry: {decision.reason}"
     delay = f"in {format_duration(decision.delay_s)}" if decision.delay_s else "now"
     growth = f" with {decision.memory} of memory" if decision.memory else ""
     return f"{_count(decision)} {delay}{growth} (rule {decision.rule or 'default'}, policy {decision.policy})"
+
+
+_OF_SETS = {
+    "FailJobSet": "its job set fails",
+    "FailJob": "left failed",
+    "RestartJobSet": "every job of its set runs again",
+    "RestartJobSetAndIgnoreMaxRestarts": "every job of its set runs again, not counted",
+    "RestartReplicatedJob": "every job of its replicatedJob runs again",
+    "RestartReplicatedJobAndIgnoreMaxRestarts": "every job of its replicatedJob runs again, not counted",
+    "RestartJob": "it runs again",
+    "RestartJobAndIgnoreMaxRestarts": "it runs again, not counted",
+}
+"""What follows when the job set of a failed job decides, by the action of its failure policy's rule."""
 
 
 def _count(decision: DecisionView) -> str:

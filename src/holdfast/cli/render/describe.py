@@ -1,15 +1,19 @@
-"""What ``describe`` says of a job: its facts, then its attempts, then each attempt's runs."""
+"""What ``describe`` says of a job: its facts, those of its pods, its attempts, then each attempt's runs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from holdfast.cli.render.jobs import attempt_table, run_table
+from holdfast.cli.render.pods import condition_table, pod_facts
 from holdfast.cli.render.words import pairs, when
 
 if TYPE_CHECKING:
     from holdfast.cli.render.words import Table
     from holdfast.wire.jobs import JobView
+
+
+_SET_LABEL = "jobset.sigs.k8s.io/jobset-name"
 
 
 def job_facts(job: JobView) -> list[tuple[str, str]]:
@@ -23,7 +27,9 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
         ("Labels", pairs(job.labels)),
         ("Command", " ".join(map(str, command))),
         ("Resources", f"cpu {job.resources.cpu}, memory {job.resources.memory}, gpu {job.resources.gpu} for each rank"),
-        ("Gang", str(job.gang)),
+        ("Gang", "" if job.pods else str(job.gang)),
+        ("Job set", _place(job)),
+        *(pod_facts(job.pods) if job.pods else ()),
         ("Submitted", when(job.submitted_at)),
         ("Started", when(job.started_at)),
         ("Ended", when(job.ended_at)),
@@ -37,6 +43,15 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
 
 def job_sections(job: JobView) -> list[tuple[str, Table]]:
     """List the tables below the facts."""
+    conditions = [("Conditions", condition_table(job.pods.conditions))] if job.pods and job.pods.conditions else []
     sections = [("Attempts", attempt_table(job.attempts))] if job.attempts else []
     runs = [(f"Runs of attempt {attempt.number}", run_table(attempt.runs)) for attempt in job.attempts if attempt.runs]
-    return [*sections, *runs]
+    return [*conditions, *sections, *runs]
+
+
+def _place(job: JobView) -> str:
+    """Say where a job stands in its set, by the set's name where its labels tell it."""
+    if job.job_set is None:
+        return ""
+    name = job.labels.get(_SET_LABEL, job.job_set)
+    return f"{name}, replicatedJob {job.replicated_job}, index {job.job_index}"

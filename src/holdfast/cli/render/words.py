@@ -33,6 +33,36 @@ def span(start: str | None, end: str | None) -> str:
     return format_duration(max(0.0, seconds))
 
 
+def age(start: str, now_s: float) -> str:
+    """Write how long ago something was as ``kubectl`` does: ``90s``, ``5m20s``, ``2h5m``, ``3d``.
+
+    Args:
+        start: When it was.
+        now_s: Seconds since the epoch, UTC.
+    """
+    seconds = max(0, int(now_s - datetime.fromisoformat(start).timestamp()))
+    size, rest_size = next((size, rest) for below, size, rest in _AGES if seconds < below)
+    count, rest = divmod(seconds, size)
+    also = rest // rest_size if rest_size else 0
+    return f"{count}{_UNITS[size]}" + (f"{also}{_UNITS[rest_size]}" if also else "")
+
+
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
+_UNITS = {1: "s", _MINUTE: "m", _HOUR: "h", _DAY: "d", _YEAR: "y"}
+_AGES: tuple[tuple[float, int, int], ...] = (
+    (2 * _MINUTE, 1, 0),
+    (10 * _MINUTE, _MINUTE, 1),
+    (3 * _HOUR, _MINUTE, 0),
+    (8 * _HOUR, _HOUR, _MINUTE),
+    (2 * _DAY, _HOUR, 0),
+    (8 * _DAY, _DAY, _HOUR),
+    (2 * _YEAR, _DAY, 0),
+    (8 * _YEAR, _YEAR, _DAY),
+    (float("inf"), _YEAR, 0),
+)
+"""Below how many seconds, in which unit, and which smaller one says the rest (0: none), as ``HumanDuration`` has it."""
+
+
 def ending(exit_code: int | None, signal: int | None, conditions: list[str]) -> str:
     """Write how a program ended: ``exit code 3``, ``signal 9 (OOMKilled)``, ``LaunchFailed``."""
     named = [condition for condition in conditions if condition != "AppError"]

@@ -1,0 +1,93 @@
+"""``holdfast restart``: run a job set, one of its replicated jobs, or one job again because a person says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.command import Command
+from holdfast.cli.each import do_each
+from holdfast.errors import InvalidRequest, Problem, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from holdfast.cli.context import Cli
+    from holdfast.client import Client
+
+_KINDS = {
+    **dict.fromkeys(("jobset", "jobsets", "js"), "jobset"),
+    **dict.fromkeys(("replicatedjob", "replicatedjobs", "rj"), "replicatedjob"),
+    **dict.fromkeys(("job", "jobs", "j"), "job"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartOptions:
+    """What ``restart`` can be told."""
+
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="jobset, replicatedjob or job.")]
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", help="Job sets, SET GROUP or SET/GROUP of replicated jobs, or jobs of sets."),
+    ]
+
+
+def restart(options: RestartOptions, cli: Cli) -> int:
+    """Run a job set, one of its replicated jobs, or one of its jobs again.
+
+    Also what has finished runs again, as long as its set has not ended. Counts against no limit.
+    """
+    kind = _KINDS.get(options.kind.lower().replace("-", "").replace("_", ""))
+    if kind is None:
+        problem = Problem("KIND", f"{options.kind!r} is unknown", allowed=tuple(dict.fromkeys(_KINDS.values())))
+        msg = "That kind of thing cannot be restarted."
+        raise InvalidRequest(msg, problems=[problem])
+    names = _groups(options.names) if kind == "replicatedjob" else options.names
+    with cli.connect() as client:
+        ways: dict[str, Callable[[str], object]] = {
+            "jobset": client.restart_job_set,
+            "replicatedjob": lambda name: _restart_group(client, name),
+            "job": lambda name: _restart_job(client, name),
+        }
+        return do_each(names, ways[kind], cli, what=kind, done="restart requested")
+
+
+def _groups(words: Sequence[str]) -> Sequence[str]:
+    """Read ``SET GROUP`` or ``SET/GROUP...`` as names of the second form."""
+    if len(words) == len(("SET", "GROUP")) and not any("/" in word for word in words):
+        return ["/".join(words)]
+    wrong = [word for word in words if word.count("/") != 1 or not all(word.split("/"))]
+    if wrong:
+        problem = Problem("NAME", f"{wrong[0]!r} is no replicated job", hint="holdfast restart replicatedjob SET GROUP")
+        msg = "A replicated job is named by its set and its own name."
+        raise InvalidRequest(msg, problems=[problem])
+    return words
+
+
+def _restart_group(client: Client, name: str) -> object:
+    job_set, _, group = name.partition("/")
+    return client.restart_job_set(job_set, replicated_job=group)
+
+
+def _restart_job(client: Client, name: str) -> object:
+    job = client.job(name)
+    if job.job_set is None:
+        msg = f"job {job.name} belongs to no job set"
+        raise Refused(msg, hint="only jobs of job sets are restarted by hand")
+    return client.restart_job_set(job.job_set, replicated_job=job.replicated_job, index=job.job_index)
+
+
+RESTART = Command(
+    "restart",
+    RestartOptions,
+    restart,
+    "Steer",
+    examples=(
+        "holdfast restart jobset train",
+        "holdfast restart replicatedjob train workers",
+        "holdfast restart job train-workers-0",
+    ),
+)
