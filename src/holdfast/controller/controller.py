@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from holdfast.controller.coordinator import Coordinator
+from holdfast.controller.coordinator import KILL_ALLOWANCE_S, Coordinator
 from holdfast.controller.handlers import (
     PrepareAttempts,
     ScheduleAttempts,
@@ -23,6 +23,7 @@ from holdfast.controller.intake import Intake
 from holdfast.controller.lawbook import LawBook
 from holdfast.controller.observations import Observations
 from holdfast.controller.publisher import Publisher
+from holdfast.controller.sets.sets import PodSettings, Sets
 from holdfast.controller.world import Active, World
 from holdfast.domain import verdict
 from holdfast.domain.job import JobState
@@ -61,6 +62,7 @@ class ControllerSettings:
     epoch: int | None = None
     """Under which the store lets it commit; ``None`` where it owns the store alone."""
     round_limits: RoundLimits = RoundLimits()  # noqa: RUF009 - frozen
+    pods: PodSettings = PodSettings()  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +114,24 @@ class Controller:
         self._book = LawBook(store)
         self._observations = Observations(self.world, memory=memory, lease_s=self._settings.executor_lease_s)
         self._publisher = Publisher(self.world)
-        self._intake = Intake(self.world, store.jobs_by_id, self._circumstances)
+        self._sets = Sets(self.world, self._book, store, dice, self._pod_settings())
+        self._intake = Intake(self.world, store.jobs_by_id, self._circumstances, self._sets)
         self._coordinator = Coordinator(
             self.world,
             conclude=self._conclude,
             requeue=self._requeue,
             lease_s=self._settings.executor_lease_s,
         )
-        self._schedule = ScheduleAttempts(self.world, self._book.queues, self._settings.round_limits)
+        self._schedule = ScheduleAttempts(self.world, self._book.queues, self._settings.round_limits, self._sets.placed)
         self._phases = (
             PrepareAttempts(),
             StartAttempts(self._observations.alive),
             TerminateAttempts(self.world),
         )
         self._looked_at = self._swept_at = float("-inf")
-        self.world.restore(store.load())
+        snapshot = store.load()
+        self.world.restore(snapshot)
+        self._sets.restore(snapshot)
         for active in self.world.active.values():
             for run in active.runs.values():
                 self._observations.expect(run, clock.now())
@@ -154,7 +159,7 @@ class Controller:
             changed=changed,
             committed=committed,
             more=more or bool(self.world.touched or self.world.backlog) or self.world.schedule_needed,
-            next_due=self.world.next_due(),
+            next_due=min((at for at in (self.world.next_due(), self._sets.next_due()) if at is not None), default=None),
             written=written if committed else Changes(),
         )
 
@@ -182,19 +187,28 @@ class Controller:
         self._swept_at = now
         self._observations.lose_silent(now)
         self._coordinator.wake_overdue(now)
+        self._sets.sweep()
         self.world.schedule_needed = True
 
     def _advance(self, now: float) -> None:
         """Work off what was touched, within the bounds of a tick, then place what waits and work that off too."""
         self._settle(self.world.take_backlog(self._settings.attempts_per_tick), now)
+        self._sets.advance(now)
         if self.world.schedule_needed:
             self.world.schedule_needed = False
             self._coordinator.run(self._schedule, self._schedule.source(now), now)
             self._settle(self.world.take_touched(), now)
+            self._sets.advance(now)
+
+    def _pod_settings(self) -> PodSettings:
+        lease_s = self._settings.executor_lease_s or 0.0
+        return replace(self._settings.pods, patience_s=lease_s + KILL_ALLOWANCE_S)
 
     def _settle(self, batch: list[Active], now: float) -> None:
         """Move attempts on, and those that touches in turn, as far as they go."""
         while batch:
+            self._sets.pods.touched.update((active.attempt.job_id, None) for active in batch if active.pods)
+            batch = [active for active in batch if not active.pods]
             for active in batch:
                 prepared_at_once(self.world, active, now)
                 self._coordinator.promote(active, now)

@@ -24,7 +24,7 @@ from holdfast.domain.lifecycle import (
 from holdfast.domain.scheduling import Plan, Round, RoundLimits, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from holdfast.controller.world import Active, World
     from holdfast.domain.job import Job, Queue
@@ -36,20 +36,32 @@ class ScheduleAttempts:
 
     row: HandlerRow = SCHEDULE
 
-    def __init__(self, world: World, queues: Callable[[], Mapping[str, Queue]], limits: RoundLimits) -> None:
-        """Remember the world, where to read queues, and a round's bounds."""
+    def __init__(
+        self,
+        world: World,
+        queues: Callable[[], Mapping[str, Queue]],
+        limits: RoundLimits,
+        place_pods: Callable[[Iterable[tuple[str, PlaceKey]], float], None],
+    ) -> None:
+        """Remember the world, where to read queues, a round's bounds, and who takes the places of single pods."""
         self._world = world
         self._queues = queues
         self._limits = limits
+        self._place_pods = place_pods
         self._placed: dict[str, tuple[PlaceKey, ...]] = {}
 
     def source(self, now: float) -> list[Active]:
         """Plan a round and open a PENDING attempt for each job it placed; note why the others wait."""
         plan = self._round(now)
         self._world.schedule_needed = len(plan.placements) >= self._limits.most_placements
-        self._placed = {placement.job_id: placement.places for placement in plan.placements}
+        jobs, owner = self._world.jobs, self._world.owner
+        self._placed = {placed.job_id: placed.places for placed in plan.placements if placed.job_id in jobs}
+        pods = [(placed.job_id, placed.places[0]) for placed in plan.placements if placed.job_id not in jobs]
+        if pods:
+            self._place_pods(pods, now)
         for blocked in plan.blocked:
-            self._world.note_reason(blocked.waiting.job_id, blocked.reason, now)
+            waiting = blocked.waiting.job_id
+            self._world.note_reason(owner.get(waiting, waiting), blocked.reason, now)
         return [self._open(self._world.jobs[job_id], places, now) for job_id, places in self._placed.items()]
 
     def _round(self, now: float) -> Plan:

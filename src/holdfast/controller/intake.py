@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.controller.sets.intake import SET_REQUESTS
 from holdfast.controller.world import Step
 from holdfast.domain import verdict
 from holdfast.domain.job import JOB_WAITING, Job, JobState
@@ -20,6 +21,7 @@ from holdfast.ports.store import Request, RequestKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from holdfast.controller.sets.sets import Sets
     from holdfast.controller.world import Active, World
     from holdfast.domain.verdict import Circumstances, Verdict
 
@@ -32,27 +34,39 @@ class Intake:
         world: World,
         jobs_by_id: Callable[[Sequence[str]], Sequence[Job]],
         circumstances: Callable[[Job, float], Circumstances],
+        sets: Sets,
     ) -> None:
-        """Remember the world, how to read appended jobs, and how to learn what a judgement needs."""
+        """Remember the world, how to read appended jobs, how to learn what a judgement needs, and who has job sets."""
         self._world = world
+        self._sets = sets
         self._jobs_by_id = jobs_by_id
         self._circumstances = circumstances
 
     def take(self, requests: Sequence[Request], now: float) -> None:
         """Act on requests, in order; they are gone with the commit of this tick."""
         for request in requests:
-            if request.kind is RequestKind.SUBMIT:
-                unknown = [job_id for job_id in request.job_ids if job_id not in self._world.jobs]
-                for job in self._jobs_by_id(unknown):
-                    self._world.admit(job)
+            if request.kind in SET_REQUESTS:
+                self._sets.intake.take(request, now)
+            elif request.kind is RequestKind.SUBMIT:
+                self._admit(request)
             else:
                 for job_id in request.job_ids:
                     self._act(request, job_id, now)
             self._world.changes.handled.append(request.id)
 
+    def _admit(self, request: Request) -> None:
+        unknown = [job_id for job_id in request.job_ids if job_id not in self._world.jobs]
+        for job in self._jobs_by_id(unknown):
+            self._world.admit(job)
+            if not job.terminal and self._world.has_pods(job):
+                self._sets.pods.admit(job)
+
     def _act(self, request: Request, job_id: str, now: float) -> None:
         job = self._world.jobs.get(job_id)
         if job is None:
+            return
+        if self._world.has_pods(job):
+            self._sets.intake.about_job(request, job, now)
             return
         match request.kind:
             case RequestKind.CANCEL:

@@ -67,6 +67,18 @@ class LawBook:
         )
         return Law(policies, self._categories, self._catalogue.settings, places)
 
+    @property
+    def categories(self) -> CompiledCategories:
+        """The operator's failure categories."""
+        return self._categories
+
+    def named(self, names: tuple[str, ...]) -> PolicySet:
+        """Return named policies alone, in order, without the queue's and the built-in ones."""
+        policies = self._catalogue.policies
+        return self._compiled.answer(
+            ("", names), lambda: PolicySet.compile([policies[name] for name in names if name in policies])
+        )
+
     def policies_of(self, job: Job, spec: JobSpec) -> list[RetryPolicy]:
         """List the policies that apply to a job, in order: the queue's, its named ones, its inline ones."""
         queue = self._catalogue.queues.get(job.queue)

@@ -55,6 +55,10 @@ class Outbox:
         """Note a change of a job."""
         self._write(changes, chronicle.events_of(before, after, self._ended.pop(after.id, None)))
 
+    def happened(self, changes: Changes, occurrence: Occurrence) -> None:
+        """Note something that is about no single job."""
+        self._write(changes, (occurrence,))
+
     def _write(self, changes: Changes, occurrences: Iterable[Occurrence]) -> None:
         for occurrence in occurrences:
             changes.events[next(self._numbers)] = occurrence

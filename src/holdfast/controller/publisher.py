@@ -51,13 +51,18 @@ class Publisher:
         if run.status in _RUNS:
             if uid in wanted:
                 return False
-            wanted[uid] = DesiredRun(order_for(active.job, active.spec, active.attempt.number, run))
+            wanted[uid] = DesiredRun(_order(active, run))
             return True
         if run.status is RunStatus.TERMINATING:
-            order = order_for(active.job, active.spec, active.attempt.number, run)
-            wanted[uid] = DesiredRun(order, stop=stop_reason(active, now))
+            wanted[uid] = DesiredRun(_order(active, run), stop=stop_reason(active, now))
             return True
         return wanted.pop(uid, None) is not None
+
+
+def _order(active: Active, run: Run) -> RunOrder:
+    if active.order is not None:
+        return active.order(run)
+    return order_for(active.job, active.spec, active.attempt.number, run)
 
 
 def order_for(job: Job, spec: JobSpec, number: int, run: Run) -> RunOrder:

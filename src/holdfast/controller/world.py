@@ -25,9 +25,11 @@ from holdfast.ports.store import Changes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from holdfast.domain.events import Occurrence
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.scheduling import RetryBalance
     from holdfast.domain.spec import JobSpec
+    from holdfast.ports.engine import RunOrder
     from holdfast.ports.store import Snapshot
 
 _MOST_GROUPS = 16_384
@@ -44,6 +46,10 @@ class Active:
     runs: dict[str, Run] = field(default_factory=dict)
     last: HistoryRow | None = None
     """The last step of its history."""
+    pods: bool = False
+    """Whether its runs come and go one by one, as pods do; ``controller.sets`` moves it on then."""
+    order: Callable[[Run], RunOrder] | None = None
+    """Writes out what an engine needs for one of its runs, where the specification alone does not say it."""
 
 
 NODE_WRITTEN_EVERY_S = 30.0
@@ -94,6 +100,10 @@ class World:
         """Return a job's specification."""
         return self._load_spec(job.spec)
 
+    def has_pods(self, job: Job) -> bool:
+        """Whether a job's runs are pods, replaced one by one."""
+        return job.child is not None or self.spec(job).kube is not None
+
     def restore(self, snapshot: Snapshot) -> None:
         """Take in everything that was going on when the last controller stopped."""
         attempts = {attempt.job_id: attempt for attempt in snapshot.attempts}
@@ -108,21 +118,23 @@ class World:
         self.changes = Changes()
 
     def _resume(self, job: Job, attempt: Attempt, runs: Iterable[Run], last: HistoryRow | None) -> None:
-        if attempt.status is AttemptStatus.PENDING:
+        pods = self.has_pods(job)
+        if attempt.status is AttemptStatus.PENDING and not pods:
             self.unplaced[job.id] = attempt
             return
-        active = Active(job, attempt, self.spec(job), last=last)
+        active = Active(job, attempt, self.spec(job), last=last, pods=pods)
         self.active[job.id] = active
         self.line.remove(job.id)
         self.by_status[attempt.status][job.id] = active
         self.touched[job.id] = active
-        self.ledger.usage_of(job.queue).jobs += 1
+        self.ledger.usage_of(job.queue).jobs += not pods
         for run in runs:
             active.runs[run.uid] = run
             self.owner[run.uid] = job.id
             self.runs_changed[run.uid] = (active, run)
             if run.status not in RUN_TERMINAL:
                 self.ledger.charge(run, job.queue)
+                self.ledger.usage_of(job.queue).jobs += pods
 
     def admit(self, job: Job) -> None:
         """Take in a job that was not known; a known one is ignored."""
@@ -164,6 +176,8 @@ class World:
         self._index(job)
 
     def _index(self, job: Job) -> None:
+        if self.has_pods(job):
+            return
         if job.state is JobState.QUEUED and job.id not in self.active:
             spec = self.spec(job)
             self.line.add(self._group(job, spec), Waiting(-job.priority, job.seq, job.id, job.queued_at))
@@ -186,10 +200,13 @@ class World:
     def note_reason(self, job_id: str, reason: str, now: float) -> None:
         """Remember why a job waits, if that is news."""
         job = self.jobs.get(job_id)
-        if job is not None and job.reason != reason:
+        if job is not None and job.reason != reason and job.state is JobState.QUEUED:
             noted = replace(job, reason=reason, updated_at=now)
             self.jobs[job_id] = self.changes.jobs[job_id] = noted
             self._outbox.job_changed(self.changes, job, noted)
+            active = self.active.get(job_id)
+            if active is not None:
+                active.job = noted
 
     def open(self, job: Job, attempt: Attempt, runs: Sequence[Run]) -> Active:
         """Begin an attempt with its runs on their places."""
@@ -208,6 +225,41 @@ class World:
             self.changes.runs[run.uid] = run
             self.ledger.charge(run, job.queue)
         return active
+
+    def open_pods(self, job: Job, attempt: Attempt) -> Active:
+        """Begin an attempt whose runs are yet to come."""
+        active = Active(job, attempt, self.spec(job), pods=True)
+        self.active[job.id] = active
+        self.by_status[attempt.status][job.id] = active
+        self.changes.attempts[attempt.key] = attempt
+        return active
+
+    def place_pod(self, active: Active, run: Run) -> None:
+        """Give an attempt one more run, on its place."""
+        active.attempt = self.changes.attempts[active.attempt.key] = replace(
+            active.attempt, dispatch=max(active.attempt.dispatch, run.dispatch)
+        )
+        active.runs[run.uid] = run
+        self.owner[run.uid] = run.job_id
+        self.changes.runs[run.uid] = run
+        self.runs_changed[run.uid] = (active, run)
+        self.ledger.charge(run, active.job.queue)
+        self.ledger.usage_of(active.job.queue).jobs += 1
+
+    def pods_started(self, active: Active, runs: Sequence[Run]) -> None:
+        """Tell that a job goes on from waiting to running, with these runs."""
+        job = active.job
+        self.jobs[job.id] = self.changes.jobs[job.id] = job
+        self._outbox.started(self.changes, job, active.attempt, runs)
+
+    def forget_run(self, active: Active, uid: str) -> None:
+        """Forget a run that has ended, of an attempt that goes on."""
+        active.runs.pop(uid, None)
+        self.owner.pop(uid, None)
+
+    def happened(self, occurrence: Occurrence) -> None:
+        """Tell of something that is about no single job."""
+        self._outbox.happened(self.changes, occurrence)
 
     def put_attempt(self, active: Active, attempt: Attempt) -> None:
         """Change an attempt; a terminal one is no longer in flight."""
@@ -233,6 +285,7 @@ class World:
         self.touched[run.job_id] = active
         if run.status in RUN_TERMINAL and self.ledger.release(run.uid):
             self.schedule_needed = True
+            self.ledger.usage_of(active.job.queue).jobs -= active.pods
 
     def drop_runs(self, active: Active) -> None:
         """Forget an attempt's runs, which are all terminal, before it is placed anew."""
@@ -244,7 +297,7 @@ class World:
         job_id = active.attempt.job_id
         self.active.pop(job_id, None)
         self.touched.pop(job_id, None)
-        self.ledger.usage_of(active.job.queue).jobs -= 1
+        self.ledger.usage_of(active.job.queue).jobs -= not active.pods
         self.schedule_needed = True
         self.drop_runs(active)
 

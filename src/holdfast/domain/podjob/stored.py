@@ -32,6 +32,8 @@ class PodRecord:
     """When its program starts again; ``None`` while one runs."""
     counters: Mapping[str, int] = field(default_factory=dict)
     """Retries that policies granted it, by ``<policy>/<rule>``."""
+    avoid_node: str | None = None
+    """Where its program does not start again, when a policy says so."""
     in_place: int = 0
     """How often it was restarted in place."""
 

@@ -1,0 +1,165 @@
+"""Runs programs again in the place of the pod they belong to: after a failure, by policy, or with the whole set.
+
+Decides when a program that ended is not the end of its pod (``restartPolicy: OnFailure``, retry policies of the native
+short form, ``InPlaceRestart``) and when the next one starts; leaves what an ended pod means to ``domain.podjob``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.controller.sets.line import fresh_uid
+from holdfast.domain.classify import classify
+from holdfast.domain.delay import delay_s
+from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.domain.podjob.model import RestartPolicy
+from holdfast.domain.podjob.observed import is_disruption
+from holdfast.domain.policy.decide import decide
+from holdfast.domain.policy.model import Backoff, RetryHistory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.controller.lawbook import LawBook
+    from holdfast.controller.sets.line import PodLine
+    from holdfast.controller.sets.memory import JobWork, PodWork
+    from holdfast.controller.sets.plans import PodPlan
+    from holdfast.controller.world import Active, World
+    from holdfast.domain.failure import RunOutcome
+    from holdfast.domain.job import Job, Run
+    from holdfast.domain.jobset.state import JobSetState
+    from holdfast.domain.podjob.stored import PodRecord
+
+CRASH_BACKOFF = Backoff(initial_s=10.0, max_s=300.0, multiplier=2.0)
+"""The kubelet's: 10 s doubling to five minutes."""
+
+
+class Again:
+    """Programs that run again in their pods."""
+
+    def __init__(
+        self,
+        world: World,
+        line: PodLine,
+        book: LawBook,
+        *,
+        draw: Callable[[], float],
+        set_state: Callable[[Job], JobSetState | None],
+        backoff: Backoff = CRASH_BACKOFF,
+    ) -> None:
+        """Wire it; ``set_state`` tells how the set of a job stands, ``backoff`` is for ``OnFailure``."""
+        self._world = world
+        self._line = line
+        self._book = book
+        self._draw = draw
+        self._set_state = set_state
+        self._backoff = backoff
+
+    def settle(self, active: Active, work: JobWork, plan: PodPlan, now: float) -> None:
+        """Make pods whose program has ended wait for the next one, where there is to be one."""
+        if work.record.deleting_since is not None or work.record.suspended:
+            return
+        if not (plan.in_place or plan.policies or plan.spec.restart_policy is RestartPolicy.ON_FAILURE):
+            return
+        for name, pod in work.pods.items():
+            if pod.run is None or name in work.record.state.counted:
+                continue
+            if plan.in_place and pod.run.status not in RUN_TERMINAL:
+                self._stop_straggler(active, pod, now)
+            elif pod.run.status in RUN_TERMINAL and pod.run.outcome is not None and not pod.run.outcome.succeeded:
+                self._ended(active, pod, plan, pod.run.outcome, now)
+
+    def _stop_straggler(self, active: Active, pod: PodWork, now: float) -> None:
+        """Stop a program of an earlier generation than the one that is to meet at the barrier."""
+        state, run = self._set_state(active.job), pod.run
+        if state is None or run is None or state.in_place_previous is None:
+            return
+        if pod.record.in_place <= state.in_place_previous and run.status is not RunStatus.TERMINATING:
+            pod.run = run.entered(RunStatus.TERMINATING, now)
+            self._world.put_run(active, pod.run)
+
+    def _ended(self, active: Active, pod: PodWork, plan: PodPlan, outcome: RunOutcome, now: float) -> None:
+        record = self._after(active, pod.record, plan, outcome, now)
+        if record is None:
+            return
+        run, pod.record, pod.run = pod.run, record, None
+        if run is None:
+            return
+        self._world.forget_run(active, run.uid)
+        if plan.in_place and not is_disruption(outcome):
+            self._keep_place(active, pod, run)
+
+    def _after(
+        self, active: Active, record: PodRecord, plan: PodPlan, outcome: RunOutcome, now: float
+    ) -> PodRecord | None:
+        """Return what is remembered of a pod whose next program is to come; ``None`` when the pod has ended."""
+        if plan.in_place:
+            state = self._set_state(active.job)
+            previous = -1 if state is None or state.in_place_previous is None else state.in_place_previous
+            return replace(record, in_place=max(record.in_place, previous) + 1, due=None)
+        again = self._by_policy(active, record, plan, outcome, now) if plan.policies else None
+        if again is not None:
+            return again
+        if plan.spec.restart_policy is not RestartPolicy.ON_FAILURE or is_disruption(outcome):
+            return None
+        restarts = record.restarts + 1
+        due = now + delay_s(self._backoff, restarts, seed=record.name)
+        return replace(record, restarts=restarts, due=due)
+
+    def _by_policy(
+        self, active: Active, record: PodRecord, plan: PodPlan, outcome: RunOutcome, now: float
+    ) -> PodRecord | None:
+        failure = classify(outcome, rank=record.rank, categories=self._book.categories)
+        history = RetryHistory(
+            job_id=active.attempt.job_id,
+            attempt=1 + record.restarts,
+            counters=tuple(record.counters.items()),
+            total=sum(record.counters.values()),
+            memory=active.job.request.memory,
+        )
+        decision = decide(
+            self._book.named(plan.policies), failure, history, self._book.catalogue.settings, draw=self._draw()
+        )
+        if not decision.runs_again:
+            return None
+        counters = dict(record.counters)
+        if decision.counter is not None:
+            counters[decision.counter] = counters.get(decision.counter, 0) + 1
+        return replace(
+            record,
+            restarts=record.restarts + 1,
+            due=now + decision.delay_s,
+            counters=counters,
+            avoid_node=decision.avoid_node,
+        )
+
+    def may_start(self, job: Job, pod: PodWork, plan: PodPlan, now: float) -> bool:
+        """Whether a pod without a program may have one now; one that restarts in place waits at the barrier."""
+        if pod.record.due is not None and pod.record.due > now:
+            return False
+        if not plan.in_place or pod.record.in_place == 0:
+            return True
+        state = self._set_state(job)
+        return state is not None and state.in_place_current == pod.record.in_place
+
+    def start(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:
+        """Start a pod's program: on the place it kept, else in line for one."""
+        kept = pod.kept
+        if kept is None:
+            self._line.add(active, work, pod, plan, now)
+            return
+        self.forget(pod)
+        uid = fresh_uid(active, pod.record.rank)
+        self._line.start(active, pod, uid, (kept.executor, kept.node), now)
+
+    def _keep_place(self, active: Active, pod: PodWork, run: Run) -> None:
+        """Keep a pod's place while it waits at the barrier."""
+        pod.kept = replace(run, uid=f"{pod.record.name}/kept")
+        self._world.ledger.charge(pod.kept, active.job.queue)
+
+    def forget(self, pod: PodWork) -> None:
+        """Give back the place a pod kept."""
+        if pod.kept is not None and self._world.ledger.release(pod.kept.uid):
+            self._world.schedule_needed = True
+        pod.kept = None

@@ -1,0 +1,95 @@
+"""What the controller remembers of job sets and of jobs made of pods; decides nothing.
+
+What is here can always be rebuilt from the store.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.domain.failure import RunOutcome
+    from holdfast.domain.job import Run
+    from holdfast.domain.jobset.model import JobSetSpec
+    from holdfast.domain.jobset.state import Child
+    from holdfast.domain.jobset.stored import JobSet
+    from holdfast.domain.podjob.stored import PodJob, PodRecord
+
+
+@dataclass(slots=True, eq=False)
+class PodWork:
+    """One pod: a place, and the programs that run in it one after the other."""
+
+    record: PodRecord
+    run: Run | None = None
+    """Its program; ``None`` while it waits for a place or to start again."""
+    ticket: str = ""
+    """Under which it waits in line; empty while it does not."""
+    kept: Run | None = None
+    """The place it keeps while it waits to start again in place, as a charge of its own."""
+
+
+@dataclass(slots=True, eq=False)
+class JobWork:
+    """One job made of pods."""
+
+    record: PodJob
+    stored: PodJob | None = None
+    """The record as it was last written."""
+    pods: dict[str, PodWork] = field(default_factory=dict)
+    """Those that have not ended, by name."""
+    wake_at: float | None = None
+    """When to look at it again although nothing happens."""
+    grace_s: float | None = None
+    """How long what is stopped may take from now on, when that is less than its template says."""
+    last_failure: tuple[int, RunOutcome] | None = None
+    """Rank and facts of the last run that failed by itself."""
+
+
+@dataclass(slots=True, eq=False)
+class SetWork:
+    """One job set."""
+
+    row: JobSet
+    spec: JobSetSpec
+    jobs: dict[str, str] = field(default_factory=dict)
+    """Ids of its jobs, by name."""
+    children: dict[str, Child] = field(default_factory=dict)
+    """Those of its jobs that are there, by name, as last seen."""
+
+
+class Timers:
+    """When to look again, by key; an earlier or later answer replaces the last."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._at: dict[str, float] = {}
+        self._heap: list[tuple[float, str]] = []
+
+    def set(self, key: str, when: float | None) -> None:
+        """Ask for ``due`` to name a key at a time; ``None`` takes it back."""
+        if self._at.get(key) == when:
+            return
+        if when is None:
+            self._at.pop(key, None)
+            return
+        self._at[key] = when
+        heapq.heappush(self._heap, (when, key))
+
+    def due(self, now: float) -> list[str]:
+        """Return the keys whose time has come, each once."""
+        found = []
+        while self._heap and self._heap[0][0] <= now:
+            when, key = heapq.heappop(self._heap)
+            if self._at.get(key) == when:
+                del self._at[key]
+                found.append(key)
+        return found
+
+    def next(self) -> float | None:
+        """Return when the next one is due."""
+        while self._heap and self._at.get(self._heap[0][1]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None

@@ -1,0 +1,158 @@
+"""What the pods of a job are made from: the Job's rules, the program, what each pod is told.
+
+Decides where each of these comes from, a job's own specification or its set's template; leaves what becomes of the
+pods to ``podjobs``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.jobset.program import read_program
+from holdfast.domain.jobset import names
+from holdfast.domain.jobset.model import RestartStrategy
+from holdfast.domain.jobset.state import CreateJob
+from holdfast.domain.podjob.model import POD_BACKOFF
+from holdfast.ports.engine import RunOrder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.controller.sets.memory import JobWork, SetWork
+    from holdfast.controller.world import Active
+    from holdfast.dialects.jobset.program import Program
+    from holdfast.domain.job import Job, Run
+    from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.podjob.model import PodJobSpec
+    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.domain.policy.model import Backoff
+    from holdfast.domain.spec import KubeJob
+
+_REFERENCE = "$("
+
+
+@dataclass(frozen=True, slots=True)
+class PodPlan:
+    """What the pods of some jobs have in common."""
+
+    spec: PodJobSpec
+    program: Program
+    """Read without what each pod is told."""
+    template: Mapping[str, object]
+    told_apart: bool
+    """Whether the program's arguments or environment refer to what each pod is told."""
+    policies: tuple[str, ...] = ()
+    """Named policies that may run a failed pod again before its job hears of it."""
+    topology: str | None = None
+    in_place: bool = False
+    """Whether its set restarts programs in place."""
+
+
+class Plans:
+    """Plans by replicated job and by specification, made once each."""
+
+    def __init__(self, sets: Mapping[str, SetWork], backoff: Backoff = POD_BACKOFF) -> None:
+        """Remember where sets are found, and the operator's back-off for pods."""
+        self._sets = sets
+        self._backoff = backoff
+        self._of_groups: dict[tuple[str, int, str], PodPlan] = {}
+        self._of_specs: dict[str, PodPlan] = {}
+
+    def forget(self, set_id: str) -> None:
+        """Forget what was made for a set that is gone or has changed."""
+        for key in [key for key in self._of_groups if key[0] == set_id]:
+            del self._of_groups[key]
+
+    def of(self, job: Job, kube: KubeJob | None) -> PodPlan:
+        """Return the plan of a job."""
+        if job.child is not None:
+            work = self._sets[job.child.set_id]
+            key = (job.child.set_id, work.row.generation, job.child.group)
+            if key not in self._of_groups:
+                self._of_groups[key] = self._of_group(work.spec, work.spec.by_name[job.child.group])
+            return self._of_groups[key]
+        if kube is None:
+            msg = f"job {job.id} has no pods"
+            raise ValueError(msg)
+        if job.spec not in self._of_specs:
+            self._of_specs[job.spec] = self._plan(kube.spec, kube.raw.get("template") or {})
+        return self._of_specs[job.spec]
+
+    def _of_group(self, spec: JobSetSpec, group: ReplicatedJob) -> PodPlan:
+        job = group.template.get("spec") or {}
+        plan = self._plan(group.job, job.get("template") or {})
+        policy = spec.failure
+        return replace(
+            plan,
+            policies=group.retry_policies,
+            topology=group.topology,
+            in_place=policy is not None and policy.strategy is RestartStrategy.IN_PLACE,
+        )
+
+    def _plan(self, spec: PodJobSpec, template: Mapping[str, object]) -> PodPlan:
+        program = read_program(template)
+        words = (*program.command, *program.env.values())
+        if spec.backoff == POD_BACKOFF:
+            spec = replace(spec, backoff=self._backoff)
+        return PodPlan(spec, program, template, any(_REFERENCE in word for word in words))
+
+    def told(self, job: Job, record: PodJob, rank: int) -> dict[str, str]:
+        """Return what a pod is told in its environment."""
+        if job.child is None:
+            return {"JOB_COMPLETION_INDEX": str(rank)}
+        spec = self._sets[job.child.set_id].spec
+        return names.environment(spec, created(spec, job, record), rank)
+
+
+def created(spec: JobSetSpec, job: Job, record: PodJob) -> CreateJob:
+    """Return the order a job of a set was created by."""
+    if job.child is None:
+        msg = f"job {job.id} belongs to no set"
+        raise ValueError(msg)
+    return CreateJob(
+        name=job.name,
+        group=job.child.group,
+        index=job.child.index,
+        global_index=names.global_index(spec, job.child.group, job.child.index),
+        restart=record.restart,
+        job_restart=record.job_restart,
+    )
+
+
+def current_spec(plan: PodPlan, record: PodJob) -> PodJobSpec:
+    """Return a Job's rules with what its set has changed for it: its size, and whether it is suspended."""
+    spec = plan.spec
+    if spec.suspend is not record.suspended:
+        spec = replace(spec, suspend=record.suspended)
+    size = (record.parallelism, record.completions)
+    if record.parallelism is not None and size != (spec.parallelism, spec.completions):
+        spec = replace(spec, parallelism=record.parallelism, completions=record.completions)
+    return spec
+
+
+def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run], RunOrder]:
+    """Return what writes out the order for a run of an attempt."""
+
+    def write(run: Run) -> RunOrder:
+        job = active.job
+        plan = plans.of(job, active.spec.kube)
+        told = plans.told(job, work.record, run.rank)
+        program = read_program(plan.template, told) if plan.told_apart else plan.program
+        grace_s = program.grace_s if work.grace_s is None else work.grace_s
+        return RunOrder(
+            uid=run.uid,
+            job_id=job.id,
+            job_name=job.name,
+            attempt=run.attempt,
+            rank=run.rank,
+            size=plan.spec.completions or plan.spec.parallelism,
+            command=program.command,
+            env={**told, **program.env},
+            working_dir=program.working_dir,
+            resources=run.request,
+            node=run.node,
+            grace_s=grace_s,
+        )
+
+    return write

@@ -1,0 +1,105 @@
+"""Wires the parts that look after job sets and jobs made of pods; decides only in which order they take turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.controller.sets.again import CRASH_BACKOFF, Again
+from holdfast.controller.sets.intake import SetIntake
+from holdfast.controller.sets.jobsets import JobSets
+from holdfast.controller.sets.line import PodLine
+from holdfast.controller.sets.plans import Plans
+from holdfast.controller.sets.podjobs import PodJobs
+from holdfast.domain.podjob.model import POD_BACKOFF
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from holdfast.controller.lawbook import LawBook
+    from holdfast.controller.sets.memory import SetWork
+    from holdfast.controller.world import World
+    from holdfast.domain.job import Job
+    from holdfast.domain.jobset.state import JobSetState
+    from holdfast.domain.placement import PlaceKey
+    from holdfast.domain.policy.model import Backoff
+    from holdfast.ports.clock import Dice
+    from holdfast.ports.store import ControllerStore, Snapshot
+
+_MOST_TURNS = 32
+"""More than anything needs to settle: a decision, the jobs that go, those that come, how they look."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodSettings:
+    """How patient job sets and jobs made of pods are, where their manifests do not say."""
+
+    backoff: Backoff = POD_BACKOFF
+    """Before a Job replaces failed pods."""
+    crash_backoff: Backoff = CRASH_BACKOFF
+    """Before a program starts again in its pod."""
+    patience_s: float = 90.0
+    """How long after its grace a stopped program may take to be confirmed gone, its executor's lease included."""
+
+
+class Sets:
+    """Job sets and jobs made of pods."""
+
+    def __init__(self, world: World, book: LawBook, store: ControllerStore, dice: Dice, settings: PodSettings) -> None:
+        """Wire it."""
+        self._sets: dict[str, SetWork] = {}
+        plans = Plans(self._sets, settings.backoff)
+        self._line = PodLine(world)
+        again = Again(world, self._line, book, draw=dice.draw, set_state=self._state_of, backoff=settings.crash_backoff)
+        self.pods = PodJobs(
+            world,
+            self._line,
+            plans,
+            again,
+            categories=lambda: book.categories,
+            patience_s=settings.patience_s,
+        )
+        self._jobsets = JobSets(
+            world,
+            self.pods,
+            plans,
+            self._sets,
+            restarts_allowed=lambda: book.catalogue.settings.global_max_retries != 0,
+        )
+        self.intake = SetIntake(
+            world,
+            self._jobsets,
+            self.pods,
+            plans,
+            rows_by_id=store.job_sets_by_id,
+            children_of=store.children_of,
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Take in what was going on when the last controller stopped."""
+        self._jobsets.restore(snapshot)
+        self.pods.restore(snapshot)
+
+    def placed(self, tickets: Iterable[tuple[str, PlaceKey]], now: float) -> None:
+        """Hand out pods that got their places."""
+        self.pods.placed(tickets, now)
+
+    def sweep(self) -> None:
+        """Look again at what only others can give back."""
+        self.pods.sweep()
+
+    def advance(self, now: float) -> None:
+        """Look at every job and set something happened to, until all is quiet."""
+        for _ in range(_MOST_TURNS):
+            self.pods.advance(now)
+            if not self._jobsets.advance(now):
+                return
+
+    def next_due(self) -> float | None:
+        """Return when something is to be looked at although nothing happens."""
+        due = (self.pods.timers.next(), self._jobsets.next_due())
+        return min((at for at in due if at is not None), default=None)
+
+    def _state_of(self, job: Job) -> JobSetState | None:
+        work = self._sets.get(job.child.set_id) if job.child is not None else None
+        return None if work is None else work.row.state
