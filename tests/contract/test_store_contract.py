@@ -290,7 +290,8 @@ def test_a_snapshot_holds_what_is_going_on_and_nothing_else(store: Store) -> Non
     last = step(going.id, 2, 11)
     store.commit(changes_of(
         going, done, active, *current, last,
-        Attempt(going.id, 1, AttemptStatus.ERROR, dispatch=1), run(going.id, 1), run(going.id, 2, 0, 1),
+        Attempt(going.id, 1, AttemptStatus.ERROR, dispatch=1), run(going.id, 1),
+        run(going.id, 2, 0, 1, status=RunStatus.TERMINATED),
         step(going.id, 1, 20), step(going.id, 2, 2), step(done.id, 1, 30), run(done.id),
         Attempt(done.id, 1, AttemptStatus.TERMINATED, dispatch=1),
     ))  # fmt: skip

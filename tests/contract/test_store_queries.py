@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
 from holdfast.domain.spec import Resources
 from holdfast.errors import NotFound
@@ -108,13 +108,21 @@ LISTED = {
         (JobFilter(labels=(("team", "nlp"),)), ["j1", "j2"]),
         (JobFilter(labels=(("team", "nlp"), ("tier", "1"))), ["j1"]),
         (JobFilter(labels=(("team", "nlp"), ("team", "cv"))), []),
-        (JobFilter(frozenset({JobState.QUEUED}), "default", "a", (("team", "nlp"),)), ["j1"]),
+        (JobFilter(job_set="s1"), ["j3", "j4"]),
+        (JobFilter(frozenset({JobState.QUEUED, JobState.RUNNING}), job_set="s1"), ["j4"]),
+        (JobFilter(frozenset(), job_set="s1"), []),
+        (JobFilter(job_set="s2"), []),
+        (JobFilter(frozenset({JobState.QUEUED}), "default", "a", labels=(("team", "nlp"),)), ["j1"]),
         (JobFilter(queue="nowhere"), []),
     ],
 )
 def test_every_field_of_a_filter_must_hold(store: Store, where: JobFilter, expected: list[str]) -> None:
     labels = {job_id: given for job_id, (*_, given) in LISTED.items()}
-    jobs = [job(job_id, name, queue=queue, state=state) for job_id, (name, queue, state, _) in LISTED.items()]
+    in_set = {"j3": ChildOf("s1", "workers", 0), "j4": ChildOf("s1", "workers", 1)}
+    jobs = [
+        job(job_id, name, queue=queue, state=state, child=in_set.get(job_id))
+        for job_id, (name, queue, state, _) in LISTED.items()
+    ]
     store.submit(Submission(jobs, labels))
     assert [each.id for each in store.jobs(where)] == expected
 

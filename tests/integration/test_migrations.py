@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -59,7 +60,8 @@ def test_the_steps_build_exactly_what_the_tables_say(path: Path, tmp_path: Path)
 
 def _columns(sql: str) -> tuple[str, ...]:
     """A statement's parts, whatever order its constraints were written in."""
-    return tuple(sorted(part.strip(" ,()") for part in sql.splitlines()))
+    parts = (part.strip(" ,()\t") for part in re.split(r",\s(?![^(]*\))|\n", sql))
+    return tuple(sorted(part for part in parts if part))
 
 
 def test_upgrading_twice_changes_nothing(path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import create_mock_engine, insert
 
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
 from holdfast.domain.spec import Resources
@@ -99,7 +99,7 @@ def test_what_is_not_there_stays_not_there() -> None:
 
 JOB = Job(
     "j", "n", "q", 7, 1.0, "{}", Resources(1, 2, 3), 4, 5, JobState.BACKOFF, "r", 6, 7.0, 8.0, 9.0, 10.0, 11.0,
-    {"p/r": 1}, 12, "node", cancel_requested=True,
+    {"p/r": 1}, 12, "node", cancel_requested=True, child=ChildOf("s", "g", 13),
 )  # fmt: skip
 ATTEMPT = Attempt(
     "j", 1, AttemptStatus.ERROR, 2.0, 3, 4, 5.0, 6.0, 7.0, Resources(1, 2, 3), Ending.FAILED,

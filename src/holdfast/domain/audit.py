@@ -93,7 +93,7 @@ class AuditEntry:
     act: Act
     subject: Subject
     name: str
-    """Of what it was done to; of a job its id."""
+    """Of what it was done to; of a job or a job set its id."""
     outcome: str = ACCEPTED
     detail: str = ""
     """The reason that was given, or the message of the refusal."""
@@ -155,6 +155,11 @@ def on_settings(by: Caller | None, settings: RetrySettings, default_policy: str 
 def on_job(by: Caller | None, act: Act, job_id: str, reason: str) -> Deed | None:
     """Tell of a job somebody asked something for; what becomes of it is told by the job's own events."""
     return _deed(by, act, Subject.JOB, job_id, detail=reason)
+
+
+def on_job_set(by: Caller | None, act: Act, set_id: str, reason: str) -> Deed | None:
+    """Tell of a job set somebody asked something for; what becomes of it is told by its own events."""
+    return _deed(by, act, Subject.JOB_SET, set_id, detail=reason)
 
 
 def _deed(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from holdfast.domain.job import Job
+    from holdfast.domain.jobset.stored import JobSet
     from holdfast.ports.store import Catalogue, Changes, Request, Snapshot, Store
     from holdfast.sim.agenda import Agenda
     from holdfast.sim.trace import Fuse, Trace
@@ -87,6 +88,16 @@ class ControllersStore:
         """Return those jobs."""
         self._point()
         return self._store.jobs_by_id(job_ids)
+
+    def job_sets_by_id(self, set_ids: Sequence[str]) -> Sequence[JobSet]:
+        """Return those job sets."""
+        self._point()
+        return self._store.job_sets_by_id(set_ids)
+
+    def children_of(self, set_id: str) -> Sequence[Job]:
+        """Return every job of a job set."""
+        self._point()
+        return self._store.children_of(set_id)
 
     def catalogue_version(self) -> int:
         """Return the catalogue's version."""

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from holdfast.domain.spec import DEFAULT_QUEUE
-from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Problem, Unavailable
+from holdfast.errors import AlreadyExists, Conflict, Internal, InvalidRequest, NotFound, Problem, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -39,6 +39,27 @@ def known_jobs(ids: Iterable[str]) -> AlreadyExists:
     """Say which of the submitted jobs are there already."""
     problems = [Problem("id", f"job {job_id!r} exists already") for job_id in sorted(ids)]
     return AlreadyExists("a job of that id exists already", problems=problems)
+
+
+def no_such_job_set(reference: str) -> NotFound:
+    """Say that no job set answers to a reference."""
+    return NotFound(f"no job set has the id or name {reference!r}", hint="list job sets with: holdfast get jobsets")
+
+
+def known_job_set(name: str) -> AlreadyExists:
+    """Say that the name of a job set is taken."""
+    message = f"job set {name!r} exists already"
+    return AlreadyExists(message, problems=[Problem("metadata.name", message)], hint="delete it first, or rename this")
+
+
+def unknown_job() -> Internal:
+    """Say that a commit changes a job that was never submitted, or is gone."""
+    return Internal("a change is about a job that does not exist")
+
+
+def unknown_job_set() -> Internal:
+    """Say that a commit changes a job set that was never submitted, or is gone."""
+    return Internal("a change is about a job set that does not exist")
 
 
 def reused_key(key: str) -> Conflict:

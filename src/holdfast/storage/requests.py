@@ -1,22 +1,50 @@
-"""What a request to the controller leaves behind in the audit log, for every store alike."""
+"""What a submission asks the controller for, and what requests leave behind in both logs, for every store alike."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.audit import Act, on_job
+from holdfast.domain.audit import Act, on_job, on_job_set
+from holdfast.domain.events import JobSetCreated, Occurrence
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller, Deed
+    from holdfast.ports.store import Submission
 
 _ACTS = {RequestKind.CANCEL: Act.CANCEL, RequestKind.HOLD: Act.HOLD, RequestKind.RELEASE: Act.RELEASE}
+_SET_ACTS = {
+    RequestKind.SET_UPDATE: Act.UPDATE,
+    RequestKind.SET_SUSPEND: Act.SUSPEND,
+    RequestKind.SET_RESUME: Act.RESUME,
+    RequestKind.SET_RESTART: Act.RESTART,
+    RequestKind.SET_DELETE: Act.DELETE,
+}
+
+
+def request_of(submission: Submission) -> Request:
+    """Return the request to take in what is submitted."""
+    job_set = submission.job_set
+    if job_set is not None:
+        return Request(RequestKind.SET_SUBMIT, (job_set.id,), job_set.created_at)
+    now = max(job.submitted_at for job in submission.jobs)
+    return Request(RequestKind.SUBMIT, tuple(job.id for job in submission.jobs), now)
+
+
+def set_created(submission: Submission) -> list[Occurrence]:
+    """Tell of the job set that is submitted, if one is; its jobs are told of one by one."""
+    job_set = submission.job_set
+    if job_set is None:
+        return []
+    return [Occurrence(None, job_set.created_at, JobSetCreated(job_set.id, job_set.name, len(submission.jobs)))]
 
 
 def deeds_of(request: Request, by: Caller | None) -> list[Deed]:
-    """Return one deed for each job, if there is somebody to name; a submission is told by the jobs' own events."""
-    act = _ACTS.get(request.kind)
-    if act is None:
-        return []
-    deeds = (on_job(by, act, job_id, request.reason) for job_id in request.job_ids)
+    """Return one deed for each job or job set, if there is somebody to name; submissions are told by events alone."""
+    if request.kind in _SET_ACTS:
+        deeds = [on_job_set(by, _SET_ACTS[request.kind], set_id, request.reason) for set_id in request.job_ids]
+    elif request.kind in _ACTS:
+        deeds = [on_job(by, _ACTS[request.kind], job_id, request.reason) for job_id in request.job_ids]
+    else:
+        deeds = []
     return [deed for deed in deeds if deed is not None]

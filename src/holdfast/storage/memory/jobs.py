@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
 
     from holdfast.domain.job import Attempt, HistoryRow, Job, Node, Run
+    from holdfast.domain.podjob.stored import PodJob
     from holdfast.ports.store import JobFilter
 
 _SHOWN = 5
@@ -34,6 +35,7 @@ class JobTable:
         self.runs: dict[str, Run] = {}
         self.history: dict[tuple[str, int, int], HistoryRow] = {}
         self.nodes: dict[tuple[str, str], Node] = {}
+        self.pod_jobs: dict[str, PodJob] = {}
 
     def snapshot(self) -> Snapshot:
         """Return all that is still going on."""
@@ -43,12 +45,15 @@ class JobTable:
         for (job_id, number, _), row in sorted(self.history.items()):
             if (job_id, number) in attempts:
                 last[job_id, number] = row
-        return Snapshot(
-            [job for job in self.by_id.values() if not job.terminal],
-            list(attempts.values()),
-            [run for run in self.sorted_runs() if (run.job_id, run.attempt, run.dispatch) in current],
-            last,
-        )
+        runs = [
+            run
+            for run in self.sorted_runs()
+            if (run.job_id, run.attempt) in attempts
+            and ((run.job_id, run.attempt, run.dispatch) in current or run.status not in RUN_TERMINAL)
+        ]
+        jobs = [job for job in self.by_id.values() if not job.terminal]
+        pod_jobs = {job.id: self.pod_jobs[job.id] for job in jobs if job.id in self.pod_jobs}
+        return Snapshot(jobs, list(attempts.values()), runs, last, pod_jobs=pod_jobs)
 
     def drop(self, job_ids: Container[str]) -> None:
         """Forget jobs and all that belongs to them."""
@@ -57,6 +62,7 @@ class JobTable:
         self.attempts = {key: each for key, each in self.attempts.items() if each.job_id not in job_ids}
         self.runs = {uid: each for uid, each in self.runs.items() if each.job_id not in job_ids}
         self.history = {key: row for key, row in self.history.items() if row.job_id not in job_ids}
+        self.pod_jobs = {job_id: each for job_id, each in self.pod_jobs.items() if job_id not in job_ids}
 
     def sorted_runs(self) -> list[Run]:
         """List all runs by job, attempt, dispatch and rank."""
@@ -101,6 +107,12 @@ class JobTable:
                 and (where.states is None or job.state in where.states)
                 and where.queue in {None, job.queue}
                 and where.name in {None, job.name}
+                and (where.job_set is None or in_set(job, where.job_set))
                 and wanted <= self.labels.get(job.id, {}).items()
             ):
                 yield job
+
+
+def in_set(job: Job, set_id: str) -> bool:
+    """Whether a job belongs to that job set."""
+    return job.child is not None and job.child.set_id == set_id

@@ -14,22 +14,28 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.chronicle import submitted
 from holdfast.errors import Internal
-from holdfast.ports.store import Request, RequestKind
 from holdfast.storage.memory.catalogue import MemoryCatalogueStore
 from holdfast.storage.memory.jobs import JobTable
+from holdfast.storage.memory.jobsets import MemoryJobSetStore
 from holdfast.storage.memory.retention import MemoryRetentionStore
-from holdfast.storage.refusals import known_jobs, require_free_lease, require_newest_epoch, reused_key
-from holdfast.storage.requests import deeds_of
+from holdfast.storage.refusals import (
+    known_jobs,
+    require_free_lease,
+    require_newest_epoch,
+    reused_key,
+    unknown_job,
+)
+from holdfast.storage.requests import deeds_of, request_of, set_created
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
-    from holdfast.ports.store import Changes, JobFilter, Snapshot, Submission
+    from holdfast.ports.store import Changes, JobFilter, Request, Snapshot, Submission
 
 
-class MemoryStore(MemoryCatalogueStore, MemoryRetentionStore):
+class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore):
     """Every part of the ``Store`` port; safe to use from many threads."""
 
     def __init__(self) -> None:
@@ -37,6 +43,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryRetentionStore):
         self._lock = RLock()
         self._table = JobTable()
         MemoryCatalogueStore.__init__(self, self._lock, self._table)
+        MemoryJobSetStore.__init__(self, self._lock, self._table)
         MemoryRetentionStore.__init__(self, self._lock, self._table)
         self._requests: dict[int, Request] = {}
         self._requested = 0
@@ -46,7 +53,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryRetentionStore):
     def load(self) -> Snapshot:
         """Read everything that is still going on."""
         with self._lock:
-            return self._table.snapshot()
+            return replace(self._table.snapshot(), job_sets=self.job_sets())
 
     def requests(self, *, limit: int) -> Sequence[Request]:
         """Return the oldest requests not handled yet, without removing them."""
@@ -73,41 +80,46 @@ class MemoryStore(MemoryCatalogueStore, MemoryRetentionStore):
             if changes.epoch is not None:
                 require_newest_epoch(changes.epoch, newest=self._epoch)
             self._require_known_jobs(changes)
+            self.require_known_sets(changes)
             table = self._table
             table.by_id.update(changes.jobs)
             table.attempts.update(changes.attempts)
             table.runs.update(changes.runs)
             table.history.update(changes.history)
             table.nodes.update(changes.nodes)
+            table.pod_jobs.update(changes.pod_jobs)
+            self.commit_sets(changes)
             for number in changes.handled:
                 self._requests.pop(number, None)
             self.append_events(changes.events.values())
 
     def _require_known_jobs(self, changes: Changes) -> None:
         subjects = {*changes.jobs, *(job_id for job_id, _ in changes.attempts), *(key[0] for key in changes.history)}
-        subjects |= {run.job_id for run in changes.runs.values()}
+        subjects |= {run.job_id for run in changes.runs.values()} | changes.pod_jobs.keys()
         if not self._table.by_id.keys() >= subjects:
-            message = "a change is about a job that does not exist"
-            raise Internal(message)
+            raise unknown_job()
 
     def submit(self, submission: Submission) -> tuple[str, ...]:
         """Append jobs and the request to take them in, in one step; ``seq`` is given here."""
         ids = tuple(job.id for job in submission.jobs)
-        if not ids:
+        if not ids and submission.job_set is None:
             return ()
-        now = max(job.submitted_at for job in submission.jobs)
+        request = request_of(submission)
         with self._lock:
             known = self._known_answer(submission)
             if known is not None:
                 return known
+            self.require_new_set(submission.job_set)
             self._require_new(submission, ids)
+            self.add_set(submission.job_set)
             for job in submission.jobs:
                 self._submitted += 1
                 self._table.by_id[job.id] = replace(job, seq=self._submitted)
             self._table.labels.update(submission.labels)
             if submission.idempotency_key is not None:
-                self._keys[submission.idempotency_key] = (submission.fingerprint, ids, now)
-            self.append(Request(RequestKind.SUBMIT, ids, now))
+                self._keys[submission.idempotency_key] = (submission.fingerprint, ids, request.created_at)
+            self.append(request)
+            self.append_events(set_created(submission))
             self.append_events(map(submitted, submission.jobs))
         return ids
 

@@ -70,6 +70,17 @@ def _upsert(table: Table, dialect: Dialect) -> Batch:
     )
 
 
+def _update_by_id(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
+    """Change rows that are there; rows come as the columns and the id."""
+    statement = update(table).where(table.c.id == bindparam("key"))
+    statement = statement.values({name: bindparam(f"new_{name}") for name in columns})
+    return Batch(statement, dialect, (*(f"new_{name}" for name in columns), "key"))
+
+
+def _delete_by_id(table: Table, dialect: Dialect) -> Batch:
+    return Batch(table.delete().where(table.c.id == bindparam("key")), dialect, ("key",))
+
+
 def _numbered_events(dialect: Dialect) -> Batch:
     """Insert events of jobs, each with its job's next number, which only the job's one writer at a time asks for."""
     table, earlier = tables.events, tables.events.alias("earlier")
@@ -89,28 +100,31 @@ class Batches:
 
     def __init__(self, dialect: Dialect) -> None:
         """Compile all of them."""
-        job, request = tables.jobs, tables.requests
+        job = tables.jobs
         self.new_specs = Batch(
             _insert_into(tables.specs, dialect).on_conflict_do_nothing(), dialect, ("digest", "body")
         )
-        self.new_jobs = Batch(insert(job), dialect, tables.JOB_FIXED + tables.JOB_CHANGING)
+        self.new_jobs = Batch(insert(job), dialect, tables.JOB_NEW)
         self.new_labels = Batch(insert(tables.job_labels), dialect, ("job_id", "key", "value"))
         self.keys = Batch(
             _insert_into(tables.idempotency, dialect).on_conflict_do_nothing(),
             dialect,
             [column.name for column in tables.idempotency.columns],
         )
-        self.jobs = Batch(
-            update(job)
-            .where(job.c.id == bindparam("key"))
-            .values({name: bindparam(f"new_{name}") for name in tables.JOB_CHANGING}),
+        self.new_sets = Batch(
+            _insert_into(tables.job_sets, dialect).on_conflict_do_nothing(),
             dialect,
-            (*(f"new_{name}" for name in tables.JOB_CHANGING), "key"),
+            [column.name for column in tables.job_sets.columns],
         )
+        self.jobs = _update_by_id(job, tables.JOB_CHANGING, dialect)
+        self.job_sets = _update_by_id(tables.job_sets, tables.JOB_SET_CHANGING, dialect)
+        self.pod_jobs = _upsert(tables.pod_jobs, dialect)
+        self.set_log = Batch(insert(tables.set_log), dialect, ("set_id", "at", "kind", "body"))
+        self.deleted_sets = _delete_by_id(tables.job_sets, dialect)
         self.attempts = _upsert(tables.attempts, dialect)
         self.runs = _upsert(tables.runs, dialect)
         self.history = _upsert(tables.history, dialect)
         self.nodes = _upsert(tables.nodes, dialect)
         self.other_events = Batch(insert(tables.events), dialect, ("type", "version", "at", "data"))
         self.job_events = _numbered_events(dialect)
-        self.handled = Batch(request.delete().where(request.c.id == bindparam("key")), dialect, ("key",))
+        self.handled = _delete_by_id(tables.requests, dialect)

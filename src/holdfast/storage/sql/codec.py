@@ -11,7 +11,7 @@ import hashlib
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
 from holdfast.domain.spec import Resources
 from holdfast.errors import Internal
@@ -93,7 +93,9 @@ def job_changes(job: Job) -> tuple[Any, ...]:
 
 def new_job_row(job: Job, spec: bytes) -> tuple[Any, ...]:
     """Return a new job's row without ``seq``."""
-    return (job.id, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang, *job_changes(job))
+    child = job.child
+    place = (None, None, None) if child is None else (child.set_id, child.group, child.index)
+    return (job.id, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang, *job_changes(job), *place)
 
 
 def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
@@ -182,13 +184,14 @@ def request_row(request: Request) -> dict[str, Any]:
         "created_at": request.created_at,
         "actor": storable(request.actor),
         "reason": storable(request.reason),
+        "payload": request.payload,
     }
 
 
 def read_request(row: Row) -> Request:
     """Build a request from its row."""
-    number, kind, job_ids, created_at, actor, reason = row
-    return Request(_REQUESTS[kind], tuple(load_json(job_ids)), created_at, actor, reason, number)
+    number, kind, job_ids, created_at, actor, reason, payload = row
+    return Request(_REQUESTS[kind], tuple(load_json(job_ids)), created_at, actor, reason, number, payload)
 
 
 class Reader:
@@ -210,7 +213,7 @@ class Reader:
         """Build a job from its row followed by its specification's text."""
         (seq, job_id, name, queue, priority, submitted_at, _, gang, cpu_m, memory, gpu, state, reason, *late) = row
         attempt, queued_at, retry_at, updated_at, started_at, ended_at, counters, *last, spec = late
-        retries, avoid_node, cancel_requested = last
+        retries, avoid_node, cancel_requested, set_id, group, index = last
         share = self._words.setdefault
         return Job(
             id=job_id,
@@ -234,6 +237,7 @@ class Reader:
             retries=retries,
             avoid_node=avoid_node,
             cancel_requested=cancel_requested,
+            child=None if set_id is None else ChildOf(share(set_id, set_id), share(group, group), index),
         )
 
     def attempt(self, row: Row) -> Attempt:

@@ -1,7 +1,7 @@
 """What the one writer of lifecycle state reads and commits.
 
-Decides how a tick becomes one transaction and how a million jobs are read back; leaves rows to ``codec``
-and statements to ``batch``.
+Decides how a tick becomes one transaction and how a million jobs are read back; leaves rows to ``codec`` and
+``jobset_rows``, and statements to ``batch``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
-from holdfast.errors import Internal
 from holdfast.ports.store import Snapshot
-from holdfast.storage.sql import codec, selects, tables
+from holdfast.storage.refusals import unknown_job, unknown_job_set
+from holdfast.storage.sql import codec, jobset_rows, selects, tables
+from holdfast.storage.sql.jobsets import active_pod_jobs, all_sets
 from holdfast.storage.sql.leadership import require_epoch
 from holdfast.storage.sql.logs import append_events
 
@@ -33,10 +34,8 @@ _ACTIVE_JOBS = selects.JOBS.where(tables.jobs.c.state.in_(selects.ACTIVE_STATES)
 _ACTIVE_ATTEMPTS = selects.ATTEMPTS.where(tables.ATTEMPT_ACTIVE)
 _CURRENT_RUNS = selects.RUNS.join(
     tables.attempts,
-    (tables.attempts.c.job_id == tables.runs.c.job_id)
-    & (tables.attempts.c.number == tables.runs.c.attempt)
-    & (tables.attempts.c.dispatch == tables.runs.c.dispatch),
-).where(tables.ATTEMPT_ACTIVE)
+    (tables.attempts.c.job_id == tables.runs.c.job_id) & (tables.attempts.c.number == tables.runs.c.attempt),
+).where(tables.ATTEMPT_ACTIVE, (tables.attempts.c.dispatch == tables.runs.c.dispatch) | tables.RUN_ACTIVE)
 _earlier = tables.history.alias("earlier")
 _LAST_HISTORY = selects.HISTORY.join(
     tables.attempts,
@@ -66,7 +65,7 @@ class SqlControllerStore:
             attempts = [read.attempt(row) for row in connection.execute(_ACTIVE_ATTEMPTS)]
             runs = [read.run(row) for row in connection.execute(_CURRENT_RUNS)]
             history = self._last_history(connection, read)
-        return Snapshot(jobs, attempts, runs, history)
+            return Snapshot(jobs, attempts, runs, history, all_sets(connection), active_pod_jobs(connection))
 
     @staticmethod
     def _active_jobs(connection: Connection, read: codec.Reader) -> list[Job]:
@@ -102,24 +101,29 @@ class SqlControllerStore:
         Raises:
             Unavailable: The disk is full or the database is locked; nothing was changed.
             Conflict: Another controller leads; nothing was changed.
-            Internal: A change is about a job that does not exist; nothing was changed.
+            Internal: A change is about a job or a job set that does not exist; nothing was changed.
         """
         if not changes:
             return
         batches = self._batches
         jobs = [(*codec.job_changes(job), job.id) for job in changes.jobs.values()]
+        sets = [(*jobset_rows.job_set_changes(each), each.id) for each in changes.job_sets.values()]
         work = (
             (batches.attempts, [codec.attempt_row(attempt) for attempt in changes.attempts.values()]),
             (batches.runs, [codec.run_row(run) for run in changes.runs.values()]),
             (batches.history, [codec.history_row(row) for row in changes.history.values()]),
             (batches.nodes, [codec.node_row(node) for node in changes.nodes.values()]),
+            (batches.pod_jobs, [jobset_rows.pod_job_row(job) for job in changes.pod_jobs.values()]),
+            (batches.set_log, [jobset_rows.set_log_row(entry) for entry in changes.set_log]),
+            (batches.deleted_sets, [(set_id,) for set_id in changes.deleted_sets]),
             (batches.handled, [(number,) for number in changes.handled]),
         )
         with self._database.writing() as connection:
             require_epoch(connection, changes.epoch)
             if batches.jobs.run(connection, jobs) != len(jobs):
-                message = "a change is about a job that does not exist"
-                raise Internal(message)
+                raise unknown_job()
+            if batches.job_sets.run(connection, sets) != len(sets):
+                raise unknown_job_set()
             for batch, rows in work:
                 batch.run(connection, rows)
             append_events(connection, batches, changes.events.values())

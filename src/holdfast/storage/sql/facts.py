@@ -11,7 +11,9 @@ from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
-from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
+from holdfast.domain.jobset.state import Event, SetDecision
+from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse, SetAction
+from holdfast.errors import Internal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,6 +105,14 @@ _DECISION = _Shape(
     limits=_many(_LIMIT),
     considered=_many(_CONSIDERED),
 )
+_SET_DECISION = _Shape(
+    SetDecision,
+    attempt=tuple,
+    action=lambda word: None if word is None else SetAction(word),
+    limits=_many(_LIMIT),
+    considered=_many(_CONSIDERED),
+)
+_SET_EVENT = _Shape(Event)
 
 
 def dump_outcome(outcome: RunOutcome | None) -> str | None:
@@ -133,3 +143,24 @@ def dump_decision(decision: Decision | None) -> str | None:
 def load_decision(text: str | None) -> Decision | None:
     """Read a decision."""
     return None if text is None else _DECISION.record(load_json(text))
+
+
+def dump_set_fact(what: SetDecision | Event) -> tuple[str, str]:
+    """Write what was logged of a job set; returns its kind and its fields."""
+    if isinstance(what, SetDecision):
+        return "decision", dump_json(_SET_DECISION.plain(what))
+    return "event", dump_json(_SET_EVENT.plain(what))
+
+
+def load_set_fact(kind: str, text: str) -> SetDecision | Event:
+    """Read what was logged of a job set.
+
+    Raises:
+        Internal: It is of a kind this version does not know.
+    """
+    if kind == "decision":
+        return _SET_DECISION.record(load_json(text))
+    if kind == "event":
+        return _SET_EVENT.record(load_json(text))
+    message = f"the log of a job set holds {kind!r}, which this version of Holdfast does not know"
+    raise Internal(message, hint="a newer Holdfast wrote it, or the database is damaged")

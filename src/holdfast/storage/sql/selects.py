@@ -23,6 +23,8 @@ RUNS = select(tables.runs).order_by(
 )
 HISTORY = select(tables.history).order_by(tables.history.c.job_id, tables.history.c.attempt, tables.history.c.seq)
 ACTIVE_STATES = tuple(sorted(state.value for state in JobState if state not in JOB_TERMINAL))
+STATE_UNINDEXED = tables.jobs.c.state.concat("")
+"""A job's state where its index must not be used: in queries that few jobs match anyhow, whatever their state."""
 
 _IDS_PER_QUERY = 1000
 

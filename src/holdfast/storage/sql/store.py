@@ -12,6 +12,7 @@ from holdfast.storage.sql.batch import Batches
 from holdfast.storage.sql.catalogue import SqlCatalogueStore
 from holdfast.storage.sql.controller import SqlControllerStore
 from holdfast.storage.sql.engine import Database
+from holdfast.storage.sql.jobsets import SqlJobSetStore
 from holdfast.storage.sql.leadership import SqlLeadershipStore
 from holdfast.storage.sql.logs import SqlLogStore
 from holdfast.storage.sql.query import SqlQueryStore
@@ -27,6 +28,7 @@ class SqlStore(
     SqlLeadershipStore,
     SqlSubmissionStore,
     SqlQueryStore,
+    SqlJobSetStore,
     SqlCatalogueStore,
     SqlLogStore,
     SqlRetentionStore,
@@ -40,6 +42,7 @@ class SqlStore(
         SqlLeadershipStore.__init__(self, database)
         SqlSubmissionStore.__init__(self, database, batches)
         SqlQueryStore.__init__(self, database)
+        SqlJobSetStore.__init__(self, database)
         SqlCatalogueStore.__init__(self, database, batches)
         SqlLogStore.__init__(self, database)
         SqlRetentionStore.__init__(self, database)

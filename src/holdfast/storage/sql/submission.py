@@ -1,4 +1,4 @@
-"""What the ways in may write: jobs and requests.
+"""What the ways in may write: jobs, job sets and requests.
 
 Decides how ten thousand jobs are appended in one transaction and how a repeated call is recognised; leaves
 validating them to ``service``.
@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import insert, select
 
 from holdfast.domain.chronicle import submitted
-from holdfast.ports.store import Request, RequestKind
-from holdfast.storage.refusals import known_jobs, reused_key
-from holdfast.storage.requests import deeds_of
-from holdfast.storage.sql import codec, selects, tables
+from holdfast.storage.refusals import known_job_set, known_jobs, reused_key
+from holdfast.storage.requests import deeds_of, request_of, set_created
+from holdfast.storage.sql import codec, jobset_rows, selects, tables
 from holdfast.storage.sql.facts import dump_json, load_json
 from holdfast.storage.sql.logs import append_deeds, append_events
 from holdfast.storage.sql.retention import keep_specs
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
-    from holdfast.ports.store import Submission
+    from holdfast.domain.jobset.stored import JobSet
+    from holdfast.ports.store import Request, Submission
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
 
@@ -47,26 +47,29 @@ class SqlSubmissionStore:
 
         Raises:
             Conflict: The idempotency key is known with another fingerprint.
-            AlreadyExists: A job of that id is there already.
+            AlreadyExists: A job of that id is there already, or a job set of that name.
         """
         ids = tuple(job.id for job in submission.jobs)
-        if not ids:
+        if not ids and submission.job_set is None:
             return ()
         specs, jobs = _job_rows(submission.jobs)
         labels: Rows = [
             (job_id, key, value) for job_id, pairs in submission.labels.items() for key, value in pairs.items()
         ]
-        now = max(job.submitted_at for job in submission.jobs)
+        request = request_of(submission)
         with self._database.writing() as connection:
-            known = self._claim_key(connection, submission, ids, now)
+            known = self._claim_key(connection, submission, ids, request.created_at)
             if known is not None:
                 return known
+            if submission.job_set is not None:
+                self._new_set(connection, submission.job_set)
             _refuse_known(connection, ids)
             keep_specs(connection)
             self._batches.new_specs.run(connection, specs)
             self._batches.new_jobs.run(connection, jobs)
             self._batches.new_labels.run(connection, labels)
-            _append(connection, Request(RequestKind.SUBMIT, ids, now))
+            _append(connection, request)
+            append_events(connection, self._batches, set_created(submission))
             append_events(connection, self._batches, map(submitted, submission.jobs))
         return ids
 
@@ -88,6 +91,11 @@ class SqlSubmissionStore:
         if known.fingerprint != submission.fingerprint:
             raise reused_key(key)
         return tuple(load_json(known.job_ids))
+
+    def _new_set(self, connection: Connection, job_set: JobSet) -> None:
+        """Append a job set; inserting first lets the database settle a race between two of one name."""
+        if self._batches.new_sets.run(connection, [jobset_rows.job_set_row(job_set)]) != 1:
+            raise known_job_set(job_set.name)
 
     def append(self, request: Request, *, by: Caller | None = None) -> None:
         """Append a request; with a caller, also to the audit log."""

@@ -99,14 +99,22 @@ jobs = Table(
     Column("retries", Integer, nullable=False),
     Column("avoid_node", Text),
     Column("cancel_requested", Boolean, nullable=False),
+    Column("set_id", Key),  # refers to nothing: a set's jobs outlive it
+    Column("replicated_job", Text),
+    Column("job_index", Integer),
     Index(None, "state", "seq"),
     CheckConstraint("gang >= 1", name="gang"),
     CheckConstraint("attempt >= 0 AND retries >= 0", name="counts"),
     sqlite_autoincrement=True,  # a pruned job's place in the order is never given again
 )
-JOB_FIXED = ("id", "name", "queue", "priority", "submitted_at", "spec", "gang")
+JOB_CHILD = ("set_id", "replicated_job", "job_index")
+"""Where a job stands in its job set; all of them NULL for a job of its own."""
+JOB_FIXED = ("id", "name", "queue", "priority", "submitted_at", "spec", "gang", *JOB_CHILD)
 """Written once, when a job is submitted."""
 JOB_CHANGING = tuple(column.name for column in jobs.columns if column.name not in JOB_FIXED and not column.primary_key)
+JOB_NEW = tuple(column.name for column in jobs.columns if not column.primary_key)
+_in_a_set = text("set_id IS NOT NULL")
+Index("ix_jobs_of_sets", jobs.c.set_id, jobs.c.seq, sqlite_where=_in_a_set, postgresql_where=_in_a_set)
 
 job_labels = Table(
     "job_labels",
@@ -203,8 +211,57 @@ requests = Table(
     Column("created_at", Double, nullable=False),
     Column("actor", Text, nullable=False),
     Column("reason", Text, nullable=False),
+    Column("payload", Text, nullable=False, server_default=""),
     sqlite_autoincrement=True,  # an id handled once never means another request
 )
+
+job_sets = Table(
+    "job_sets",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("name", Key, nullable=False, unique=True),
+    Column("created_at", Double, nullable=False),
+    Column("manifest", Text, nullable=False),
+    Column("lenient", Boolean, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("updated_at", Double, nullable=False),
+    Column("deleting", Boolean, nullable=False),
+    Column("state", Text, nullable=False),
+    CheckConstraint("generation >= 1", name="generation"),
+)
+JOB_SET_CHANGING = ("manifest", "lenient", "generation", "updated_at", "deleting", "state")
+
+set_log = Table(
+    "set_log",
+    metadata,
+    Column("seq", Counter, primary_key=True, autoincrement=True),
+    Column("set_id", Key, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    ForeignKeyConstraint(["set_id"], ["job_sets.id"], ondelete="CASCADE"),
+    Index(None, "set_id", "seq"),
+    sqlite_autoincrement=True,  # readers go on by it
+)
+"""What was decided about a set's failed jobs, and what there is to know of it; goes with the set."""
+
+pod_jobs = Table(
+    "pod_jobs",
+    metadata,
+    Column("job_id", Key, primary_key=True),
+    Column("restart", Integer, nullable=False),
+    Column("job_restart", Integer, nullable=False),
+    Column("present", Boolean, nullable=False),
+    Column("suspended", Boolean, nullable=False),
+    Column("deleting_since", Double),
+    Column("domain", Text, nullable=False),
+    Column("parallelism", Integer),
+    Column("completions", Integer),
+    Column("record", Text, nullable=False),
+    _job_reference(),
+    CheckConstraint("restart >= 0 AND job_restart >= 0", name="restarts"),
+)
+"""What is remembered of the pods of a job that is made of them; goes with the job."""
 
 events = Table(
     "events",
