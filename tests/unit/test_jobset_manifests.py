@@ -175,7 +175,10 @@ RULE = "spec.failurePolicy.rules[0]"
         (jobset(job={"template": {"spec": {}}}), "template.spec.containers: Required value"),
         (jobset(job={"template": {"spec": {**POD, "contianers": []}}}), "did you mean containers?"),
         (job({}, restartPolicy="Always"), 'Required value: valid values: "OnFailure", "Never"'),
-        (job({"completionMode": "Indexed"}), "spec.completions: Required value: when completion mode is Indexed"),
+        (
+            job({"completionMode": "Indexed", "parallelism": 2}),
+            "spec.completions: Required value: when completion mode is Indexed",
+        ),
         (job({"maxFailedIndexes": 1}), "spec.maxFailedIndexes: Invalid value: 1: requires indexed completion mode"),
         (
             job({"successPolicy": {"rules": [{}]}}),

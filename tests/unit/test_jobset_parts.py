@@ -193,11 +193,11 @@ def test_what_a_local_process_does_not_have_is_noted() -> None:
         "envFrom": [{}],
         "resources": {"limits": {"memory": "1e9"}},
     }
-    notes = read_program(template(container, initContainers=[{"name": "i"}], volumes=[{"name": "v"}])).notes
-    assert [note.split(":")[0] for note in notes] == [
+    program = read_program(template(container, initContainers=[{"name": "i"}], volumes=[{"name": "v"}]))
+    assert not program.has_command
+    assert [note.split(":")[0] for note in program.notes] == [
         "environment variable A is left out",
         "envFrom is ignored",
-        "has no command of its own",
         "init container i is ignored",
         "volume v is ignored",
         "resource memory",

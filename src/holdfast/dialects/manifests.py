@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.dialects.armada.policy import (
@@ -12,6 +12,12 @@ from holdfast.dialects.armada.policy import (
     read_nested_policy_manifest,
 )
 from holdfast.dialects.documents import Document, read_documents
+from holdfast.dialects.jobset.job import API_VERSION as BATCH_VERSION
+from holdfast.dialects.jobset.loading import plain_job_spec
+from holdfast.dialects.jobset.manifest import API_VERSION as JOBSET_VERSION
+from holdfast.dialects.jobset.reading import READERS as KUBE_READERS
+from holdfast.dialects.jobset.runnable import check_runnable
+from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.native.category import read_category_manifest
 from holdfast.dialects.native.envelope import API_VERSION
 from holdfast.dialects.native.job import read_job_manifest
@@ -21,6 +27,7 @@ from holdfast.dialects.native.retry_policy import read_policy_manifest
 from holdfast.dialects.reading import shown
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
+from holdfast.domain.jobset.model import JobSetSpec
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.spec import JobSpec
 from holdfast.domain.suggestion import closest
@@ -29,17 +36,55 @@ from holdfast.errors import InvalidManifest, InvalidPolicy, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-Manifest: TypeAlias = JobSpec | RetryPolicy | Queue | FailureCategory
+    from holdfast.dialects.jobset.reading import KubeManifest
+
+Manifest: TypeAlias = JobSpec | JobSetSpec | RetryPolicy | Queue | FailureCategory
 """Everything a manifest can be."""
 
-_READERS: dict[tuple[str, str], Callable[..., Manifest | None]] = {
-    (API_VERSION, "Job"): read_job_manifest,
-    (API_VERSION, "RetryPolicy"): read_policy_manifest,
-    (API_VERSION, "Queue"): read_queue_manifest,
-    (API_VERSION, "FailureCategory"): read_category_manifest,
-    (ARMADA_NESTED, "RetryPolicy"): read_nested_policy_manifest,
-    (ARMADA_FLAT, "RetryPolicy"): read_flat_policy_manifest,
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What reading one manifest came to."""
+
+    manifest: Manifest | None
+    """``None`` when there are problems."""
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    """What is legal but dubious, what a lenient reading put up with, and what is asked for and not done here."""
+
+
+def _of_problems(read: Callable[..., Manifest | None]) -> Callable[[Mapping[str, Any], Notes], Manifest | None]:
+    """Adapt a reader that knows problems only."""
+    return lambda value, notes: read(value, path="", problems=notes.problems)
+
+
+def _of_kubernetes(kind: tuple[str, str]) -> Callable[[Mapping[str, Any], Notes], Manifest | None]:
+    """Adapt a reader of job sets or Jobs: what they ask for must be possible here, too."""
+    return lambda value, notes: _as_manifest(KUBE_READERS[kind](value, notes), notes, native=kind[0] == API_VERSION)
+
+
+def _as_manifest(found: KubeManifest | None, notes: Notes, *, native: bool) -> Manifest | None:
+    if found is None or notes.problems:
+        return None
+    check_runnable(found, notes, native=native)
+    if notes.problems:
+        return None
+    return found if isinstance(found, JobSetSpec) else plain_job_spec(found)
+
+
+_READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], Notes], Manifest | None]] = {
+    (API_VERSION, "Job"): _of_problems(read_job_manifest),
+    (API_VERSION, "JobSet"): _of_kubernetes((API_VERSION, "JobSet")),
+    (API_VERSION, "RetryPolicy"): _of_problems(read_policy_manifest),
+    (API_VERSION, "Queue"): _of_problems(read_queue_manifest),
+    (API_VERSION, "FailureCategory"): _of_problems(read_category_manifest),
+    (JOBSET_VERSION, "JobSet"): _of_kubernetes((JOBSET_VERSION, "JobSet")),
+    (BATCH_VERSION, "Job"): _of_kubernetes((BATCH_VERSION, "Job")),
+    (ARMADA_NESTED, "RetryPolicy"): _of_problems(read_nested_policy_manifest),
+    (ARMADA_FLAT, "RetryPolicy"): _of_problems(read_flat_policy_manifest),
 }
+JOB_KINDS = ((API_VERSION, "Job"), (BATCH_VERSION, "Job"))
+"""What can be submitted as a job."""
 
 
 def supported() -> tuple[str, ...]:
@@ -47,27 +92,47 @@ def supported() -> tuple[str, ...]:
     return tuple(f"{version}/{kind}" for version, kind in _READERS)
 
 
-def read_manifest(document: Document | Mapping[str, Any], *, path: str = "") -> Manifest:
-    """Read one manifest of any supported kind.
+def read_one(document: Document | Mapping[str, Any], *, path: str = "", lenient: bool = False) -> Reading:
+    """Read one manifest of any supported kind, and tell all there is to tell of it.
+
+    Args:
+        document: What was written.
+        path: What to put before the paths of problems.
+        lenient: Put up with what Kubernetes puts up with in its kinds, each time with a warning.
+    """
+    value = document.value if isinstance(document, Document) else document
+    notes = Notes(lenient=lenient)
+    reader = _reader(value, notes.problems)
+    manifest = None if reader is None else reader(value, notes)
+    if notes.problems:
+        manifest = None
+    before = document.warnings if isinstance(document, Document) else ()
+    dubious = () if manifest is None else manifest_warnings(manifest)
+    return Reading(
+        manifest,
+        tuple(_located(problem, document, path) for problem in notes.problems),
+        (*before, *(_located(warning, document, path) for warning in (*notes.warnings, *dubious))),
+    )
+
+
+def read_manifest(document: Document | Mapping[str, Any], *, path: str = "", lenient: bool = False) -> Manifest:
+    """Read one manifest of any supported kind; see ``read_one``.
 
     Raises:
         InvalidManifest: With every problem found.
     """
-    manifest, problems = try_manifest(document, path=path)
-    if manifest is None:
-        raise InvalidManifest(problems=problems)
-    return manifest
+    found = read_one(document, path=path, lenient=lenient)
+    if found.manifest is None:
+        raise InvalidManifest(problems=found.problems)
+    return found.manifest
 
 
 def try_manifest(
     document: Document | Mapping[str, Any], *, path: str = ""
 ) -> tuple[Manifest | None, tuple[Problem, ...]]:
     """Read one manifest of any supported kind; the manifest is ``None`` when there are problems."""
-    value = document.value if isinstance(document, Document) else document
-    problems: list[Problem] = []
-    reader = _reader(value, problems)
-    manifest = None if reader is None else reader(value, path="", problems=problems)
-    return manifest, tuple(_located(problem, document, path) for problem in problems)
+    found = read_one(document, path=path)
+    return found.manifest, found.problems
 
 
 def _located(problem: Problem, document: Document | Mapping[str, Any], path: str) -> Problem:
@@ -76,10 +141,12 @@ def _located(problem: Problem, document: Document | Mapping[str, Any], path: str
     return replace(problem, path=where, line=line)
 
 
-def _reader(value: Mapping[str, Any], problems: list[Problem]) -> Callable[..., Manifest | None] | None:
+def _reader(
+    value: Mapping[str, Any], problems: list[Problem]
+) -> Callable[[Mapping[str, Any], Notes], Manifest | None] | None:
     version, kind = value.get("apiVersion"), value.get("kind")
     if version is None and kind is None and ("command" in value or "shell" in value):
-        return read_job_manifest
+        return _READERS[API_VERSION, "Job"]
     reader = _READERS.get((version, kind)) if isinstance(version, str) and isinstance(kind, str) else None
     if reader is not None:
         return reader
@@ -87,8 +154,9 @@ def _reader(value: Mapping[str, Any], problems: list[Problem]) -> Callable[..., 
     if version not in versions:
         problems.append(_unsupported("apiVersion", version, tuple(versions)))
     elif version != API_VERSION:
-        message = f"kind must be RetryPolicy with apiVersion {version}, not {shown(kind)}"
-        problems.append(Problem("kind", message, ("RetryPolicy",)))
+        allowed = tuple(known for of, known in _READERS if of == version)
+        message = f"kind must be {' or '.join(allowed)} with apiVersion {version}, not {shown(kind)}"
+        problems.append(Problem("kind", message, allowed))
         return None
     if kind not in kinds:
         problems.append(_unsupported("kind", kind, tuple(kinds)))
@@ -101,16 +169,16 @@ def _unsupported(field: str, value: object, allowed: tuple[str, ...]) -> Problem
     return Problem(field, f"{field} {shown(value)} is not supported", allowed, closest(value, allowed))
 
 
-def read_manifests(text: str, *, name: str = "input") -> list[Manifest]:
+def read_manifests(text: str, *, name: str = "input", lenient: bool = False) -> list[Manifest]:
     """Read every manifest of a text.
 
     Raises:
         InvalidManifest: With every problem of every document; paths start with ``document[N]`` when there are several.
     """
-    return read_all(read_documents(text, name=name))
+    return read_all(read_documents(text, name=name, lenient=lenient), lenient=lenient)
 
 
-def read_all(documents: Iterable[Document]) -> list[Manifest]:
+def read_all(documents: Iterable[Document], *, lenient: bool = False) -> list[Manifest]:
     """Read every document's manifest.
 
     Raises:
@@ -120,17 +188,21 @@ def read_all(documents: Iterable[Document]) -> list[Manifest]:
     manifests: list[Manifest] = []
     problems: list[Problem] = []
     for document in listed:
-        manifest, found = try_manifest(document, path=f"document[{document.index}]" if len(listed) > 1 else "")
-        problems.extend(found)
-        if manifest is not None:
-            manifests.append(manifest)
+        path = f"document[{document.index}]" if len(listed) > 1 else ""
+        found = read_one(document, path=path, lenient=lenient)
+        problems.extend(found.problems)
+        if found.manifest is not None:
+            manifests.append(found.manifest)
     if problems:
         raise InvalidManifest(problems=problems)
     return manifests
 
 
 def manifest_warnings(manifest: Manifest) -> tuple[Problem, ...]:
-    """Say what is legal in a manifest but dubious: rules nothing can reach, settings nothing uses."""
+    """Say what is legal in a manifest but dubious: rules nothing can reach, settings nothing uses.
+
+    What is dubious in job sets and Kubernetes Jobs is found while they are read, see ``read_one``.
+    """
     if isinstance(manifest, RetryPolicy):
         return tuple(policy_warnings(manifest, "spec"))
     if isinstance(manifest, JobSpec):
@@ -155,20 +227,27 @@ def read_retry_policy_document(document: Document | Mapping[str, Any]) -> RetryP
     raise InvalidPolicy(problems=problems or [other])
 
 
-def read_job(document: Document | Mapping[str, Any], *, path: str = "") -> JobSpec:
+def read_job(document: Document | Mapping[str, Any], *, path: str = "", lenient: bool = False) -> JobSpec:
     """Read a manifest that must be a job; without ``apiVersion`` and ``kind`` it is taken for one.
 
     Raises:
         InvalidManifest: With every problem found.
     """
+    found = try_job(document, path=path, lenient=lenient)
+    if not isinstance(found.manifest, JobSpec):
+        raise InvalidManifest(problems=found.problems)
+    return found.manifest
+
+
+def try_job(document: Document | Mapping[str, Any], *, path: str = "", lenient: bool = False) -> Reading:
+    """Read a manifest that must be a job, with its problems and warnings; see ``read_job``."""
     value = document.value if isinstance(document, Document) else document
-    problems: list[Problem] = []
-    job: JobSpec | None = None
     version, kind = value.get("apiVersion", API_VERSION), value.get("kind", "Job")
-    if (version, kind) == (API_VERSION, "Job"):
-        job = read_job_manifest(value, path="", problems=problems)
-    else:
-        problems.append(Problem("kind", f"{shown(version)} {shown(kind)} is not a job", (f"{API_VERSION}/Job",)))
-    if job is None:
-        raise InvalidManifest(problems=[_located(problem, document, path) for problem in problems])
-    return job
+    if (version, kind) in JOB_KINDS:
+        full = {**value, "apiVersion": version, "kind": kind}
+        whole = replace(document, value=full) if isinstance(document, Document) else full
+        return read_one(whole, path=path, lenient=lenient)
+    allowed = tuple("/".join(one) for one in JOB_KINDS)
+    hint = "job sets are sent to /jobsets" if kind == "JobSet" else None
+    problem = Problem("kind", f"{shown(version)} {shown(kind)} is not a job", allowed, hint)
+    return Reading(None, (_located(problem, document, path),))

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.documents import DEEPEST, LARGEST_SECOND_LOOK, LARGEST_TEXT, Document, read_documents
-from holdfast.dialects.jobset.reading import READERS, read_kube
 from holdfast.dialects.manifests import try_manifest
 from holdfast.dialects.yaml_text import read_yaml
 from holdfast.errors import InvalidManifest, Problem
@@ -81,19 +80,7 @@ def _despite_doubled_keys(text: str) -> list[Document]:
 
 def _problems_of_fields(documents: Iterable[Document], line: int) -> list[Problem]:
     judged = (document for document in documents if "items" not in document.value)
-    return [_moved(problem, line) for document in judged for problem in _problems_of(document)]
-
-
-def _problems_of(document: Document) -> Iterable[Problem]:
-    """List what is wrong with one document, whichever kind it is."""
-    kind = (str(document.value.get("apiVersion")), str(document.value.get("kind")))
-    if kind not in READERS:
-        return try_manifest(document)[1]
-    try:
-        read_kube(document)
-    except InvalidManifest as error:
-        return error.problems
-    return ()
+    return [_moved(problem, line) for document in judged for problem in try_manifest(document)[1]]
 
 
 def _moved(problem: Problem, line: int) -> Problem:

@@ -118,7 +118,8 @@ def _check_indexes(fields: Fields, notes: Notes, *, indexed: bool) -> None:
             if fields.has(name):
                 notes.invalid(fields.at(name), written[name], "requires indexed completion mode")
         return
-    if not fields.has("completions"):
+    # Without either, the API's defaults make both 1 before anything is checked (SetDefaults_Job).
+    if not fields.has("completions") and fields.has("parallelism"):
         notes.required(fields.at("completions"), f"when completion mode is {CompletionMode.INDEXED}")
     _check_sizes(fields, notes)
 

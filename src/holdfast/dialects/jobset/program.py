@@ -26,6 +26,8 @@ class Program:
 
     container: str = "main"
     command: tuple[str, ...] = ()
+    has_command: bool = True
+    """Whether it is told what to run; else ``command`` has only arguments for what its image runs."""
     env: Mapping[str, str] = field(default_factory=dict)
     working_dir: str | None = None
     resources: Resources = Resources()
@@ -54,8 +56,6 @@ def read_program(
     written = _expanded if expand else _as_written
     env = {**(extra_env or {}), **_environment(first, notes, written)}
     command = [*(first.get("command") or []), *(first.get("args") or [])]
-    if not first.get("command"):
-        notes.append("has no command of its own: what the image would run is not known here")
     if first.get("image"):
         notes.append(f"image {first['image']} is ignored: the command runs as a local process")
     ignored = [f"container {one.get('name')}" for one in containers[1:]]
@@ -66,6 +66,7 @@ def read_program(
     return Program(
         container=str(first.get("name", "main")),
         command=tuple(written(str(word), env) for word in command),
+        has_command=bool(first.get("command")),
         env=env,
         working_dir=first.get("workingDir") or None,
         resources=resources,

@@ -1,0 +1,55 @@
+"""Says what a manifest asks for that local processes do not have; decides what of it cannot run at all.
+
+Accepting a set of images alone would only make every pod of it fail: without a command there is nothing to start.
+Engines that run real pods need none of this.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.jobset.loading import pod_template
+from holdfast.dialects.jobset.program import read_program
+from holdfast.domain.jobset.model import CONTROLLER, JobSetSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from holdfast.dialects.jobset.reading import KubeManifest
+    from holdfast.dialects.jobset.wording import Notes
+
+TEMPLATE = "template.spec.template.spec"
+"""Where a replicated job's pod is, in upstream's form."""
+_NO_COMMAND = "what its image runs by itself is not known here: images are not run, programs are"
+_HINT = "write the program out: command: [PROGRAM, ARGUMENT...]"
+
+
+def check_runnable(manifest: KubeManifest, notes: Notes, *, native: bool = False) -> None:
+    """Note what of a manifest cannot be carried out.
+
+    Args:
+        manifest: A job set or a Job that was read.
+        notes: Where to note it.
+        native: Whether it was written in the native form of a job set, whose field paths are others.
+    """
+    if not isinstance(manifest, JobSetSpec):
+        _check_pod(manifest.template, notes, "spec.template.spec")
+        return
+    if manifest.managed_by not in {None, CONTROLLER}:
+        message = f"is managed by {manifest.managed_by}, so nothing of it is run here"
+        notes.warn("spec.managedBy", message)
+    if manifest.volume_claims:
+        message = "is ignored: programs share the machine's files, and nothing is claimed"
+        notes.warn("spec.volumeClaimPolicies", message)
+    for place, group in enumerate(manifest.replicated_jobs):
+        path = f"spec.jobs[{place}]" if native else f"spec.replicatedJobs[{place}].{TEMPLATE}"
+        _check_pod(pod_template(group), notes, path)
+
+
+def _check_pod(template: Mapping[str, Any], notes: Notes, path: str) -> None:
+    program = read_program(template, expand=False)
+    if not program.has_command:
+        notes.forgivable(f"{path}.containers[0].command", f"Required value: {_NO_COMMAND}", hint=_HINT)
+    for note in program.notes:
+        notes.warn(path, note)

@@ -1,0 +1,191 @@
+"""Manifests of job sets and Kubernetes Jobs among all others: what is read, refused with lines, and warned of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.dialects.documents import read_documents
+from holdfast.dialects.manifests import Reading, read_all, read_job, read_manifests, read_one, supported, try_job
+from holdfast.dialects.salvage import all_problems
+from holdfast.domain.jobset.model import JobSetSpec
+from holdfast.domain.podjob.model import RestartPolicy
+from holdfast.domain.spec import JobSpec
+from holdfast.errors import InvalidManifest
+
+DOCUMENT = sorted((Path(__file__).parents[1] / "data" / "kep-262").glob("*.yaml"))
+UPSTREAM = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata:
+  name: train
+spec:
+  replicatedJobs:
+  - name: workers
+    replicas: 2
+    template:
+      spec:
+        template:
+          spec:
+            containers:
+            - name: main
+              image: python:3.12
+              command: [python, train.py]
+"""
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: pi
+spec:
+  backoffLimit: 2
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: pi
+        command: [perl]
+"""
+NATIVE = """\
+apiVersion: holdfast.dev/v1
+kind: JobSet
+metadata: {name: short}
+spec:
+  jobs:
+  - name: a
+    command: [echo]
+    image: busybox
+"""
+
+
+def read(text: str, *, lenient: bool = False) -> Reading:
+    return read_one(read_documents(text, lenient=lenient)[0], lenient=lenient)
+
+
+def test_all_three_kinds_are_read_beside_the_others() -> None:
+    found = read_manifests(f"{UPSTREAM}---\n{JOB}---\n{NATIVE}---\ncommand: [x]\n")
+    assert [type(one) for one in found] == [JobSetSpec, JobSpec, JobSetSpec, JobSpec]
+    assert {"batch/v1/Job", "jobset.x-k8s.io/v1alpha2/JobSet", "holdfast.dev/v1/JobSet"} <= set(supported())
+
+
+def test_a_kubernetes_job_is_a_job_whose_pods_are_known() -> None:
+    job = read_job(read_documents(JOB)[0])
+    assert (job.name, job.command, job.gang) == ("pi", ("perl",), 1)
+    assert job.kube is not None
+    assert (job.kube.spec.backoff_limit, job.kube.spec.restart_policy) == (2, RestartPolicy.NEVER)
+
+
+def test_a_job_in_the_short_form_is_still_a_job() -> None:
+    assert read_job({"command": ["x"]}).kube is None
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "line"),
+    [
+        (UPSTREAM, "spec.replicatedJobs[0].template.spec.template.spec", 12),
+        (NATIVE, "spec.jobs[0]", 6),
+        (JOB.replace("command", "image: perl\n        command"), "spec.template.spec", 8),
+    ],
+)
+def test_an_image_that_is_not_used_is_warned_of_at_its_line(text: str, path: str, line: int) -> None:
+    (warning,) = read(text).warnings
+    assert (warning.path, warning.line) == (path, line)
+    assert "is ignored: the command runs as a local process" in warning.message
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (UPSTREAM, "spec.replicatedJobs[0].template.spec.template.spec.containers[0].command"),
+        (JOB, "spec.template.spec.containers[0].command"),
+    ],
+)
+def test_an_image_alone_is_refused_unless_the_reader_is_lenient(text: str, path: str) -> None:
+    alone = "\n".join(line for line in text.splitlines() if "command" not in line)
+    found = read(alone)
+    assert found.manifest is None
+    (problem,) = found.problems
+    assert (problem.path, problem.message.split(":")[0]) == (path, "Required value")
+    assert problem.hint is not None
+    assert problem.line is not None
+    lenient = read(alone, lenient=True)
+    assert lenient.manifest is not None
+    assert path in [warning.path for warning in lenient.warnings]
+
+
+def test_arguments_without_a_command_are_an_image_alone_too() -> None:
+    assert read(JOB.replace("command", "args")).manifest is None
+
+
+def test_problems_of_sets_have_lines_and_say_which_document() -> None:
+    broken = UPSTREAM.replace("replicas: 2", "replicas: -1")
+    with pytest.raises(InvalidManifest) as caught:
+        read_all(read_documents(f"{JOB}---\n{broken}"))
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.line) == ("document[1].spec.replicatedJobs[0].replicas", 13 + 8)
+
+
+@pytest.mark.parametrize(
+    ("field", "path"),
+    [
+        ("terminationGracePeriodSeconds: -1", "terminationGracePeriodSeconds"),
+        ("terminationGracePeriodSeconds: soon", "terminationGracePeriodSeconds"),
+        ("nodeSelector: {a: [b]}", "nodeSelector.a"),
+    ],
+)
+def test_what_a_program_needs_is_checked_when_it_is_read(field: str, path: str) -> None:
+    problems = read(UPSTREAM.replace("containers:", f"{field}\n            containers:")).problems
+    assert [one.path.removeprefix("spec.replicatedJobs[0].template.spec.template.spec.") for one in problems] == [path]
+
+
+def test_a_place_to_work_in_is_text() -> None:
+    (problem,) = read(JOB.replace("command: [perl]", "command: [perl]\n        workingDir: 3")).problems
+    assert problem.path == "spec.template.spec.containers[0].workingDir"
+
+
+def test_a_set_that_somebody_else_manages_is_warned_of() -> None:
+    text = UPSTREAM.replace("  replicatedJobs", "  managedBy: kueue.x-k8s.io/multikueue\n  replicatedJobs", 1)
+    assert "spec.managedBy" in [warning.path for warning in read(text).warnings]
+
+
+@pytest.mark.parametrize("path", DOCUMENT, ids=lambda path: path.stem)
+def test_every_manifest_of_the_document_is_taken_leniently_and_warned_of(path: Path) -> None:
+    for document in read_documents(path.read_text(), lenient=True):
+        found = read_one(document, lenient=True)
+        assert found.problems == ()
+        assert found.manifest is not None
+        assert found.warnings
+
+
+def test_a_reading_passes_on_what_the_text_was_forgiven() -> None:
+    text = UPSTREAM.replace("replicas: 2", "replicas: 2\n    replicas: 3")
+    found = read(text, lenient=True)
+    assert "the key 'replicas' is there twice, first on line 8" in [warning.message for warning in found.warnings]
+    assert isinstance(found.manifest, JobSetSpec)
+    assert found.manifest.replicated_jobs[0].replicas == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"),
+    [("kind: JobSet", "job sets are sent to /jobsets"), ("kind: Queue", None)],
+)
+def test_what_is_no_job_is_refused_with_what_would_be(kind: str, hint: str | None) -> None:
+    document = read_documents(NATIVE.replace("kind: JobSet", kind))[0]
+    (problem,) = try_job(document).problems
+    assert (problem.path, problem.allowed, problem.hint) == ("kind", ("holdfast.dev/v1/Job", "batch/v1/Job"), hint)
+    with pytest.raises(InvalidManifest):
+        read_job(document)
+
+
+def test_a_version_names_its_kinds() -> None:
+    (problem,) = read(JOB.replace("kind: Job", "kind: CronJob")).problems
+    assert (problem.path, problem.allowed) == ("kind", ("Job",))
+
+
+def test_a_text_that_cannot_be_read_still_tells_what_is_wrong_with_its_sets() -> None:
+    text = UPSTREAM.replace("replicas: 2", "replicas: -1\n    name: twice")
+    with pytest.raises(InvalidManifest) as caught:
+        read_documents(text)
+    paths = [problem.path for problem in all_problems(text, caught.value)]
+    assert "spec.replicatedJobs[0].replicas" in paths
