@@ -52,7 +52,8 @@ class Executor:
         self._heard: str | None = None
         # Nobody knows how long ago an earlier life was answered, so what it left running is on no lease until we are.
         self._answered_at = float("-inf")
-        self._stopping: set[str] = set()
+        self._stopping: dict[str, float] = {}
+        """Within which grace each run was last told to stop, in seconds; only a shorter one is worth telling."""
         self._never_started: dict[str, Observation] = {}
 
     def step(self) -> bool:
@@ -92,7 +93,7 @@ class Executor:
             seen = observed.get(order.uid)
             if seen is None:
                 self._never_started[order.uid] = self._not_started(order, reason)
-            elif seen.phase is not RunPhase.FINISHED and order.uid not in self._stopping:
+            elif seen.phase is not RunPhase.FINISHED and order.grace_s < self._stopping.get(order.uid, float("inf")):
                 stops.append((order.uid, order.grace_s, reason))
         self._stop_now(stops)
 
@@ -111,7 +112,7 @@ class Executor:
 
     def _stop_now(self, stops: list[tuple[str, float, StopReason]]) -> None:
         if stops:
-            self._stopping.update(uid for uid, _, _ in stops)
+            self._stopping.update((uid, grace_s) for uid, grace_s, _ in stops)
             self._engine.stop(stops)
 
     def _not_started(self, order: RunOrder, reason: StopReason) -> Observation:
@@ -128,7 +129,7 @@ class Executor:
 
     def _forget(self, uids: list[str]) -> None:
         for uid in uids:
-            self._stopping.discard(uid)
+            self._stopping.pop(uid, None)
             self._never_started.pop(uid, None)
         self._engine.forget(uids)
 
