@@ -1,0 +1,109 @@
+"""A lab for job sets: submits them to the real controller in virtual time, and looks."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set
+from holdfast.dialects.native.codec import dump_spec
+from holdfast.domain.job import ChildOf, Job, JobState
+from holdfast.domain.jobset.names import job_name
+from holdfast.domain.jobset.stored import JobSet
+from holdfast.ports.engine import RunPhase
+from holdfast.ports.store import Request, RequestKind, Submission
+from tests.unit.conftest import Lab, exits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from holdfast.engines.simulated.engine import SimulatedRun
+    from holdfast.ports.engine import RunOrder
+
+FOREVER = 10_000.0
+
+
+def manifest(name: str = "train", **spec: object) -> dict[str, Any]:
+    return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": name}, "spec": spec}
+
+
+def group(name: str, replicas: int = 1, **job: object) -> dict[str, Any]:
+    container = {"name": "main", "image": "busybox", "command": ["true"]}
+    pod = {"restartPolicy": job.pop("restartPolicy", "Never"), "containers": [container]}
+    spec = {"backoffLimit": 0, **job, "template": {"spec": pod}}
+    return {"name": name, "replicas": replicas, "template": {"spec": spec}}
+
+
+class SetLab(Lab):
+    """A lab that can submit job sets; ``plan`` says what every pod does."""
+
+    plan: Callable[[RunOrder], SimulatedRun]
+
+    def submit_set(self, document: dict[str, Any], plan: Callable[[RunOrder], SimulatedRun]) -> str:
+        text = dump_set(document)
+        spec = load_set(text, lenient=False)
+        self.plan = plan
+        now = self.clock.now()
+        row = JobSet(id=f"set-{spec.name}", name=spec.name, created_at=now, manifest=text)
+        jobs = []
+        for one in spec.replicated_jobs:
+            child = child_spec(spec, one)
+            for index in range(one.replicas):
+                name = job_name(spec.name, one.name, index)
+                jobs.append(
+                    Job(
+                        id=f"id-{name}",
+                        name=name,
+                        queue=child.queue,
+                        priority=child.priority,
+                        submitted_at=now,
+                        spec=dump_spec(child),
+                        request=child.resources,
+                        queued_at=now,
+                        updated_at=now,
+                        state=JobState.WAITING,
+                        child=ChildOf(row.id, one.name, index),
+                    )
+                )
+        self.store.submit(Submission(jobs, job_set=row))
+        return row.id
+
+    def _plan(self, order: RunOrder) -> SimulatedRun:
+        self.orders.append(order)
+        return self.plan(order)
+
+    def ask_set(self, kind: RequestKind, set_id: str, **payload: object) -> None:
+        text = json.dumps(payload) if payload else ""
+        self.store.append(Request(kind, (set_id,), self.clock.now(), payload=text))
+
+    def engine_runs(self) -> list[str]:
+        """List runs that have not ended, as their engine sees them."""
+        return [uid for uid, seen in self.engine.observe().items() if seen.phase is not RunPhase.FINISHED]
+
+    def states(self) -> dict[str, str]:
+        return {name: str(self.store.job(name).state) for name in sorted({order.job_name for order in self.orders})}
+
+
+def fails_first(name: str, times: int = 1) -> Callable[[RunOrder], SimulatedRun]:
+    """Plan that one job fails in its first attempts, and everything else ends well."""
+    left = [times]
+
+    def plan(order: RunOrder) -> SimulatedRun:
+        if order.job_name == name and left[0] > 0:
+            left[0] -= 1
+            return exits(3)
+        return exits(0, after_s=5.0)
+
+    return plan
+
+
+def rule(action: str, **matchers: object) -> dict[str, Any]:
+    return {"action": action, "name": f"rule{action}", **matchers}
+
+
+def attempts_started(lab: SetLab) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for order in lab.orders:
+        found.setdefault(order.job_name, []).append(order.attempt)
+    return found

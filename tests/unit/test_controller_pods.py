@@ -1,0 +1,261 @@
+"""Jobs made of pods in the real controller, in virtual time: how pods are replaced, started again and placed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.dialects.jobset.loading import plain_job_spec
+from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.dialects.native.codec import dump_spec
+from holdfast.domain.job import Job, JobState
+from holdfast.domain.jobset.state import Terminal
+from holdfast.domain.spec import Resources
+from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.ports.engine import NodeInfo
+from holdfast.ports.store import RequestKind, Submission
+from tests.unit.conftest import exits, retrying
+from tests.unit.jobset_lab import FOREVER, SetLab, attempts_started, fails_first, group, manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from holdfast.ports.engine import RunOrder
+
+
+@pytest.fixture
+def lab() -> SetLab:
+    lab = SetLab()
+    lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
+    return lab
+
+
+def test_pods_are_replaced_within_the_attempt_until_the_back_off_limit(lab: SetLab) -> None:
+    document = manifest(replicatedJobs=[group("w", 1, backoffLimit=2)])
+    set_id = lab.submit_set(document, fails_first("train-w-0", times=2))
+    lab.pass_s(120)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    runs = lab.store.runs("id-train-w-0")
+    assert [(run.attempt, run.rank) for run in runs] == [(1, 0)] * 3
+    gaps = [later.started_at - earlier.ended_at for earlier, later in pairwise(runs)]
+    assert [round(gap) for gap in gaps] == [10, 20]
+
+
+def test_one_pod_too_many_fails_the_job_with_the_words_of_kubernetes(lab: SetLab) -> None:
+    set_id = lab.submit_set(manifest(replicatedJobs=[group("w", 1, backoffLimit=1)]), lambda _: exits(1))
+    lab.pass_s(120)
+    state = lab.store.job_set(set_id).state
+    assert state.terminal is Terminal.FAILED
+    job = lab.store.job("train-w-0")
+    assert job.reason == "BackoffLimitExceeded: Job has reached the specified backoff limit"
+    assert len(lab.store.runs(job.id)) == 2
+
+
+def test_an_indexed_job_runs_each_index_and_only_the_failed_one_again(lab: SetLab) -> None:
+    failed: list[int] = []
+
+    def plan(order: RunOrder) -> SimulatedRun:
+        if order.rank == 2 and not failed:
+            failed.append(order.rank)
+            return exits(1)
+        return exits(0, after_s=3.0)
+
+    job = group("w", 1, parallelism=4, completions=4, completionMode="Indexed", backoffLimit=3)
+    set_id = lab.submit_set(manifest(replicatedJobs=[job]), plan)
+    lab.pass_s(60)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert sorted(order.rank for order in lab.orders) == [0, 1, 2, 2, 3]
+    told = {order.rank: order.env["JOB_COMPLETION_INDEX"] for order in lab.orders}
+    assert told == {0: "0", 1: "1", 2: "2", 3: "3"}
+
+
+def test_parallelism_bounds_how_many_pods_run_at_once(lab: SetLab) -> None:
+    job = group("w", 1, parallelism=2, completions=6, completionMode="Indexed")
+    set_id = lab.submit_set(manifest(replicatedJobs=[job]), lambda _: exits(0, after_s=2.0))
+    most = 0
+    for _ in range(30):
+        lab.pass_s(0.5, every_s=0.5)
+        most = max(most, sum(run.status == "RUNNING" for run in lab.store.runs("id-train-w-0")))
+    assert most == 2
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+
+
+def test_a_program_that_fails_on_failure_starts_again_in_its_pod(lab: SetLab) -> None:
+    job = group("w", 1, restartPolicy="OnFailure", backoffLimit=5)
+    set_id = lab.submit_set(manifest(replicatedJobs=[job]), fails_first("train-w-0", times=2))
+    lab.pass_s(60)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    record = lab.store.pod_jobs(["id-train-w-0"])["id-train-w-0"]
+    assert record.state.failed == 0
+    assert len(lab.orders) == 3
+
+
+def test_programs_restart_in_place_together_without_giving_their_places_back(lab: SetLab) -> None:
+    policy = {"maxRestarts": 2, "restartStrategy": "InPlaceRestart"}
+    forever = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "restartPolicy": "OnFailure"}
+    job = group("w", 3, parallelism=1, completions=1, **forever)
+    set_id = lab.submit_set(manifest(replicatedJobs=[job], failurePolicy=policy), fails_first("train-w-1"))
+    lab.pass_s(60)
+    state = lab.store.job_set(set_id).state
+    assert state.terminal is Terminal.COMPLETED, state
+    assert state.in_place_current == 1
+    assert attempts_started(lab) == {f"train-w-{index}": [1, 1] for index in range(3)}
+
+
+def nodes(count: int, **labels: str) -> list[NodeInfo]:
+    """Make nodes of two racks."""
+    return [
+        NodeInfo(f"n{number}", Resources(4000, 8 << 30, 0), {"rack": f"r{number // 2}", **labels})
+        for number in range(count)
+    ]
+
+
+def test_each_job_has_a_topology_domain_to_itself(lab: SetLab) -> None:
+    lab.use(*nodes(6))
+    job = group("w", 3, parallelism=2, completions=2, completionMode="Indexed")
+    document = manifest(replicatedJobs=[job])
+    document["metadata"]["annotations"] = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}
+    set_id = lab.submit_set(document, lambda _: exits(0, after_s=5.0))
+    lab.pass_s(3)
+    racks: dict[str, set[str]] = {}
+    for order in lab.orders:
+        racks.setdefault(order.job_name, set()).add(f"r{int(order.node[1:]) // 2}")
+    assert all(len(found) == 1 for found in racks.values())
+    assert {next(iter(found)) for found in racks.values()} == {"r0", "r1", "r2"}
+    lab.pass_s(20)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+
+
+def test_a_job_waits_while_no_topology_domain_is_free_and_says_so(lab: SetLab) -> None:
+    lab.use(*nodes(2))
+    document = manifest(replicatedJobs=[group("w", 2)])
+    document["metadata"]["annotations"] = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}
+    set_id = lab.submit_set(document, lambda _: exits(0, after_s=5.0))
+    lab.pass_s(3)
+    waiting = [job for job in lab.store.children_of(set_id) if job.state is JobState.QUEUED]
+    assert [job.reason for job in waiting] == ["no rack is free to be had alone"]
+    lab.pass_s(30)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+
+
+def native(*jobs: dict[str, Any], **spec: object) -> dict[str, Any]:
+    return {
+        "apiVersion": "holdfast.dev/v1",
+        "kind": "JobSet",
+        "metadata": {"name": "train"},
+        "spec": {"jobs": list(jobs), **spec},
+    }
+
+
+def test_a_retry_policy_runs_a_pod_again_before_its_set_hears_of_it(lab: SetLab) -> None:
+    lab.store.put_policy(replace(retrying(2, delay_s=1.0), name="flaky"))
+    document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"]})
+    set_id = lab.submit_set(document, fails_first("train-w-0", times=2))
+    lab.pass_s(30)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert attempts_started(lab) == {"train-w-0": [1, 1, 1]}
+
+
+def test_a_set_hears_of_a_failure_once_the_retry_policy_gives_up(lab: SetLab) -> None:
+    lab.store.put_policy(replace(retrying(1), name="flaky"))
+    document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"]})
+    set_id = lab.submit_set(document, lambda _: exits(3))
+    lab.pass_s(30)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.FAILED
+    assert len(lab.orders) == 2
+
+
+def test_what_will_not_die_is_killed_after_the_kill_timeout(lab: SetLab) -> None:
+    stubborn = SimulatedRun(duration_s=FOREVER, term_delay_s=FOREVER)
+    document = native(
+        {"name": "w", "command": ["true"], "replicas": 2, "grace": "1h"},
+        failurePolicy={"maxRestarts": 1},
+        killTimeout="30s",
+    )
+    first: list[str] = []
+
+    def plan(order: RunOrder) -> SimulatedRun:
+        first.append(order.job_name)
+        if order.attempt > 1:
+            return exits(0)
+        return exits(1) if order.job_name == "train-w-0" else stubborn
+
+    set_id = lab.submit_set(document, plan)
+    lab.pass_s(20)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.NONE
+    lab.pass_s(40)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+
+
+class Batch:
+    """A ``batch/v1`` Job of its own."""
+
+    def __init__(self, lab: SetLab, plan: Callable[[RunOrder], SimulatedRun], **spec: object) -> None:
+        document = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "pi"},
+            "spec": group("x", **spec)["template"]["spec"],
+        }
+        lab.plan = plan
+        found = read_kube(document).manifest
+        assert isinstance(found, JobManifest)
+        described = plain_job_spec(found)
+        now = lab.clock.now()
+        self.id = "id-pi"
+        self.lab = lab
+        lab.store.submit(
+            Submission(
+                [Job("id-pi", "pi", "default", 0, now, dump_spec(described), described.resources, queued_at=now)]
+            )
+        )
+
+    @property
+    def state(self) -> JobState:
+        return self.lab.store.job(self.id).state
+
+
+def test_a_job_of_its_own_replaces_failed_pods_and_succeeds(lab: SetLab) -> None:
+    batch = Batch(lab, fails_first("pi", times=1), backoffLimit=2)
+    lab.pass_s(40)
+    assert batch.state is JobState.SUCCEEDED
+    assert [run.attempt for run in lab.store.runs(batch.id)] == [1, 1]
+
+
+def test_a_job_of_its_own_that_waits_for_its_pods_says_until_when(lab: SetLab) -> None:
+    batch = Batch(lab, lambda _: exits(1), backoffLimit=2)
+    lab.pass_s(3)
+    job = lab.store.job(batch.id)
+    assert job.state is JobState.BACKOFF
+    assert job.retry_at == pytest.approx((lab.store.runs(batch.id)[0].ended_at or 0) + 10.0)
+
+
+def test_a_cancelled_job_of_its_own_stops_its_pods(lab: SetLab) -> None:
+    batch = Batch(lab, lambda _: exits(0, after_s=FOREVER), parallelism=3, completions=3)
+    lab.pass_s(3)
+    lab.ask(RequestKind.CANCEL, batch.id, "enough")
+    lab.pass_s(5)
+    job = lab.store.job(batch.id)
+    assert (job.state, job.reason) == (JobState.CANCELLED, "enough")
+    assert not lab.engine_runs()
+
+
+def test_a_held_job_of_its_own_runs_nothing_until_it_is_released(lab: SetLab) -> None:
+    batch = Batch(lab, lambda _: exits(0), suspend=True)
+    lab.pass_s(3)
+    assert batch.state is JobState.HELD
+    assert not lab.orders
+    lab.ask(RequestKind.RELEASE, batch.id)
+    lab.pass_s(5)
+    assert batch.state is JobState.SUCCEEDED
+
+
+def test_a_work_queue_is_done_when_one_worker_succeeded_and_all_have_ended(lab: SetLab) -> None:
+    batch = Batch(lab, lambda order: exits(0, after_s=1.0 + order.rank), parallelism=3, completions=None)
+    lab.pass_s(10)
+    assert batch.state is JobState.SUCCEEDED
+    assert len(lab.orders) == 3
