@@ -104,10 +104,11 @@ POD_JOB = PodJob(
         backoff=BackoffRecord(1, 2.5),
         finished_at=3.5,
     ),
-    pods=(PodRecord(name="a", rank=1, index_failures=2, restarts=1, run="b", due=9.5, counters={"p/r": 1}), PodRecord(
-        name="c", rank=0, index_ignored=1, in_place=2,
-    )),
-)  # fmt: skip
+    pods=(
+        PodRecord(name="a", rank=1, index_failures=2, restarts=1, run="b", due=9.5, counters={"p/r": 1}),
+        PodRecord(name="c", rank=0, index_ignored=1, in_place=2, avoid_node="n"),
+    ),
+)
 
 
 def log(what: SetDecision | Event = DECISION, set_id: str = "s1", at: float = 7.5) -> SetLogEntry:

@@ -10,15 +10,20 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy import column, insert, table
 
+from holdfast.domain.job import ChildOf
+from holdfast.domain.jobset.stored import JobSet
 from holdfast.errors import Conflict
-from holdfast.ports.store import JobFilter
+from holdfast.ports.store import JobFilter, Submission
 from holdfast.storage.sql import migrations, open_store
 from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.migrations import steps
@@ -62,6 +67,38 @@ def _columns(sql: str) -> tuple[str, ...]:
     """A statement's parts, whatever order its constraints were written in."""
     parts = (part.strip(" ,()\t") for part in re.split(r",\s(?![^(]*\))|\n", sql))
     return tuple(sorted(part for part in parts if part))
+
+
+OLD_JOB = {
+    "id": "old", "name": "n", "queue": "default", "priority": 0, "submitted_at": 1.0, "spec": b"1", "gang": 1,
+    "cpu_m": 1, "memory": 1, "gpu": 1, "state": "Queued", "reason": "", "attempt": 0, "queued_at": 1.0,
+    "updated_at": 1.0, "counters": "{}", "retries": 0, "cancel_requested": False,
+}  # fmt: skip
+OLD_REQUEST = {"kind": "submit", "job_ids": '["old"]', "created_at": 1.0, "actor": "", "reason": ""}
+OLD_ROWS = (("specs", {"digest": b"1", "body": "{}"}), ("jobs", OLD_JOB), ("requests", OLD_REQUEST))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_database_from_before_job_sets_keeps_its_jobs_and_takes_job_sets(
+    kind: str, path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
+    database = Database(url)
+    with database.writing() as connection:
+        command.upgrade(steps.configuration(connection), "0003")
+        for name, row in OLD_ROWS:
+            connection.execute(insert(table(name, *map(column, row))).values(row))
+    database.close()
+    migrations.upgrade(url)
+    store = open_store(url)
+    (old,) = store.load().jobs
+    assert (old.id, old.child) == ("old", None)
+    assert [(each.job_ids, each.payload) for each in store.requests(limit=10)] == [(("old",), "")]
+    child = replace(old, id="new", child=ChildOf("s", "workers", 0))
+    store.submit(Submission([child], job_set=JobSet(id="s", name="s", created_at=1.0, manifest="{}")))
+    assert [each.child for each in store.jobs(JobFilter())] == [None, child.child]
+    assert store.load().job_sets == [store.job_set("s")]
+    store.close()
 
 
 def test_upgrading_twice_changes_nothing(path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,14 +13,20 @@ from sqlalchemy import create_mock_engine, insert
 
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
 from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
+from holdfast.domain.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision, Terminal
+from holdfast.domain.jobset.stored import JobSet, SetLogEntry
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
-from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
+from holdfast.domain.podjob.model import BackoffRecord, JobCondition, PodJobState
+from holdfast.domain.podjob.stored import PodJob, PodRecord
+from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse, SetAction
 from holdfast.domain.spec import Resources
 from holdfast.errors import Internal
-from holdfast.storage.sql import codec, facts, tables
+from holdfast.storage.sql import codec, facts, jobset_rows, tables
 from holdfast.storage.sql.batch import Batch, Batches
 
 if TYPE_CHECKING:
+    from dataclasses import Field
+
     from sqlalchemy import Dialect, Table
 
 TEXTS = st.text(max_size=20)
@@ -65,6 +71,66 @@ DECISIONS = st.builds(
 )
 
 
+COUNTS = st.integers(0, 9)
+BY_NAME = st.dictionaries(TEXTS, COUNTS, max_size=2)
+BY_INDEX = st.dictionaries(TEXTS, st.dictionaries(COUNTS, COUNTS, max_size=2), max_size=2)
+EVENTS = st.builds(Event, TEXTS, TEXTS, TEXTS)
+SET_DECISIONS = st.builds(
+    SetDecision,
+    job=TEXTS,
+    attempt=st.tuples(COUNTS, COUNTS),
+    action=st.none() | st.sampled_from(SetAction),
+    granted=st.booleans(),
+    reason=TEXTS,
+    message=TEXTS,
+    rule=st.none() | TEXTS,
+    rule_index=st.none() | COUNTS,
+    limits=st.lists(st.builds(LimitUse, TEXTS, COUNTS, st.none() | COUNTS), max_size=2).map(tuple),
+    delay_s=TIMES,
+    considered=st.lists(st.builds(Considered, TEXTS, TEXTS, st.booleans(), TEXTS), max_size=2).map(tuple),
+)
+SET_STATES = st.builds(
+    JobSetState,
+    restarts=COUNTS,
+    job_restarts=BY_INDEX,
+    job_restarts_counted=BY_INDEX,
+    group_restarts=BY_NAME,
+    blamed=BY_NAME,
+    counted_at=st.lists(TIMES, max_size=2).map(tuple),
+    left_failed=st.dictionaries(TEXTS, st.tuples(COUNTS, COUNTS), max_size=2),
+    terminal=st.sampled_from(Terminal),
+    conditions=st.lists(st.builds(Condition, TEXTS, st.booleans(), TEXTS, TEXTS, TIMES), max_size=2).map(tuple),
+    groups=st.lists(st.builds(GroupStatus, TEXTS, *[COUNTS] * 5), max_size=2).map(tuple),
+    started_at=st.none() | TIMES,
+    not_before=st.dictionaries(TEXTS, TIMES, max_size=2),
+    in_place_current=st.none() | COUNTS,
+)
+POD_STATES = st.builds(
+    PodJobState,
+    started_at=st.none() | TIMES,
+    active=COUNTS,
+    counted=st.frozensets(TEXTS, max_size=3),
+    completed_indexes=st.frozensets(st.integers(0, 99_999), max_size=5),
+    failed_indexes=st.frozensets(COUNTS, max_size=5),
+    index_failures=st.dictionaries(COUNTS, st.tuples(COUNTS, COUNTS, TIMES), max_size=2),
+    conditions=st.lists(st.builds(JobCondition, TEXTS, st.booleans(), TEXTS, TEXTS, TIMES), max_size=2).map(tuple),
+    backoff=st.builds(BackoffRecord, COUNTS, TIMES),
+    finished_at=st.none() | TIMES,
+)
+PODS = st.builds(
+    PodRecord,
+    name=TEXTS,
+    rank=COUNTS,
+    index_failures=COUNTS,
+    restarts=COUNTS,
+    run=TEXTS,
+    due=st.none() | TIMES,
+    counters=BY_NAME,
+    in_place=COUNTS,
+    avoid_node=st.none() | TEXTS,
+)
+
+
 @given(OUTCOMES)
 def test_outcomes_come_back_the_same(outcome: RunOutcome) -> None:
     assert facts.load_outcome(facts.dump_outcome(outcome)) == outcome
@@ -78,6 +144,33 @@ def test_failures_come_back_the_same(failure: Failure) -> None:
 @given(DECISIONS)
 def test_decisions_come_back_the_same(decision: Decision) -> None:
     assert facts.load_decision(facts.dump_decision(decision)) == decision
+
+
+@given(SET_DECISIONS | EVENTS)
+def test_what_is_logged_of_a_set_comes_back_the_same(what: SetDecision | Event) -> None:
+    assert facts.load_set_fact(*facts.dump_set_fact(what)) == what
+
+
+@given(SET_STATES)
+def test_the_state_of_a_set_comes_back_the_same(state: JobSetState) -> None:
+    job_set = replace(JOB_SET, state=state)
+    assert jobset_rows.read_job_set(jobset_rows.job_set_row(job_set)) == job_set
+
+
+@given(POD_STATES, st.lists(PODS, max_size=2).map(tuple))
+def test_what_is_known_of_pods_comes_back_the_same(state: PodJobState, pods: tuple[PodRecord, ...]) -> None:
+    job = replace(POD_JOB, state=state, pods=pods)
+    assert jobset_rows.read_pod_job(jobset_rows.pod_job_row(job)) == job
+
+
+def test_a_set_and_pods_nothing_is_known_of_take_little_room() -> None:
+    assert jobset_rows.job_set_row(replace(JOB_SET, state=JobSetState()))[-1] == "{}"
+    assert jobset_rows.pod_job_row(PodJob(job_id="j"))[-1] == '{"state":{},"pods":[]}'
+
+
+def test_what_a_newer_version_logged_of_a_set_is_named_and_refused() -> None:
+    with pytest.raises(Internal, match="'dream'"):
+        facts.load_set_fact("dream", "{}")
 
 
 def test_what_has_its_default_is_not_stored() -> None:
@@ -108,12 +201,44 @@ ATTEMPT = Attempt(
 RUN = Run("j-1-2-3", "j", 1, 2, RunStatus.ERROR, 4.0, "e", "n", Resources(1, 2, 3), 5.0, 6.0, RunOutcome())
 HISTORY = HistoryRow("j", 1, 2, "p", AttemptStatus.PENDING, AttemptStatus.ERROR, Outcome.GIVE_UP, 3.0, 4.0, "e", "m", 5)
 NODE = Node("n", "e", Resources(1, 2, 3), {"zone": "a"}, 4.0)
+SET_STATE = JobSetState(
+    restarts=3, restarts_counted=2, job_restarts={"g": {11: 2}}, job_restarts_counted={"g": {11: 1}},
+    group_restarts={"g": 1}, group_restarts_counted={"g": 1}, rule_restarts={"r": 2}, blamed={"g": 2},
+    counted_at=(1.5, 2.5), forgiven=1, left_failed={"j": (1, 2)}, terminal=Terminal.FAILED,
+    conditions=(Condition("Failed", status=True, reason="r", message="m", since=3.5),),
+    groups=(GroupStatus("g", 1, 2, 3, 4, 5),), started_at=0.5, ended_at=4.5, healthy_since=1.0, not_before={"": 5.5},
+    in_place_previous=1, in_place_current=2,
+)  # fmt: skip
+JOB_SET = JobSet(
+    id="s", name="n", created_at=1.0, manifest="{}", lenient=True, generation=2, updated_at=3.0, deleting=True,
+    state=SET_STATE,
+)  # fmt: skip
+LOGGED = SetLogEntry(set_id="s", at=1.0, what=Event("Normal", "r", "m"), seq=2)
+POD_STATE = PodJobState(
+    started_at=1.5, active=1, ready=2, terminating=3, succeeded=4, failed=5, ignored=6, counted=frozenset({"a", "b"}),
+    completed_indexes=frozenset({0, 1, 2, 9}), failed_indexes=frozenset({4}), index_failures={4: (1, 2, 3.5)},
+    conditions=(JobCondition("Failed", status=True, reason="r", message="m", since=2.5),),
+    backoff=BackoffRecord(1, 2.5), finished_at=3.5,
+)  # fmt: skip
+POD = PodRecord(
+    name="a", rank=1, index_failures=2, index_ignored=3, restarts=4, run="b", due=9.5, counters={"p/r": 1}, in_place=5,
+    avoid_node="n",
+)  # fmt: skip
+POD_JOB = PodJob(
+    job_id="j", restart=1, job_restart=2, present=False, suspended=True, deleting_since=1.5, domain="rack",
+    parallelism=3, completions=4, state=POD_STATE, pods=(POD,),
+)  # fmt: skip
+EXAMPLES = [JOB, ATTEMPT, RUN, HISTORY, NODE, SET_STATE, JOB_SET, LOGGED, POD_STATE, POD, POD_JOB]
 
 
-@pytest.mark.parametrize("record", [JOB, ATTEMPT, RUN, HISTORY, NODE], ids=lambda record: type(record).__name__)
+@pytest.mark.parametrize("record", EXAMPLES, ids=lambda record: type(record).__name__)
 def test_the_examples_set_every_field(record: Any) -> None:  # noqa: ANN401 - any record
-    unset = [field.name for field in fields(record) if getattr(record, field.name) in (field.default, None)]
+    unset = [field.name for field in fields(record) if getattr(record, field.name) in (*_default(field), None)]
     assert unset == []
+
+
+def _default(field: Field[Any]) -> list[object]:
+    return [field.default] if field.default_factory is MISSING else [field.default_factory()]
 
 
 @pytest.mark.parametrize(
@@ -129,6 +254,25 @@ def test_a_row_has_a_value_for_every_column_and_reads_back(record: Any, row: Any
     written = row(record)
     assert len(written) == len(table.columns)
     assert read(codec.Reader(), written) == record
+
+
+@pytest.mark.parametrize(
+    ("record", "row", "read", "table"),
+    [
+        (JOB_SET, jobset_rows.job_set_row, jobset_rows.read_job_set, tables.job_sets),
+        (LOGGED, lambda entry: (entry.seq, *jobset_rows.set_log_row(entry)), jobset_rows.read_set_log, tables.set_log),
+        (POD_JOB, jobset_rows.pod_job_row, jobset_rows.read_pod_job, tables.pod_jobs),
+    ],
+)
+def test_a_row_about_sets_has_a_value_for_every_column_and_reads_back(
+    record: Any,  # noqa: ANN401 - any record
+    row: Any,  # noqa: ANN401 - any codec
+    read: Any,  # noqa: ANN401 - any codec
+    table: Table,
+) -> None:
+    written = row(record)
+    assert len(written) == len(table.columns)
+    assert read(written) == record
 
 
 def test_a_job_row_has_a_value_for_every_column_and_reads_back() -> None:

@@ -35,7 +35,12 @@ _ACTIVE_ATTEMPTS = selects.ATTEMPTS.where(tables.ATTEMPT_ACTIVE)
 _CURRENT_RUNS = selects.RUNS.join(
     tables.attempts,
     (tables.attempts.c.job_id == tables.runs.c.job_id) & (tables.attempts.c.number == tables.runs.c.attempt),
-).where(tables.ATTEMPT_ACTIVE, (tables.attempts.c.dispatch == tables.runs.c.dispatch) | tables.RUN_ACTIVE)
+).where(
+    # Says twice which jobs, or else SQLite looks at every run there ever was.
+    tables.runs.c.job_id.in_(select(tables.attempts.c.job_id).where(tables.ATTEMPT_ACTIVE)),
+    tables.ATTEMPT_ACTIVE,
+    (tables.attempts.c.dispatch == tables.runs.c.dispatch) | tables.RUN_ACTIVE,
+)
 _earlier = tables.history.alias("earlier")
 _LAST_HISTORY = selects.HISTORY.join(
     tables.attempts,
