@@ -9,38 +9,30 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.controller.observations import lost
 from holdfast.controller.sets.line import fresh_uid
 from holdfast.controller.sets.memory import JobWork, PodWork, Timers
 from holdfast.controller.sets.plans import current_spec, order_writer
-from holdfast.controller.world import Step
-from holdfast.domain.classify import classify
-from holdfast.domain.failure import Cause, EndedBy, Failure
 from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import (
-    ENDING_STATUS,
-    PROMOTE_TO_RUNNING,
     RUN_TERMINAL,
-    AttemptStatus,
     Ending,
-    Outcome,
     RunStatus,
 )
 from holdfast.domain.podjob.model import PodJobState
 from holdfast.domain.podjob.observed import pod_of
-from holdfast.domain.podjob.standing import Standing, final, standing
+from holdfast.domain.podjob.standing import final, standing
 from holdfast.domain.podjob.stored import PodJob, PodRecord
 from holdfast.domain.podjob.sync import sync
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from holdfast.controller.sets.again import Again
+    from holdfast.controller.sets.attempts import PodAttempts
     from holdfast.controller.sets.line import PodLine
     from holdfast.controller.sets.plans import Plans, PodPlan
     from holdfast.controller.world import Active, World
-    from holdfast.domain.category_match import CompiledCategories
-    from holdfast.domain.job import Job, Run
+    from holdfast.domain.job import Job
     from holdfast.domain.podjob.model import PodJobSpec, PodOrder, Synced
     from holdfast.ports.store import Snapshot
 
@@ -54,9 +46,7 @@ class PodJobs:
         line: PodLine,
         plans: Plans,
         again: Again,
-        *,
-        categories: Callable[[], CompiledCategories],
-        patience_s: float,
+        attempts: PodAttempts,
     ) -> None:
         """Wire it.
 
@@ -65,15 +55,13 @@ class PodJobs:
             line: Where pods wait for a place.
             plans: What pods are made from.
             again: Says whether a program that failed runs again in its place.
-            categories: The operator's failure categories.
-            patience_s: How long after its grace a stopped program may take to be confirmed gone.
+            attempts: Keeps attempts and states in step.
         """
         self._world = world
         self._line = line
         self._plans = plans
         self._again = again
-        self._categories = categories
-        self._patience_s = patience_s
+        self._attempts = attempts
         self.jobs: dict[str, JobWork] = {}
         self.timers = Timers()
         self.changed: dict[str, None] = {}
@@ -185,42 +173,23 @@ class PodJobs:
         work, active = self.jobs.get(job_id), self._world.active.get(job_id)
         if work is None or active is None or not active.pods:
             return
-        self._refresh(work, active, now)
+        self._attempts.refresh(work, active, now)
         plan = self._plan(active.job)
         spec = current_spec(plan, work.record)
         self._again.settle(active, work, plan, now)
         if work.record.deleting_since is not None:
             self._clear(active, work)
             if not work.pods:
-                self._end(active, Ending.CANCELLED, None, "deleted by its job set", now)
+                why = "deleted by its job set" if active.job.child is not None else "cancelled"
+                self._attempts.end(active, Ending.CANCELLED, why, now)
                 self._gone(work, now)
                 return
         else:
             self._sync(active, work, plan, spec, now)
         if job_id in self.jobs and self._world.active.get(job_id) is active:
-            self._stand(active, work, now)
-
-    def _refresh(self, work: JobWork, active: Active, now: float) -> None:
-        """Bring pods up to date with their runs; a program that cannot be confirmed gone is given up in the end."""
-        for pod in work.pods.values():
-            if pod.run is None:
-                continue
-            run = active.runs.get(pod.run.uid, pod.run)
-            due = self._given_up_at(active, run)
-            if due is not None and due <= now and run.status not in RUN_TERMINAL:
-                outcome = lost(run, now)
-                run = replace(run, status=RunStatus.ERROR, status_since=now, ended_at=now, outcome=outcome)
-                self._world.put_run(active, run)
-            pod.run = run
-            if run.status in RUN_TERMINAL and _failed_by_itself(run):
-                work.last_failure = (run.rank, run.outcome) if run.outcome is not None else work.last_failure
-
-    def _given_up_at(self, active: Active, run: Run) -> float | None:
-        if run.status is RunStatus.TERMINATING:
-            return run.status_since + active.spec.grace_s + self._patience_s
-        if run.status is RunStatus.CREATING and PROMOTE_TO_RUNNING.timeout_s is not None:
-            return run.status_since + PROMOTE_TO_RUNNING.timeout_s
-        return None
+            self._attempts.stand(active, work, now)
+            self.timers.set(job_id, self._attempts.next_look(active, work))
+            self.changed[job_id] = None
 
     def _sync(self, active: Active, work: JobWork, plan: PodPlan, spec: PodJobSpec, now: float) -> None:
         synced = self._synced(active, work, plan, spec, now)
@@ -280,63 +249,6 @@ class PodJobs:
                 self._world.put_run(active, pod.run)
         return dropped
 
-    def _stand(self, active: Active, work: JobWork, now: float) -> None:
-        """Bring the attempt's status and the job's state in line with its pods."""
-        self._move(active, work, now)
-        job = active.job
-        live = [pod.run for pod in work.pods.values() if pod.run is not None]
-        waiting = any(pod.ticket for pod in work.pods.values()) or job.id in self._line.homeless
-        found = standing(
-            work.record, in_set=job.child is not None, placed=bool(live), waiting=waiting, wake_at=self._wake_at(work)
-        )
-        if found.state is JobState.RUNNING and job.state is not JobState.RUNNING:
-            active.job = replace(
-                job,
-                state=found.state,
-                reason="",
-                attempt=active.attempt.number,
-                retry_at=None,
-                started_at=job.started_at or now,
-                updated_at=now,
-            )
-            self._world.pods_started(active, live)
-        elif found.state is not job.state or (found.reason and found.reason != job.reason):
-            self._put_standing(job, found, now)
-        self.timers.set(job.id, self._next_look(active, work))
-        self.changed[job.id] = None
-
-    def _put_standing(self, job: Job, found: Standing, now: float) -> None:
-        state, reason, retry_at = found
-        queued_at = now if state is JobState.QUEUED else job.queued_at
-        moved = replace(job, state=state, reason=reason, retry_at=retry_at, queued_at=queued_at, updated_at=now)
-        self._world.put_job(moved)
-
-    def _move(self, active: Active, work: JobWork, now: float) -> None:
-        status = active.attempt.status
-        running = any(pod.run is not None and pod.run.status is RunStatus.RUNNING for pod in work.pods.values())
-        if status is AttemptStatus.PENDING and running:
-            self._enter(active, AttemptStatus.RUNNING, "PromoteToRunning", now)
-        ending = work.record.deleting_since is not None or work.record.state.condition("FailureTarget") is not None
-        if ending and active.attempt.status in {AttemptStatus.PENDING, AttemptStatus.RUNNING}:
-            self._enter(active, AttemptStatus.TERMINATING, "StopPods", now)
-
-    def _enter(self, active: Active, status: AttemptStatus, phase: str, now: float) -> None:
-        self._world.record(active, Step(phase, Outcome.SUCCESS, now), status)
-        entered = active.attempt.entered(status, now)
-        if status is AttemptStatus.RUNNING:
-            entered = replace(entered, started_at=now)
-        self._world.put_attempt(active, entered)
-        self._world.touched.pop(active.attempt.job_id, None)
-
-    def _wake_at(self, work: JobWork) -> float | None:
-        due = [pod.record.due for pod in work.pods.values() if pod.record.due is not None]
-        return min([*due, *([work.wake_at] if work.wake_at is not None else [])], default=None)
-
-    def _next_look(self, active: Active, work: JobWork) -> float | None:
-        found = [self._wake_at(work)]
-        found += [self._given_up_at(active, pod.run) for pod in work.pods.values() if pod.run is not None]
-        return min((at for at in found if at is not None), default=None)
-
     def _finished(self, active: Active, work: JobWork, now: float) -> None:
         """End the attempt of a job that is complete or has failed, and with it a job of no set."""
         ended = work.record.state.finished
@@ -344,38 +256,16 @@ class PodJobs:
             return
         job_id = active.attempt.job_id
         if ended.type == "Complete":
-            self._end(active, Ending.SUCCEEDED, None, ended.message, now)
+            self._attempts.end(active, Ending.SUCCEEDED, ended.message, now)
         else:
-            failure = self._failure(work, ended.message, now)
-            self._end(active, Ending.FAILED, failure, f"{ended.reason}: {ended.message}", now)
+            self._attempts.end(active, Ending.FAILED, f"{ended.reason}: {ended.message}", now, work=work)
         self.timers.set(job_id, None)
         self._release(work, active.job)
         if active.job.child is None:
             self.finish(job_id, "", now)
             return
-        self._put_standing(active.job, standing(work.record, in_set=True), now)
+        self._attempts.put(active.job, standing(work.record, in_set=True), now)
         self.changed[job_id] = None
-
-    def _failure(self, work: JobWork, message: str, now: float) -> Failure:
-        if work.last_failure is None:
-            return Failure(Cause.UNKNOWN, frozenset(), message=message, failed_at=now)
-        rank, outcome = work.last_failure
-        return classify(outcome, rank=rank, categories=self._categories())
-
-    def _end(self, active: Active, ending: Ending, failure: Failure | None, message: str, now: float) -> None:
-        if ending is Ending.CANCELLED and active.attempt.started_at is None:
-            ending = Ending.NEVER_STARTED
-        attempt = replace(
-            active.attempt,
-            status=ENDING_STATUS[ending],
-            status_since=now,
-            ended_at=now,
-            ending=ending,
-            failure=failure,
-            message=message,
-        )
-        self._world.record(active, Step("EndJob", Outcome.SUCCESS, now, message=message), attempt.status)
-        self._world.put_attempt(active, attempt)
 
     def _gone(self, work: JobWork, now: float) -> None:
         """Let go of an attempt nothing is left of."""
@@ -389,7 +279,7 @@ class PodJobs:
             return
         self.changed[job.id] = None
         if job.state is not JobState.WAITING:
-            self._put_standing(job, standing(work.record, in_set=True), now)
+            self._attempts.put(job, standing(work.record, in_set=True), now)
 
     def _release(self, work: JobWork, job: Job) -> None:
         self._line.homeless.pop(job.id, None)
@@ -405,10 +295,6 @@ class PodJobs:
 
     def _plan(self, job: Job) -> PodPlan:
         return self._plans.of(job, self._world.spec(job).kube)
-
-
-def _failed_by_itself(run: Run) -> bool:
-    return run.outcome is not None and not run.outcome.succeeded and run.outcome.ended_by is not EndedBy.CASCADE
 
 
 def _free_slot(work: JobWork) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.controller.sets.again import CRASH_BACKOFF, Again
+from holdfast.controller.sets.attempts import PodAttempts
 from holdfast.controller.sets.intake import SetIntake
 from holdfast.controller.sets.jobsets import JobSets
 from holdfast.controller.sets.line import PodLine
@@ -51,14 +52,13 @@ class Sets:
         plans = Plans(self._sets, settings.backoff)
         self._line = PodLine(world)
         again = Again(world, self._line, book, draw=dice.draw, set_state=self._state_of, backoff=settings.crash_backoff)
-        self.pods = PodJobs(
+        attempts = PodAttempts(
             world,
-            self._line,
-            plans,
-            again,
+            homeless=self._line.homeless.__contains__,
             categories=lambda: book.categories,
             patience_s=settings.patience_s,
         )
+        self.pods = PodJobs(world, self._line, plans, again, attempts)
         self._jobsets = JobSets(
             world,
             self.pods,

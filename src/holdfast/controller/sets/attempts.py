@@ -1,0 +1,170 @@
+"""Keeps the attempts of jobs made of pods, and the jobs' states, in step with how their pods stand.
+
+Decides when an attempt counts as running, stopping and over, and when a program that will not stop is given up; leaves
+what pods lead to to ``podjobs``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.controller.observations import lost
+from holdfast.controller.world import Step
+from holdfast.domain.classify import classify
+from holdfast.domain.failure import Cause, EndedBy, Failure
+from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import (
+    ENDING_STATUS,
+    PROMOTE_TO_RUNNING,
+    RUN_TERMINAL,
+    AttemptStatus,
+    Ending,
+    Outcome,
+    RunStatus,
+)
+from holdfast.domain.podjob.standing import standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.controller.sets.memory import JobWork
+    from holdfast.controller.world import Active, World
+    from holdfast.domain.category_match import CompiledCategories
+    from holdfast.domain.job import Job, Run
+    from holdfast.domain.podjob.standing import Standing
+
+
+class PodAttempts:
+    """Attempts whose runs are pods."""
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        homeless: Callable[[str], bool],
+        categories: Callable[[], CompiledCategories],
+        patience_s: float,
+    ) -> None:
+        """Wire it.
+
+        Args:
+            world: The controller's memory.
+            homeless: Whether a job waits for a topology domain.
+            categories: The operator's failure categories.
+            patience_s: How long after its grace a stopped program may take to be confirmed gone.
+        """
+        self._world = world
+        self._homeless = homeless
+        self._categories = categories
+        self._patience_s = patience_s
+
+    def refresh(self, work: JobWork, active: Active, now: float) -> None:
+        """Bring pods up to date with their runs; a program that cannot be confirmed gone is given up in the end."""
+        for pod in work.pods.values():
+            if pod.run is None:
+                continue
+            run = active.runs.get(pod.run.uid, pod.run)
+            due = self._given_up_at(active, run)
+            if due is not None and due <= now:
+                outcome = lost(run, now)
+                run = replace(run, status=RunStatus.ERROR, status_since=now, ended_at=now, outcome=outcome)
+                self._world.put_run(active, run)
+            pod.run = run
+            if run.outcome is not None and _failed_by_itself(run):
+                work.last_failure = (run.rank, run.outcome)
+
+    def _given_up_at(self, active: Active, run: Run) -> float | None:
+        if run.status is RunStatus.TERMINATING:
+            return run.status_since + active.spec.grace_s + self._patience_s
+        if run.status is RunStatus.CREATING and PROMOTE_TO_RUNNING.timeout_s is not None:
+            return run.status_since + PROMOTE_TO_RUNNING.timeout_s
+        return None
+
+    def next_look(self, active: Active, work: JobWork) -> float | None:
+        """Return when a job is to be looked at although nothing happens."""
+        found = [_wake_at(work)]
+        found += [self._given_up_at(active, pod.run) for pod in work.pods.values() if pod.run is not None]
+        return min((at for at in found if at is not None), default=None)
+
+    def stand(self, active: Active, work: JobWork, now: float) -> None:
+        """Bring the attempt's status and the job's state in line with its pods."""
+        self._move(active, work, now)
+        job = active.job
+        live = [pod.run for pod in work.pods.values() if pod.run is not None and pod.run.status not in RUN_TERMINAL]
+        found = standing(
+            work.record,
+            in_set=job.child is not None,
+            placed=bool(live),
+            waiting=any(pod.ticket for pod in work.pods.values()) or self._homeless(job.id),
+            wake_at=_wake_at(work),
+        )
+        if found.state is not JobState.RUNNING:
+            self.put(job, found, now)
+        elif job.state is not JobState.RUNNING:
+            active.job = replace(
+                job,
+                state=found.state,
+                reason="",
+                attempt=active.attempt.number,
+                retry_at=None,
+                started_at=job.started_at or now,
+                updated_at=now,
+            )
+            self._world.pods_started(active, live)
+
+    def put(self, job: Job, found: Standing, now: float) -> None:
+        """Change a job's state, if that is news; in line, the reason is what placing it says."""
+        state, reason, retry_at = found
+        if state is job.state and (state is JobState.QUEUED or (reason, retry_at) == (job.reason, job.retry_at)):
+            return
+        queued_at = now if state is JobState.QUEUED else job.queued_at
+        moved = replace(job, state=state, reason=reason, retry_at=retry_at, queued_at=queued_at, updated_at=now)
+        self._world.put_job(moved)
+
+    def _move(self, active: Active, work: JobWork, now: float) -> None:
+        running = any(pod.run is not None and pod.run.status is RunStatus.RUNNING for pod in work.pods.values())
+        if active.attempt.status is AttemptStatus.PENDING and running:
+            self._enter(active, AttemptStatus.RUNNING, "PromoteToRunning", now)
+        ending = work.record.deleting_since is not None or work.record.state.condition("FailureTarget") is not None
+        if ending and active.attempt.status in {AttemptStatus.PENDING, AttemptStatus.RUNNING}:
+            self._enter(active, AttemptStatus.TERMINATING, "StopPods", now)
+
+    def _enter(self, active: Active, status: AttemptStatus, phase: str, now: float) -> None:
+        self._world.record(active, Step(phase, Outcome.SUCCESS, now), status)
+        entered = active.attempt.entered(status, now)
+        if status is AttemptStatus.RUNNING:
+            entered = replace(entered, started_at=now)
+        self._world.put_attempt(active, entered)
+        self._world.touched.pop(active.attempt.job_id, None)
+
+    def end(self, active: Active, ending: Ending, message: str, now: float, *, work: JobWork | None = None) -> None:
+        """End an attempt; with ``work`` it has failed, of what is remembered there."""
+        if ending is Ending.CANCELLED and active.attempt.started_at is None:
+            ending = Ending.NEVER_STARTED
+        attempt = replace(
+            active.attempt,
+            status=ENDING_STATUS[ending],
+            status_since=now,
+            ended_at=now,
+            ending=ending,
+            failure=None if work is None else self._failure(work, message, now),
+            message=message,
+        )
+        self._world.record(active, Step("EndJob", Outcome.SUCCESS, now, message=message), attempt.status)
+        self._world.put_attempt(active, attempt)
+
+    def _failure(self, work: JobWork, message: str, now: float) -> Failure:
+        if work.last_failure is None:
+            return Failure(Cause.UNKNOWN, frozenset(), message=message, failed_at=now)
+        rank, outcome = work.last_failure
+        return classify(outcome, rank=rank, categories=self._categories())
+
+
+def _wake_at(work: JobWork) -> float | None:
+    due = [pod.record.due for pod in work.pods.values() if pod.record.due is not None]
+    return min([*due, *([work.wake_at] if work.wake_at is not None else [])], default=None)
+
+
+def _failed_by_itself(run: Run) -> bool:
+    return run.outcome is not None and not run.outcome.succeeded and run.outcome.ended_by is not EndedBy.CASCADE
