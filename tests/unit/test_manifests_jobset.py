@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.dialects.documents import read_documents
+from holdfast.dialects.jobset.updates import check_update
+from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.manifests import Reading, read_all, read_job, read_manifests, read_one, supported, try_job
 from holdfast.dialects.salvage import all_problems
 from holdfast.domain.jobset.model import JobSetSpec
@@ -176,6 +178,47 @@ def test_what_is_no_job_is_refused_with_what_would_be(kind: str, hint: str | Non
     assert (problem.path, problem.allowed, problem.hint) == ("kind", ("holdfast.dev/v1/Job", "batch/v1/Job"), hint)
     with pytest.raises(InvalidManifest):
         read_job(document)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "paths"),
+    [
+        ("replicas: 1", "replicas: 2", ["spec.jobs"]),
+        ("command: [echo]", "command: [true]", ["spec.jobs"]),
+        ("parallelism: 2", "parallelism: 4", []),
+        ("nodeSelector: {a: b}", "nodeSelector: {a: c}", ["spec.jobs"]),
+        ("suspend: false", "suspend: true", []),
+        ("suspend: false", "suspend: true, ttl: 5s", []),
+        ("suspend: false", "suspend: false, queue: other", ["spec.queue"]),
+        ("suspend: false", "suspend: false, startup: InOrder", ["spec.startup"]),
+        ("holdfast.dev/v1", "jobset.x-k8s.io/v1alpha2", ["apiVersion"]),
+    ],
+)
+def test_what_may_change_in_the_short_form_is_what_may_change_upstream(old: str, new: str, paths: list[str]) -> None:
+    text = """\
+apiVersion: holdfast.dev/v1
+kind: JobSet
+metadata: {name: short}
+spec: {suspend: false, jobs: [{name: a, replicas: 1, parallelism: 2, nodeSelector: {a: b}, command: [echo]}]}
+"""
+    before, after, notes = read_documents(text)[0], read_documents(text.replace(old, new))[0], Notes()
+    check_update(before.value, after.value, notes)
+    assert [problem.path for problem in notes.problems] == paths
+
+
+def test_places_and_labels_may_change_while_a_set_is_suspended_in_the_short_form() -> None:
+    text = NATIVE.replace("spec:\n", "spec:\n  suspend: true\n")
+    change = text.replace("image: busybox", "image: busybox\n    nodeSelector: {a: b}\n    labels: {c: d}")
+    notes = Notes()
+    check_update(read_documents(text)[0].value, read_documents(change)[0].value, notes)
+    assert notes.problems == []
+
+
+def test_a_set_stays_in_its_queue() -> None:
+    labelled = UPSTREAM.replace("name: train", "name: train\n  labels: {holdfast.dev/queue: gpu}")
+    notes = Notes()
+    check_update(read_documents(UPSTREAM)[0].value, read_documents(labelled)[0].value, notes)
+    assert [problem.path for problem in notes.problems] == ["metadata.labels.holdfast.dev/queue"]
 
 
 def test_a_version_names_its_kinds() -> None:

@@ -24,14 +24,14 @@ TERMINATED = 143
 _SIGNAL_BASE = 128
 
 MEANINGS: dict[int, str] = {
-    OK: "Done. `run` and `wait`: the job succeeded.",
-    FAILED: "The job failed or was cancelled (`wait`), or Holdfast itself failed.",
+    OK: "Done. `run` and `wait`: the job succeeded, the job set completed.",
+    FAILED: "The job or job set failed, was cancelled or is gone (`wait`), or Holdfast itself failed.",
     USAGE: "Wrong usage, or an input that is not valid; nothing was done.",
     NOT_FOUND: "There is no such thing.",
     REFUSED: "Its state, a limit, a policy or a missing token forbids it.",
     UNAVAILABLE: "Not available: no server answers, or the data directory is taken. Try again.",
     HELD: "`run`: the job is held for a person; `holdfast release` lets it go on.",
-    TIMED_OUT: "`wait`: the time ran out first.",
+    TIMED_OUT: "`wait`, `submit --wait`, `delete`: the time ran out first.",
     NOT_EXECUTABLE: "`run`: the program was found but could not be started.",
     NO_SUCH_PROGRAM: "`run`: there is no such program.",
     INTERRUPTED: "Interrupted by Ctrl-C.",

@@ -54,6 +54,18 @@ class RankLog:
         return chunk.text
 
 
+def ranks_of(job: JobView, attempt: AttemptView) -> Sequence[int]:
+    """List the ranks of an attempt: all of a gang, of a job made of pods those that have had one."""
+    return range(job.gang) if job.pods is None else [run.rank for run in attempt.runs]
+
+
+def many_ranks(job: JobView) -> bool:
+    """Tell whether its logs are those of several programs, so that each line needs its rank."""
+    if job.pods is None:
+        return job.gang > 1
+    return job.pods.completions != 1
+
+
 class Prefixed:
     """Writes the logs of several ranks line by line, each line after its rank."""
 
@@ -99,7 +111,9 @@ class Follower:
         self._cli = cli
         self._number = begin
         self._ranks = ranks
-        self._logs: list[RankLog] = []
+        self._logs: dict[int, RankLog] = {}
+        self._pods: dict[int, str] = {}
+        """Which pod each log is of, by rank."""
         self._out: Prefixed | None = None
         self.news = False
         """Whether the last look printed anything."""
@@ -109,20 +123,34 @@ class Follower:
         job = self._client.job(self._job_id)
         self.news = False
         for attempt in job.attempts[self._number - 1 :]:
-            self._print_logs(attempt, self._ranks or range(job.gang))
+            self._print_logs(job, attempt)
             if attempt.state not in ENDED:
                 break
             self._close(attempt)
         return job
 
-    def _print_logs(self, attempt: AttemptView, ranks: Sequence[int]) -> None:
+    def _print_logs(self, job: JobView, attempt: AttemptView) -> None:
         if self._out is None:
-            self._out = Prefixed(self._cli.stdout, many=len(ranks) > 1)
-            self._logs = [RankLog(self._client, self._job_id, attempt.number, rank) for rank in ranks]
-        for log in self._logs:
+            self._out = Prefixed(
+                self._cli.stdout, many=many_ranks(job) if self._ranks is None else len(self._ranks) > 1
+            )
+            self._logs, self._pods = {}, {}
+        if job.pods is not None:
+            self._forget_replaced(attempt)
+        for rank in ranks_of(job, attempt) if self._ranks is None else self._ranks:
+            log = self._logs.get(rank)
+            if log is None:
+                log = self._logs[rank] = RankLog(self._client, self._job_id, attempt.number, rank)
             if text := log.read():
                 self._out.write(log.rank, text)
                 self.news = True
+
+    def _forget_replaced(self, attempt: AttemptView) -> None:
+        """Begin anew with the logs of pods that took another's place within the attempt."""
+        for run in attempt.runs:
+            if self._pods.get(run.rank, run.uid) != run.uid:
+                self._logs.pop(run.rank, None)
+            self._pods[run.rank] = run.uid
 
     def _close(self, attempt: AttemptView) -> None:
         if self._out is not None:

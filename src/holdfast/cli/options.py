@@ -43,7 +43,7 @@ TimeoutOption = Annotated[
 ]
 ReasonOption = Annotated[
     str,
-    typer.Option("--reason", metavar="TEXT", help="Why; shown to everyone who looks at the job."),
+    typer.Option("--reason", metavar="TEXT", help="Why; shown to everyone who looks at it."),
 ]
 LenientOption = Annotated[
     bool,

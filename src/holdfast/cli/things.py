@@ -99,13 +99,10 @@ class Desk:
 
 def desk(client: Client, noun: Noun, *, lenient: bool = False) -> Desk:
     """Return how things of a kind are written; ``lenient`` is how job sets are read."""
+    if noun is Noun.JOB_SET:
+        create, put = partial(client.create_job_set, lenient=lenient), partial(client.put_job_set, lenient=lenient)
+        return Desk("JobSet", create, put, client.delete_job_set)
     return {
-        Noun.JOB_SET: Desk(
-            "JobSet",
-            partial(client.create_job_set, lenient=lenient),
-            partial(client.put_job_set, lenient=lenient),
-            client.delete_job_set,
-        ),
         Noun.QUEUE: Desk("Queue", client.create_queue, client.put_queue, client.delete_queue),
         Noun.RETRY_POLICY: Desk("RetryPolicy", client.create_policy, client.put_policy, client.delete_policy),
         Noun.CATEGORY: Desk("FailureCategory", client.create_category, client.put_category, client.delete_category),

@@ -10,13 +10,14 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.follow import ENDED, Follower, Prefixed, RankLog
+from holdfast.cli.follow import ENDED, Follower, Prefixed, RankLog, many_ranks, ranks_of
 from holdfast.cli.options import AttemptOption, JobArgument
 from holdfast.cli.pacing import Pace
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
     from holdfast.client import Client
+    from holdfast.wire.jobs import AttemptView, JobView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,14 @@ class LogsOptions:
 
     job: JobArgument
     attempt: AttemptOption = None
-    rank: Annotated[str | None, typer.Option("--rank", metavar="R", help="Only this rank of a gang, from 0.")] = None
+    rank: Annotated[
+        str | None,
+        typer.Option(
+            "--rank",
+            metavar="R",
+            help="Only this rank of a gang, or this completion index of a job made of pods, from 0.",
+        ),
+    ] = None
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job, or the attempt, has ended.")] = (
         False
     )
@@ -35,7 +43,7 @@ def logs(options: LogsOptions, cli: Cli) -> int:
     """Print what a job printed.
 
     Prints the newest attempt; each line of a gang follows its rank. With --follow and no --attempt, later attempts
-    are printed too.
+    are printed too. Of a job made of pods, the newest pod of each rank is printed; a rank is a completion index.
     """
     flags = Flags()
     attempt = flags.integer("--attempt", options.attempt, low=1)
@@ -43,14 +51,12 @@ def logs(options: LogsOptions, cli: Cli) -> int:
     flags.finish()
     with cli.connect() as client:
         job = client.job(options.job)
-        if rank is not None and rank >= job.gang:
-            msg = f"job {job.name} has no rank {rank}; its ranks are 0 to {job.gang - 1}"
-            raise NotFound(msg)
-        ranks = range(job.gang) if rank is None else (rank,)
+        _check_rank(job, rank)
+        ranks = None if rank is None else (rank,)
         if options.follow and attempt is None:
             _follow_job(Follower(client, job.id, cli, begin=job.attempt or 1, ranks=ranks), cli)
         elif job.attempts or attempt is not None:
-            _print(client, (job.id, attempt or job.attempt), ranks, cli, follow=options.follow)
+            _print(client, job, _attempt(job, attempt or job.attempt), ranks, cli, follow=options.follow)
         else:
             cli.say(f"job {job.name} has not started yet{f': {job.reason}' if job.reason else ''}")
     return exit_codes.OK
@@ -62,15 +68,29 @@ def _follow_job(follower: Follower, cli: Cli) -> None:
         pace.rest(news=follower.news)
 
 
-def _print(client: "Client", address: tuple[str, int], ranks: Sequence[int], cli: Cli, *, follow: bool) -> None:
-    """Print one attempt, once or until its logs are finished."""
-    job_id, number = address
-    known = {attempt.number for attempt in client.attempts(job_id)}
-    if number not in known:
-        msg = f"job {job_id} has no attempt {number}; it has had {len(known)}"
+def _check_rank(job: "JobView", rank: int | None) -> None:
+    pods = job.pods
+    count = job.gang if pods is None else pods.parallelism if pods.completions is None else pods.completions
+    if rank is not None and count is not None and rank >= count:
+        msg = f"job {job.name} has no rank {rank}; its ranks are 0 to {count - 1}"
         raise NotFound(msg)
-    out = Prefixed(cli.stdout, many=len(ranks) > 1)
-    readers = [RankLog(client, job_id, number, rank) for rank in ranks]
+
+
+def _attempt(job: "JobView", number: int) -> "AttemptView":
+    found = next((attempt for attempt in job.attempts if attempt.number == number), None)
+    if found is None:
+        msg = f"job {job.id} has no attempt {number}; it has had {len(job.attempts)}"
+        raise NotFound(msg)
+    return found
+
+
+def _print(
+    client: "Client", job: "JobView", attempt: "AttemptView", ranks: Sequence[int] | None, cli: Cli, *, follow: bool
+) -> None:
+    """Print one attempt, once or until its logs are finished."""
+    wanted = ranks_of(job, attempt) if ranks is None else ranks
+    out = Prefixed(cli.stdout, many=many_ranks(job) if ranks is None else len(wanted) > 1)
+    readers = [RankLog(client, job.id, attempt.number, rank) for rank in wanted]
     pace = Pace(cli.sleep)
     while True:
         texts = [(reader.rank, reader.read()) for reader in readers]

@@ -1,20 +1,19 @@
 """``holdfast restart``: run a job set, one of its replicated jobs, or one job again because a person says so."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast.cli.command import Command
+from holdfast.cli.context import Cli
 from holdfast.cli.each import do_each
+from holdfast.cli.options import ReasonOption
 from holdfast.errors import InvalidRequest, Problem, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from holdfast.cli.context import Cli
     from holdfast.client import Client
 
 _KINDS = {
@@ -33,6 +32,7 @@ class RestartOptions:
         list[str],
         typer.Argument(metavar="NAME...", help="Job sets, SET GROUP or SET/GROUP of replicated jobs, or jobs of sets."),
     ]
+    reason: ReasonOption = ""
 
 
 def restart(options: RestartOptions, cli: Cli) -> int:
@@ -46,16 +46,12 @@ def restart(options: RestartOptions, cli: Cli) -> int:
         msg = "That kind of thing cannot be restarted."
         raise InvalidRequest(msg, problems=[problem])
     names = _groups(options.names) if kind == "replicatedjob" else options.names
+    way = _WAYS[kind]
     with cli.connect() as client:
-        ways: dict[str, Callable[[str], object]] = {
-            "jobset": client.restart_job_set,
-            "replicatedjob": lambda name: _restart_group(client, name),
-            "job": lambda name: _restart_job(client, name),
-        }
-        return do_each(names, ways[kind], cli, what=kind, done="restart requested")
+        return do_each(names, lambda name: way(client, name, options.reason), cli, what=kind, done="restart requested")
 
 
-def _groups(words: Sequence[str]) -> Sequence[str]:
+def _groups(words: "Sequence[str]") -> "Sequence[str]":
     """Read ``SET GROUP`` or ``SET/GROUP...`` as names of the second form."""
     if len(words) == len(("SET", "GROUP")) and not any("/" in word for word in words):
         return ["/".join(words)]
@@ -67,17 +63,28 @@ def _groups(words: Sequence[str]) -> Sequence[str]:
     return words
 
 
-def _restart_group(client: Client, name: str) -> object:
+def _restart_set(client: "Client", name: str, reason: str) -> object:
+    return client.restart_job_set(name, reason=reason)
+
+
+def _restart_group(client: "Client", name: str, reason: str) -> object:
     job_set, _, group = name.partition("/")
-    return client.restart_job_set(job_set, replicated_job=group)
+    return client.restart_job_set(job_set, replicated_job=group, reason=reason)
 
 
-def _restart_job(client: Client, name: str) -> object:
+def _restart_job(client: "Client", name: str, reason: str) -> object:
     job = client.job(name)
     if job.job_set is None:
         msg = f"job {job.name} belongs to no job set"
         raise Refused(msg, hint="only jobs of job sets are restarted by hand")
-    return client.restart_job_set(job.job_set, replicated_job=job.replicated_job, index=job.job_index)
+    return client.restart_job_set(job.job_set, replicated_job=job.replicated_job, index=job.job_index, reason=reason)
+
+
+_WAYS: "dict[str, Callable[[Client, str, str], object]]" = {
+    "jobset": _restart_set,
+    "replicatedjob": _restart_group,
+    "job": _restart_job,
+}
 
 
 RESTART = Command(

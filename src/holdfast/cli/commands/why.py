@@ -1,5 +1,6 @@
 """``holdfast why``: the explanation of a decision."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +17,13 @@ from holdfast.cli.render.decisions import considered_table, limit_table
 from holdfast.cli.render.pods import condition_table, pod_facts
 from holdfast.cli.render.words import when
 from holdfast.cli.targets import job_or_set
+from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from holdfast.cli.render.output import Output
+    from holdfast.client import Client
     from holdfast.wire.decisions import Why
     from holdfast.wire.jobsets import JobSetWhy
     from holdfast.wire.pods import PodsView
@@ -36,6 +41,10 @@ class WhyOptions:
         ),
     ]
     attempt: AttemptOption = None
+    job: Annotated[
+        str | None,
+        typer.Option("--job", metavar="NAME", help="Of a job set: only what was decided about this job."),
+    ] = None
     output: DocumentOption = "text"
 
 
@@ -50,28 +59,36 @@ def why(options: WhyOptions, cli: Cli) -> int:
     attempt = flags.integer("--attempt", options.attempt, low=1)
     if options.attempt and target.noun is Noun.JOB_SET:
         flags.wrong("--attempt", "means nothing for job sets", hint="holdfast why JOB --attempt N")
+    if options.job and target.noun is not Noun.JOB_SET:
+        flags.wrong("--job", "means nothing for jobs", hint="holdfast why jobset NAME --job JOB")
     form = flags.choice("--output", options.output, TEXT_FORMATS)
     flags.finish()
     with cli.connect() as client:
         if target.noun is Noun.JOB_SET:
-            return _why_set(client.job_set_why(target.one), form, cli)
-        found = client.why(target.one, attempt=attempt)
-        pods = client.job(found.job).pods if form == "text" else None
-    if form == "text":
-        print_why(found, cli.output())
-        if pods is not None:
-            print_pods(pods, cli.output())
-    else:
-        cli.output().document(plain(found), form)
+            set_why = client.job_set_why(target.one, job=options.job)
+            _print(set_why, form, lambda: print_set_why(set_why, cli.output()), cli)
+        else:
+            found = client.why(target.one, attempt=attempt)
+            _print(found, form, lambda: _print_job(client, found, cli.output()), cli)
     return exit_codes.OK
 
 
-def _why_set(found: "JobSetWhy", form: str, cli: Cli) -> int:
+def _print(found: "Why | JobSetWhy", form: str, as_text: "Callable[[], None]", cli: Cli) -> None:
     if form == "text":
-        print_set_why(found, cli.output())
+        as_text()
     else:
         cli.output().document(plain(found), form)
-    return exit_codes.OK
+
+
+def _print_job(client: "Client", found: "Why", output: "Output") -> None:
+    """Print an explanation, how the job's pods stand, and what its job set decided about it."""
+    print_why(found, output)
+    job = client.job(found.job)
+    if job.pods is not None:
+        print_pods(job.pods, output)
+    if job.job_set is not None:
+        with suppress(NotFound):  # a set that was deleted takes what it decided with it
+            print_stories(client.job_set_why(job.job_set, job=job.name), output)
 
 
 def print_why(found: "Why", output: "Output") -> None:
@@ -99,10 +116,15 @@ def print_pods(pods: "PodsView", output: "Output") -> None:
 
 
 def print_set_why(found: "JobSetWhy", output: "Output") -> None:
-    """Print how a job set stands, then what was decided about its failed jobs, the latest last."""
+    """Print how a job set stands, then what was decided about its failed jobs."""
     output.heading(found.headline)
     for sentence in found.prose:
         output.prose(sentence)
+    print_stories(found, output)
+
+
+def print_stories(found: "JobSetWhy", output: "Output") -> None:
+    """Print what was decided about the failed jobs of a set, the latest last."""
     if found.untold:
         output.text("")
         output.prose(f"{found.untold} earlier decisions are not told.")

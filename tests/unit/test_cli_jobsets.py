@@ -1,0 +1,355 @@
+"""Job sets on the command line: what is sent, what is said, and how commands end; against a server that is a script."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from holdfast.cli.commands.why import print_pods
+from holdfast.cli.follow import Follower
+from holdfast.cli.main import parse
+from holdfast.cli.nouns import Noun, read_noun
+from holdfast.cli.render.decisions import attempt_line
+from holdfast.cli.render.describe import job_facts, job_sections
+from holdfast.cli.render.jobsets import jobset_facts, jobset_sections, jobset_table
+from holdfast.cli.render.output import Output
+from holdfast.cli.render.words import age
+from holdfast.cli.targets import job_or_set
+from holdfast.domain.policy.model import SetAction
+from holdfast.errors import AlreadyExists, InvalidManifest, NotFound, Problem
+from holdfast.wire.jobsets import JobSetView
+from tests.unit.jobset_server import AT, JOBSET, SET, Server, job, said, surroundings
+
+if TYPE_CHECKING:
+    from holdfast.client import Client
+
+KEP = sorted((Path(__file__).parents[1] / "data" / "kep-262").glob("*.yaml"))
+HOUR, DAY = 3600, 86400
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "apply -f jobset.yaml --lenient",
+        "create -f jobset.yaml --lenient --dry-run",
+        "submit -f jobset.yaml --wait --timeout 1h",
+        "get jobsets a b -o wide",
+        "get jobs --jobset train",
+        "describe jobset train",
+        "why jobset train --job train-workers-0",
+        "wait jobset train --timeout 1h",
+        "suspend jobset a b",
+        "resume js a",
+        "restart replicatedjob train workers",
+        "delete jobset train --no-wait",
+    ],
+)
+def test_the_documented_lines_parse(line: str) -> None:
+    parsed = parse(line.split())
+    assert parsed is not None
+    assert parsed[0].name == line.split(maxsplit=1)[0]
+
+
+@pytest.mark.parametrize("spelling", ["jobset", "jobsets", "js", "JobSet", "job-set"])
+def test_a_job_set_may_be_spelt_as_elsewhere(spelling: str) -> None:
+    assert read_noun(spelling) is Noun.JOB_SET
+
+
+@pytest.mark.parametrize(
+    ("words", "noun", "names"),
+    [
+        (["jobset", "a"], Noun.JOB_SET, ["a"]),
+        (["js", "a", "b"], Noun.JOB_SET, ["a", "b"]),
+        (["job", "a"], Noun.JOB, ["a"]),
+        (["jobset"], Noun.JOB, ["jobset"]),
+        (["a", "jobset"], Noun.JOB, ["a", "jobset"]),
+        (["queue", "a"], Noun.JOB, ["queue", "a"]),
+    ],
+)
+def test_the_first_of_several_words_may_be_a_kind(words: list[str], noun: Noun, names: list[str]) -> None:
+    target = job_or_set(words)
+    assert (target.noun, target.names) == (noun, names)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("suspend queue a", "KIND: 'queue' is not possible here; allowed: jobsets"),
+        ("restart queue a", "KIND: 'queue' is unknown; allowed: jobset, replicatedjob, job"),
+        ("restart replicatedjob train", "NAME: 'train' is no replicated job; hint: holdfast restart replicatedjob SET"),
+        ("restart replicatedjob train workers more", "'train' is no replicated job"),
+        ("wait jobset train --for Held", "--for: 'Held' is unknown; allowed: terminal, Pending, Running"),
+        ("why jobset train other", "NAME: there are 2: train, other"),
+        ("why jobset train --attempt 2", "--attempt: means nothing for job sets"),
+        ("why train --job x", "--job: means nothing for jobs"),
+        ("get jobsets --state Running", "--state: only filters lists of jobs"),
+        ("get queues --jobset a", "--jobset: only filters lists of jobs"),
+        ("get jobsets -o xml", "allowed: table, json, yaml, name, wide"),
+        ("delete queue a --timeout 1s", "--timeout: has nothing to limit"),
+        ("create queue a --lenient", "--lenient: has nothing to read"),
+    ],
+)
+def test_a_wrong_line_says_what_is_wrong_and_exits_with_2(line: str, says: str) -> None:
+    found = said(line)
+    assert says in found.err
+    assert (found.code, found.server.asked) == (2, [])
+
+
+def test_the_table_has_the_columns_kubectl_has() -> None:
+    done = JobSetView.model_validate({**SET, "terminal": "Completed", "suspend": True})
+    columns, rows = jobset_table([JobSetView.model_validate(SET), done], now_s=1767225600.0 + 320)
+    assert columns == ("NAME", "TERMINALSTATE", "RESTARTS", "COMPLETED", "SUSPENDED", "AGE")
+    assert rows == [
+        ("train", "", "3", "", "false", "5m20s"),
+        ("train", "Completed", "3", "True", "true", "5m20s"),
+    ]
+
+
+def test_a_wide_table_says_how_jobs_stand_and_what_was_counted() -> None:
+    columns, rows = jobset_table([JobSetView.model_validate(SET)], now_s=0.0, wide=True)
+    row = dict(zip(columns, rows[0], strict=True))
+    assert (row["STATE"], row["JOBS"], row["READY"], row["COUNTED"], row["QUEUE"]) == (
+        "Running",
+        "2",
+        "1",
+        "2/10",
+        "ml",
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        *[(-5, "0s"), (0, "0s"), (119, "119s"), (120, "2m"), (320, "5m20s"), (9000, "150m"), (11100, "3h5m")],
+        *[(8 * HOUR, "8h"), (49 * HOUR, "2d1h"), (10 * DAY, "10d"), (800 * DAY, "2y70d"), (9 * 365 * DAY, "9y")],
+    ],
+)
+def test_an_age_reads_as_in_kubectl(seconds: int, shown: str) -> None:
+    assert age(AT, 1767225600.0 + seconds) == shown
+
+
+def test_job_sets_are_listed_and_got_in_every_form() -> None:
+    assert said("get jobsets -o name").out == "train\n"
+    assert said("get js").out.splitlines()[1].split() == ["train", "3", "false", "100s"]
+    assert json.loads(said("get jobset train -o json").out)["name"] == "train"
+    assert [one["id"] for one in json.loads(said("get jobsets train train -o json").out)["items"]] == ["01s", "01s"]
+    assert said("get jobset other").code == 3
+
+
+def test_describe_says_conditions_counts_pods_decisions_and_events() -> None:
+    text = said("describe jobset train").out
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "Restarts: 3 of the whole set; 2 counted of 10 allowed" in lines
+    assert "Left failed: train-workers-1" in lines
+    assert f"RestartingJobSet False RestartJobSet {AT[:19]}Z again" in lines
+    assert "workers 2 1 2 0 0 0 1 + 2 of jobs 1/any" in lines
+    assert "Jobs (the first 1; all: holdfast get jobs --jobset train)" in lines
+    assert "train-workers-0 Running 4 0 2 active, 1 succeeded" in lines
+    decision = "train-workers-0 3 preempted RestartJobSet in 2s yes maxRestarts 2/10 applying RestartJobSet"
+    assert f"{AT[:19]}Z {decision}" in lines
+    assert f"Warning RestartedByUser {AT[:19]}Z a user restarts the jobset" in lines
+
+
+def test_a_set_without_a_failure_policy_says_so() -> None:
+    one = JobSetView.model_validate({**SET, "max_restarts": None, "left_failed": []})
+    facts = dict(jobset_facts(one))
+    assert "no failure policy" in facts["Restarts"]
+    assert "Left failed" not in facts
+    assert [title for title, _ in jobset_sections(one, [])][-1].startswith("Jobs")
+
+
+def test_a_job_made_of_pods_shows_its_pods_conditions_and_place() -> None:
+    one = job((0, "a"))
+    facts = dict(job_facts(one))
+    assert facts["Job set"] == "01s, replicatedJob workers, index 0"
+    assert (facts["Pods"], facts["Pods now"]) == ("2 at once, 3 completions", "2 active, 1 succeeded; 1 ready")
+    assert (facts["Completed indexes"], "Gang" in facts) == ("0", False)
+    assert job_sections(one)[0][0] == "Conditions"
+    stream = io.StringIO()
+    assert one.pods is not None
+    print_pods(one.pods, Output(stream))
+    assert "2 at once, 3 completions" in stream.getvalue()
+
+
+def test_why_tells_each_decision_and_counts_those_it_leaves_out() -> None:
+    found = said("why jobset train --job train-workers-0")
+    assert found.out.splitlines() == [
+        "Job set train runs.",
+        "",
+        "4 earlier decisions are not told.",
+        "",
+        f"{AT[:19]}Z train-workers-0, attempt 3",
+        "Rule preempted matched: the reason is Preempted.",
+    ]
+    assert found.server.asked == [("why", "train", "train-workers-0")]
+
+
+@pytest.mark.parametrize("action", SetAction)
+def test_what_a_job_set_decides_about_an_attempt_is_told_in_its_words(action: SetAction) -> None:
+    decision = {"action": action.value, "code": "x", "reason": "because"}
+    one = job(attempts=[{**job().attempts[0].model_dump(), "state": "Failed", "exit_code": 3, "decision": decision}])
+    line = attempt_line(one.attempts[0])
+    assert "no retry" not in line
+    assert line.endswith(": because")
+    assert ("runs again" in line) == ("Restart" in action)
+    assert ("not counted" in line) == ("Ignore" in action)
+
+
+@pytest.mark.parametrize(
+    ("states", "code", "says"),
+    [
+        (["Running", "Restarting", "Completed"], 0, ""),
+        (["Running", "Failed"], 1, "train: Failed"),
+        (["Running", "Running", "gone"], 1, "train: is gone"),
+        (["Running", "Suspended", "Suspended", "Completed"], 0, "to let it go on: holdfast resume jobset train"),
+    ],
+)
+def test_waiting_ends_as_the_job_set_ended(states: list[str], code: int, says: str) -> None:
+    found = said("wait jobset train", Server(["Running", *states]))
+    assert (found.code, found.err.count("\n")) == (code, 1 if says else 0)
+    assert says in found.err
+    assert found.notes == ["drives"]
+
+
+def test_waiting_gives_up_when_the_time_is_over() -> None:
+    found = said("wait jobset train --timeout 3s", Server(["Running"]))
+    assert (found.code, found.err) == (124, "timed out: 1 of 1 job sets are not terminal yet\n")
+
+
+def test_waiting_for_a_state_that_comes_is_good() -> None:
+    assert said("wait jobset train --for suspended", Server(["Running", "Running", "Suspended"])).code == 0
+    assert said("wait jobset other").code == 3
+
+
+def test_a_deletion_is_waited_for_unless_told_not_to() -> None:
+    waited = said("delete jobset train", Server(["Running", "Deleting", "Deleting", "gone"]))
+    assert (waited.code, waited.out, waited.notes) == (0, "jobset train deleted\n", ["drives"])
+    assert waited.server.asked == [("delete", "01s")]
+    asked = said("delete jobset train --no-wait")
+    assert (asked.code, asked.out, asked.notes) == (0, "jobset train deletion requested\n", ["asks", "job sets go"])
+    late = said("delete jobset train --timeout 2s", Server(["Deleting"]))
+    assert (late.code, late.err) == (124, "timed out: train is not gone yet\n")
+    assert said("delete jobset other").code == 3
+
+
+@pytest.mark.parametrize("verb", ["suspend", "resume"])
+def test_a_set_is_suspended_and_resumed(verb: str) -> None:
+    found = said(f"{verb} jobset train --reason budget")
+    assert (found.code, found.out) == (0, f"jobset train {verb} requested\n")
+    assert found.server.asked == [(verb, "train", "budget")]
+    refused = said(f"{verb} jobset train", Server(refusal=NotFound("there is none")))
+    assert (refused.code, refused.err) == (3, "error: jobset train: there is none\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("restart jobset train", [("restart", "train", "", None, "")]),
+        ("restart replicatedjob train workers", [("restart", "train", "workers", None, "")]),
+        ("restart rj train/a train/b", [("restart", "train", "a", None, ""), ("restart", "train", "b", None, "")]),
+        ("restart job train-workers-0 --reason stuck", [("restart", "01s", "workers", 0, "stuck")]),
+    ],
+)
+def test_what_is_restarted_by_hand(line: str, asked: list[tuple[Any, ...]]) -> None:
+    found = said(line, Server(jobs=[job()]))
+    assert (found.code, found.server.asked) == (0, asked)
+
+
+def test_a_job_of_no_set_is_not_restarted() -> None:
+    found = said("restart job train-workers-0", Server(jobs=[job(job_set=None)]))
+    assert (found.code, found.server.asked) == (4, [])
+    assert "belongs to no job set" in found.err
+
+
+@pytest.mark.parametrize("path", KEP, ids=lambda path: path.stem)
+@pytest.mark.parametrize("verb", ["apply", "create", "submit"])
+def test_the_documents_own_manifests_need_lenience_and_get_warnings_with_lines(path: Path, verb: str) -> None:
+    strict = said(f"{verb} -f {path}")
+    assert (strict.code, strict.server.asked) == (2, [])
+    assert "hint: --lenient makes warnings of these" in strict.err
+    lenient = said(f"{verb} -f {path} --lenient")
+    assert lenient.code == 0
+    assert all(line.startswith(f"warning: {path}: ") for line in lenient.err.splitlines())
+    assert " (line " in lenient.err
+    assert [asked[-1] for asked in lenient.server.asked] == [True]
+
+
+@pytest.mark.parametrize(
+    ("verb", "asked", "result"),
+    [("create", "create", "created"), ("apply", "put", "unchanged"), ("update", "update", "unchanged")],
+)
+def test_a_job_set_is_sent_and_what_became_of_it_is_said(verb: str, asked: str, result: str) -> None:
+    warning = {"path": "spec.replicatedJobs[0].template", "message": "image x is ignored"}
+    found = said(f"{verb} -f -", Server(warnings=[warning]), JOBSET)
+    assert (found.code, found.out) == (0, f"jobset train {result}\n")
+    assert found.err == "warning: standard input: spec.replicatedJobs[0].template (line 7): image x is ignored\n"
+    assert found.server.asked == [(asked, "train", False)]
+
+
+def test_an_error_of_the_server_is_traced_to_its_line() -> None:
+    refusal = InvalidManifest("no", problems=[Problem("spec.replicatedJobs[0].name", "is bad", line=99)])
+    found = said("apply -f -", Server(refusal=refusal), JOBSET)
+    assert found.code == 2
+    assert "standard input: spec.replicatedJobs[0].name (line 7): is bad" in found.err
+
+
+def test_a_strict_servers_refusal_offers_lenience_where_it_would_do() -> None:
+    text = next(path for path in KEP if path.stem == "different-policies").read_text().replace("image: bash:latest", "")
+    refusal = InvalidManifest("no", problems=[Problem("spec.failurePolicy.rules[1].targetReplicatedJobs[0]", "is bad")])
+    found = said("create -f -", Server(refusal=refusal), text)
+    assert "(line 16)" in found.err
+    assert "--lenient makes warnings of these" in found.err
+
+
+def test_jobs_of_kubernetes_are_submitted_with_the_others_after_policies_and_sets() -> None:
+    text = f"apiVersion: batch/v1\nkind: Job\nmetadata: {{name: one}}\n---\n{JOBSET}---\nname: two\ncommand: [x]\n"
+    found = said("apply -f -", None, text)
+    assert found.server.asked == [("put", "train", False), ("jobs", 2, False)]
+    assert found.out == "jobset train unchanged\njob j0 j submitted\njob j1 j submitted\n"
+    assert found.notes == ["asks", "jobs start"]
+
+
+def test_nothing_is_submitted_before_everything_was_checked() -> None:
+    text = f"{JOBSET}---\n{JOBSET.replace('train', 'other')}---\nname: two\ncommand: [x]\n"
+    found = said("submit -f -", None, text)
+    checks = [("check", "train", False), ("check", "other", False), ("check jobs", 1, False)]
+    sent = [("create", "train", False), ("create", "other", False), ("jobs", 1, False)]
+    assert found.server.asked == [*checks, *sent]
+    assert found.out == "01s train\n01s train\nj0 j\n"
+    refusal = InvalidManifest("no", problems=[Problem("spec", "is bad")])
+    refused = said("submit -f -", Server(refusal=refusal), text)
+    assert (refused.code, refused.server.asked) == (2, checks)
+    assert refused.err.count("is bad") == 2
+
+
+def test_a_set_that_exists_is_not_submitted_again() -> None:
+    found = said("submit -f -", Server(refusal=AlreadyExists("there is a job set train")), JOBSET)
+    assert (found.code, found.err) == (4, "error: there is a job set train\n")
+
+
+def test_submitting_and_waiting_ends_as_the_set_ended() -> None:
+    server = Server(["Running", "Running", "Failed"])
+    found = said("submit -f - --wait", server, JOBSET)
+    assert (found.code, found.out, found.err) == (1, "01s train\n", "train: Failed\n")
+
+
+def test_the_log_of_a_pod_that_took_anothers_place_is_read_from_its_beginning() -> None:
+    server = Server(jobs=[job((0, "a")), job((0, "b"), (2, "c"))], children={"01j/1/0": "old\n", "01j/1/2": "two\n"})
+    cli = surroundings(server)
+    follower = Follower(cast("Client", server), "01j", cli)
+    follower.look()
+    server.children["01j/1/0"] = "new\n"
+    follower.look()
+    assert cast("Any", cli.stdout).getvalue() == "[0] old\n[0] new\n[2] two\n"
+
+
+def test_the_log_of_one_pod_is_asked_for_by_its_index() -> None:
+    server = Server(jobs=[job((0, "a"), (2, "c"))], children={"01j/1/0": "zero\n", "01j/1/2": "two\n"})
+    assert said("logs train-workers-0 --rank 2", server).out == "two\n"
+    assert said("logs train-workers-0", server).out == "[0] zero\n[2] two\n"
+    missing = said("logs train-workers-0 --rank 3", server)
+    assert (missing.code, "its ranks are 0 to 2" in missing.err) == (3, True)
