@@ -6,7 +6,11 @@ Compares manifests as written; leaves checking the new one by itself to ``manife
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.jobset.loading import QUEUE_LABEL
+from holdfast.dialects.native.envelope import API_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +25,22 @@ MUTABLE_WHILE_SUSPENDED = (
 _ELASTIC = ("parallelism", "completions")
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """Where a form of job sets has what may be changed."""
+
+    groups: str
+    """The list of replicated jobs in ``spec``."""
+    job: tuple[str, ...]
+    """The way from a replicated job to its Job's spec."""
+    fixed: tuple[str, ...] = FIXED
+
+
+_UPSTREAM = _Form("replicatedJobs", ("template", "spec"))
+_NATIVE = _Form("jobs", (), (*FIXED, "startup", "queue", "priority"))
+_NATIVE_WHILE_SUSPENDED = ("labels", "nodeSelector")
+
+
 def check_update(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, *, finished: bool = False) -> None:
     """Check a change of a set's manifest.
 
@@ -30,29 +50,42 @@ def check_update(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, *
         notes: Where to note what is wrong.
         finished: Whether the set has ended.
     """
+    if old.get("apiVersion") != new.get("apiVersion"):
+        hint = f"it was written as {old.get('apiVersion')}; write it so again, or delete it first"
+        notes.error("apiVersion", "Invalid value: field is immutable", hint=hint)
+        return
+    form = _NATIVE if old.get("apiVersion") == API_VERSION else _UPSTREAM
     before, after = _mapping(old, "spec"), _mapping(new, "spec")
-    for name in FIXED:
-        if before.get(name) != after.get(name):
-            notes.error(f"spec.{name}", "Invalid value: Value is immutable")
+    _check_fixed(old, new, notes, form)
     suspended = bool(before.get("suspend")) or bool(after.get("suspend"))
-    old_groups = {str(group.get("name")): group for group in _groups(before)}
+    old_groups = {str(group.get("name")): group for group in _groups(before, form)}
     munged = []
-    for place, group in enumerate(_groups(after)):
+    for place, group in enumerate(_groups(after, form)):
         existing = old_groups.get(str(group.get("name")))
         if existing is None:
             munged.append(group)
             continue
-        path = f"spec.replicatedJobs[{place}].template.spec"
-        _check_elastic(_job(existing), _job(group), notes, path, finished=finished)
-        munged.append(_munged(existing, group, suspended=suspended))
-    if munged != list(_groups(before)):
-        notes.error("spec.replicatedJobs", "Invalid value: field is immutable")
+        path = ".".join((f"spec.{form.groups}[{place}]", *form.job))
+        _check_elastic(_job(existing, form), _job(group, form), notes, path, finished=finished)
+        munged.append(_munged(existing, group, form, suspended=suspended))
+    if munged != list(_groups(before, form)):
+        notes.error(f"spec.{form.groups}", "Invalid value: field is immutable")
+
+
+def _check_fixed(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, form: _Form) -> None:
+    before, after = _mapping(old, "spec"), _mapping(new, "spec")
+    for name in form.fixed:
+        if before.get(name) != after.get(name):
+            notes.error(f"spec.{name}", "Invalid value: Value is immutable")
+    queues = [_mapping(one, "metadata", "labels").get(QUEUE_LABEL) for one in (old, new)]
+    if queues[0] != queues[1]:
+        notes.invalid(f"metadata.labels.{QUEUE_LABEL}", queues[1], "field is immutable")
     if before.get("managedBy") != after.get("managedBy"):
         notes.invalid("spec.managedBy", after.get("managedBy"), "field is immutable")
 
 
-def _groups(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    groups = spec.get("replicatedJobs")
+def _groups(spec: Mapping[str, Any], form: _Form) -> Iterator[dict[str, Any]]:
+    groups = spec.get(form.groups)
     return (group for group in (groups if isinstance(groups, list) else ()) if isinstance(group, dict))
 
 
@@ -63,8 +96,8 @@ def _mapping(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _job(group: Mapping[str, Any]) -> dict[str, Any]:
-    return _mapping(dict(group), "template", "spec")
+def _job(group: dict[str, Any], form: _Form) -> dict[str, Any]:
+    return _mapping(group, *form.job)
 
 
 def _check_elastic(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, path: str, *, finished: bool) -> None:
@@ -83,13 +116,15 @@ def _check_elastic(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes,
         notes.invalid(f"{path}.completions", new["completions"], message)
 
 
-def _munged(old: dict[str, Any], new: dict[str, Any], *, suspended: bool) -> dict[str, Any]:
+def _munged(old: dict[str, Any], new: dict[str, Any], form: _Form, *, suspended: bool) -> dict[str, Any]:
     """Return the new replicated job with everything that may change taken from the old one."""
     found = deepcopy(new)
-    job, before = _job(found), _job(old)
+    job, before = _job(found, form), _job(old, form)
     if job.get("completionMode", "Indexed") == "Indexed":
         _take(job, before, _ELASTIC)
-    if suspended:
+    if suspended and form is _NATIVE:
+        _take(job, before, _NATIVE_WHILE_SUSPENDED)
+    elif suspended:
         pod, pod_before = job.setdefault("template", {}), _mapping(before, "template")
         for part, names in MUTABLE_WHILE_SUSPENDED:
             inner = pod.setdefault(part, {})
