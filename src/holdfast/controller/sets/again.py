@@ -14,7 +14,7 @@ from holdfast.domain.classify import classify
 from holdfast.domain.delay import delay_s
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.podjob.model import RestartPolicy
-from holdfast.domain.podjob.observed import is_disruption
+from holdfast.domain.pods.observed import is_disruption
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import Backoff, RetryHistory
 

@@ -23,7 +23,7 @@ from holdfast.domain.lifecycle import (
     Outcome,
     RunStatus,
 )
-from holdfast.domain.podjob.standing import standing
+from holdfast.domain.pods.standing import standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from holdfast.controller.world import Active, World
     from holdfast.domain.category_match import CompiledCategories
     from holdfast.domain.job import Job, Run
-    from holdfast.domain.podjob.standing import Standing
+    from holdfast.domain.pods.standing import Standing
 
 
 class PodAttempts:

@@ -19,10 +19,10 @@ from holdfast.domain.lifecycle import (
     RunStatus,
 )
 from holdfast.domain.podjob.model import PodJobState
-from holdfast.domain.podjob.observed import pod_of
-from holdfast.domain.podjob.standing import final, standing
 from holdfast.domain.podjob.stored import PodJob, PodRecord
 from holdfast.domain.podjob.sync import sync
+from holdfast.domain.pods.observed import pod_of
+from holdfast.domain.pods.standing import final, standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
