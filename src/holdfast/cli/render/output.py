@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 _STYLES = {
     "Succeeded": "green",
+    "Completed": "green",
     "Running": "cyan",
+    "Restarting": "yellow",
+    "Suspended": "bold yellow",
+    "Waiting": "dim",
+    "Deleting": "dim",
     "BackOff": "yellow",
     "Held": "bold yellow",
     "Failed": "red",
