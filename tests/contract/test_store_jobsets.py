@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from holdfast.domain.audit import Act, Caller, Subject
-from holdfast.domain.events import JobSetCreated, JobSubmitted
+from holdfast.domain.events import JobQueued, JobSetCreated, JobSetDeleted, JobSubmitted, Occurrence
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Run
 from holdfast.domain.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision, Terminal
 from holdfast.domain.jobset.stored import JobSet, SetLogEntry
@@ -295,6 +295,19 @@ def test_a_deleted_set_goes_with_its_log_and_its_jobs_stay(store: Store) -> None
     assert store.pod_jobs(["s1-0"]) == {"s1-0": POD_JOB}
     store.submit(submission("s3", name="s1"))
     assert store.job_set("s1").id == "s3"
+
+
+def test_what_happened_to_sets_and_to_jobs_is_told_in_its_own_order(store: Store) -> None:
+    store.submit(submission())
+    before = store.last_event_seq()
+    told = [
+        Occurrence(job_id, 7.5, JobQueued(number) if job_id else JobSetDeleted("s1", str(number)))
+        for number, job_id in enumerate(("s1-0", None, "s1-1", "s1-0", None, "s1-0"))
+    ]
+    store.commit(Changes(handled=[1], events=dict(enumerate(told))))
+    events = store.events(after=before, limit=10)
+    assert [Occurrence(each.job_id, each.at, each.event) for each in events] == told
+    assert [each.job_seq for each in events] == [2, None, 2, 3, None, 4]
 
 
 def test_a_number_in_a_log_is_never_given_again(store: Store) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.audit import Act, on_job, on_job_set
+from holdfast.domain.chronicle import submitted
 from holdfast.domain.events import JobSetCreated, Occurrence
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from holdfast.domain.audit import Caller, Deed
     from holdfast.ports.store import Submission
 
@@ -31,12 +34,12 @@ def request_of(submission: Submission) -> Request:
     return Request(RequestKind.SUBMIT, tuple(job.id for job in submission.jobs), now)
 
 
-def set_created(submission: Submission) -> list[Occurrence]:
-    """Tell of the job set that is submitted, if one is; its jobs are told of one by one."""
+def happened(submission: Submission) -> Iterator[Occurrence]:
+    """Tell of the job set that is submitted, if one is, and of each job."""
     job_set = submission.job_set
-    if job_set is None:
-        return []
-    return [Occurrence(None, job_set.created_at, JobSetCreated(job_set.id, job_set.name, len(submission.jobs)))]
+    if job_set is not None:
+        yield Occurrence(None, job_set.created_at, JobSetCreated(job_set.id, job_set.name, len(submission.jobs)))
+    yield from map(submitted, submission.jobs)
 
 
 def deeds_of(request: Request, by: Caller | None) -> list[Deed]:

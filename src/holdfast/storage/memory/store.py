@@ -12,7 +12,6 @@ from operator import attrgetter
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from holdfast.domain.chronicle import submitted
 from holdfast.errors import Internal
 from holdfast.storage.memory.catalogue import MemoryCatalogueStore
 from holdfast.storage.memory.jobs import JobTable
@@ -25,7 +24,7 @@ from holdfast.storage.refusals import (
     reused_key,
     unknown_job,
 )
-from holdfast.storage.requests import deeds_of, request_of, set_created
+from holdfast.storage.requests import deeds_of, happened, request_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -119,8 +118,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
             if submission.idempotency_key is not None:
                 self._keys[submission.idempotency_key] = (submission.fingerprint, ids, request.created_at)
             self.append(request)
-            self.append_events(set_created(submission))
-            self.append_events(map(submitted, submission.jobs))
+            self.append_events(happened(submission))
         return ids
 
     def _known_answer(self, submission: Submission) -> tuple[str, ...] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, func, insert, literal_column, select, update
+from sqlalchemy import Text, bindparam, case, func, insert, literal_column, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from holdfast.errors import Internal
@@ -82,17 +82,22 @@ def _delete_by_id(table: Table, dialect: Dialect) -> Batch:
 
 
 def _numbered_events(dialect: Dialect) -> Batch:
-    """Insert events of jobs, each with its job's next number, which only the job's one writer at a time asks for."""
+    """Insert events, each with its job's next number if it has a job; only the job's one writer at a time asks."""
     table, earlier = tables.events, tables.events.alias("earlier")
     last = select(func.max(earlier.c.job_seq)).where(earlier.c.job_id == bindparam("of")).scalar_subquery()
     rest = ("type", "version", "at", "data")
     next_one = PLACE_IN_GROUP if dialect.name == "postgresql" else "1"  # where all rows see what was there before
     statement = insert(table).values(
         job_id=bindparam("job_id"),
-        job_seq=func.coalesce(last, literal_column("0")) + literal_column(next_one),
+        job_seq=case(
+            (
+                bindparam("job", type_=Text).is_not(None),
+                func.coalesce(last, literal_column("0")) + literal_column(next_one),
+            )
+        ),
         **{name: bindparam(name) for name in rest},
     )
-    return Batch(statement, dialect, ("job_id", "of", *rest))
+    return Batch(statement, dialect, ("job_id", "job", "of", *rest))
 
 
 class Batches:
@@ -125,6 +130,5 @@ class Batches:
         self.runs = _upsert(tables.runs, dialect)
         self.history = _upsert(tables.history, dialect)
         self.nodes = _upsert(tables.nodes, dialect)
-        self.other_events = Batch(insert(tables.events), dialect, ("type", "version", "at", "data"))
-        self.job_events = _numbered_events(dialect)
+        self.events = _numbered_events(dialect)
         self.handled = _delete_by_id(tables.requests, dialect)

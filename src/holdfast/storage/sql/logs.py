@@ -78,18 +78,13 @@ class SqlLogStore:
 
 def append_events(connection: Connection, batches: Batches, occurrences: Iterable[Occurrence]) -> None:
     """Append events, as the last thing a transaction does."""
-    of_jobs, others = [], []
+    rows: list[tuple[Any, ...]] = []
     for job_id, at, event in occurrences:
         entry = BY_KIND[type(event)]
-        row = (entry.name, entry.version, at, dump_json(_plain(event)))
-        if job_id is None:
-            others.append(row)
-        else:
-            of_jobs.append((job_id, job_id, *row))
-    if of_jobs or others:
+        rows.append((job_id, job_id, job_id, entry.name, entry.version, at, dump_json(_plain(event))))
+    if rows:
         _take_turn(connection)
-        batches.job_events.run(connection, of_jobs)
-        batches.other_events.run(connection, others)
+        batches.events.run(connection, rows)
 
 
 def append_deeds(connection: Connection, batches: Batches, deeds: Sequence[Deed]) -> None:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select
 
-from holdfast.domain.chronicle import submitted
 from holdfast.storage.refusals import known_job_set, known_jobs, reused_key
-from holdfast.storage.requests import deeds_of, request_of, set_created
+from holdfast.storage.requests import deeds_of, happened, request_of
 from holdfast.storage.sql import codec, jobset_rows, selects, tables
 from holdfast.storage.sql.facts import dump_json, load_json
 from holdfast.storage.sql.logs import append_deeds, append_events
@@ -69,8 +68,7 @@ class SqlSubmissionStore:
             self._batches.new_jobs.run(connection, jobs)
             self._batches.new_labels.run(connection, labels)
             _append(connection, request)
-            append_events(connection, self._batches, set_created(submission))
-            append_events(connection, self._batches, map(submitted, submission.jobs))
+            append_events(connection, self._batches, happened(submission))
         return ids
 
     def _claim_key(
