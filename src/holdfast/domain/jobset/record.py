@@ -17,14 +17,12 @@ from holdfast.domain.podjob.stored import PodRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from _typeshed import DataclassInstance
-
 _NO_DEFAULT = object()
 _INDEXES = ("completed_indexes", "failed_indexes")
 _RESTARTS = ("job_restarts", "job_restarts_counted")
 
 
-def _defaults(kind: type[DataclassInstance]) -> tuple[tuple[str, object], ...]:
+def _defaults(kind: type[Any]) -> tuple[tuple[str, object], ...]:
     return tuple((each.name, _default(each.default, each.default_factory)) for each in fields(kind))
 
 
