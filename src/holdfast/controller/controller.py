@@ -55,6 +55,8 @@ class ControllerSettings:
     """How often requests and the catalogue are looked for at most, unless a tick is told to look; 0 is every tick."""
     attempts_per_tick: int = 500
     """How many attempts a tick works on; in a storm the others wait for the next, which comes at once."""
+    pod_jobs_per_tick: int = 4000
+    """The same for jobs made of pods, each of which is less work."""
     sweep_every_s: float = 1.0
     """How often statuses are looked at for being overdue, and waiting reasons are renewed."""
     executor_lease_s: float | None = 60.0
@@ -158,10 +160,13 @@ class Controller:
             responses=responses,
             changed=changed,
             committed=committed,
-            more=more or bool(self.world.touched or self.world.backlog) or self.world.schedule_needed,
+            more=more or self._has_more(),
             next_due=min((at for at in (self.world.next_due(), self._sets.next_due()) if at is not None), default=None),
             written=written if committed else Changes(),
         )
+
+    def _has_more(self) -> bool:
+        return bool(self.world.touched or self.world.backlog) or self.world.schedule_needed or self._sets.has_more()
 
     def _answer(self, exchange: ExchangeRequest) -> ExchangeResponse:
         desired = self._publisher.desired(exchange.executor)
@@ -193,12 +198,12 @@ class Controller:
     def _advance(self, now: float) -> None:
         """Work off what was touched, within the bounds of a tick, then place what waits and work that off too."""
         self._settle(self.world.take_backlog(self._settings.attempts_per_tick), now)
-        self._sets.advance(now)
+        self._sets.advance(now, most=self._settings.pod_jobs_per_tick)
         if self.world.schedule_needed:
             self.world.schedule_needed = False
             self._coordinator.run(self._schedule, self._schedule.source(now), now)
             self._settle(self.world.take_touched(), now)
-            self._sets.advance(now)
+            self._sets.follow_up(now)
 
     def _pod_settings(self) -> PodSettings:
         lease_s = self._settings.executor_lease_s or 0.0
@@ -207,8 +212,6 @@ class Controller:
     def _settle(self, batch: list[Active], now: float) -> None:
         """Move attempts on, and those that touches in turn, as far as they go."""
         while batch:
-            self._sets.pods.touched.update((active.attempt.job_id, None) for active in batch if active.pods)
-            batch = [active for active in batch if not active.pods]
             for active in batch:
                 prepared_at_once(self.world, active, now)
                 self._coordinator.promote(active, now)

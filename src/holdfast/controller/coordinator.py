@@ -176,12 +176,13 @@ class Coordinator:
     def wake_overdue(self, now: float) -> None:
         """Touch attempts that wait in a status with a way out by time, so that the clock is looked at."""
         for status in (AttemptStatus.SCHEDULED, AttemptStatus.PREPARING, AttemptStatus.PREPARED):
-            self._world.touched.update(self._world.by_status[status])
+            for active in self._world.by_status[status].values():
+                self._world.touch(active)
         for status, patience_s in ((AttemptStatus.CREATING, _CREATING_LOOK_S), (AttemptStatus.TERMINATING, 0.0)):
-            for job_id, active in self._world.by_status[status].items():
+            for active in self._world.by_status[status].values():
                 if now - active.attempt.status_since <= patience_s:
                     break
-                self._world.touched[job_id] = active
+                self._world.touch(active)
 
 
 KILL_ALLOWANCE_S = 30.0

@@ -10,15 +10,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.controller.world import NODE_WRITTEN_EVERY_S
 from holdfast.domain.failure import Condition, EndedBy, RunOutcome
 from holdfast.domain.job import Node, Run
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.ports.engine import Observation, RunPhase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from holdfast.controller.world import Active, World
+    from holdfast.ports.engine import NodeInfo
     from holdfast.ports.exchange import ExchangeRequest
 
 _STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.CASCADE})
@@ -42,6 +44,8 @@ class Observations:
         self._heard: dict[str, float] = {}
         self._newest: dict[str, tuple[float, int]] = {}
         """The life and sequence of each executor's last request."""
+        self._nodes: dict[str, tuple[Sequence[NodeInfo] | None, float]] = {}
+        """What each executor last said of its nodes, and when; the same object says the same."""
         self._expected: dict[str, list[str]] = {}
         """Uids of runs that ran when this memory began, by executor, until it tells what it observed since."""
 
@@ -62,9 +66,7 @@ class Observations:
             return
         self._newest[request.executor] = age
         self._heard[request.executor] = now
-        self._world.ledger.drop_places(request.executor, but={node.name for node in request.nodes})
-        for node in request.nodes:
-            self._world.see_node(Node(node.name, request.executor, node.capacity, node.labels, seen_at=now))
+        self._see_nodes(request, now)
         before = self._seen.get(request.executor, {})
         for uid, observation in request.observed.items():
             if before.get(uid) is not observation:
@@ -76,6 +78,15 @@ class Observations:
             if uid not in request.observed:
                 self._gone(uid, request.executor, now)
         self._seen[request.executor] = request.observed
+
+    def _see_nodes(self, request: ExchangeRequest, now: float) -> None:
+        nodes, seen_at = self._nodes.get(request.executor, (None, 0.0))
+        if nodes is request.nodes and now - seen_at < NODE_WRITTEN_EVERY_S:
+            return
+        self._nodes[request.executor] = (request.nodes, now)
+        self._world.ledger.drop_places(request.executor, but={node.name for node in request.nodes})
+        for node in request.nodes:
+            self._world.see_node(Node(node.name, request.executor, node.capacity, node.labels, seen_at=now))
 
     def missed(self, request: ExchangeRequest) -> frozenset[str]:
         """Return the runs that ran when this memory began, that a request does not name, and that may still be there.
@@ -92,6 +103,7 @@ class Observations:
             del self._heard[executor]
             self._seen.pop(executor, None)
             self._newest.pop(executor, None)
+            self._nodes.pop(executor, None)
             self._expected.pop(executor, None)
             self._world.ledger.drop_places(executor)
             self._world.schedule_needed = True

@@ -85,6 +85,8 @@ class World:
         self.changes = Changes()
         self.touched: dict[str, Active] = {}
         """Attempts something happened to; the coordinator works them off."""
+        self.touched_pods: dict[str, None] = {}
+        """Ids of jobs made of pods something happened to; ``controller.sets`` works them off."""
         self.backlog: dict[str, Active] = {}
         """Attempts something happened to in an earlier tick that had no time for them."""
         self.runs_changed: dict[str, tuple[Active, Run]] = {}
@@ -126,7 +128,7 @@ class World:
         self.active[job.id] = active
         self.line.remove(job.id)
         self.by_status[attempt.status][job.id] = active
-        self.touched[job.id] = active
+        self.touch(active)
         self.ledger.usage_of(job.queue).jobs += not pods
         for run in runs:
             active.runs[run.uid] = run
@@ -261,6 +263,13 @@ class World:
         """Tell of something that is about no single job."""
         self._outbox.happened(self.changes, occurrence)
 
+    def touch(self, active: Active) -> None:
+        """Have an attempt looked at."""
+        if active.pods:
+            self.touched_pods[active.attempt.job_id] = None
+        else:
+            self.touched[active.attempt.job_id] = active
+
     def put_attempt(self, active: Active, attempt: Attempt) -> None:
         """Change an attempt; a terminal one is no longer in flight."""
         before = active.attempt.status
@@ -275,14 +284,14 @@ class World:
         else:
             self._outbox.attempt_moved(self.changes, attempt)
             self.by_status[attempt.status][attempt.job_id] = active
-            self.touched[attempt.job_id] = active
+            self.touch(active)
 
     def put_run(self, active: Active, run: Run) -> None:
         """Change a run; a terminal one gives its capacity back."""
         active.runs[run.uid] = run
         self.changes.runs[run.uid] = run
         self.runs_changed[run.uid] = (active, run)
-        self.touched[run.job_id] = active
+        self.touch(active)
         if run.status in RUN_TERMINAL and self.ledger.release(run.uid):
             self.schedule_needed = True
             self.ledger.usage_of(active.job.queue).jobs -= active.pods
@@ -297,6 +306,7 @@ class World:
         job_id = active.attempt.job_id
         self.active.pop(job_id, None)
         self.touched.pop(job_id, None)
+        self.touched_pods.pop(job_id, None)
         self.ledger.usage_of(active.job.queue).jobs -= not active.pods
         self.schedule_needed = True
         self.drop_runs(active)

@@ -136,7 +136,7 @@ class PodAttempts:
         if status is AttemptStatus.RUNNING:
             entered = replace(entered, started_at=now)
         self._world.put_attempt(active, entered)
-        self._world.touched.pop(active.attempt.job_id, None)
+        self._world.touched_pods.pop(active.attempt.job_id, None)
 
     def end(self, active: Active, ending: Ending, message: str, now: float, *, work: JobWork | None = None) -> None:
         """End an attempt; with ``work`` it has failed, of what is remembered there."""

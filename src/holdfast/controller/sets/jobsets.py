@@ -19,6 +19,7 @@ from holdfast.domain.jobset.model import RestartStrategy
 from holdfast.domain.jobset.observed import child_of
 from holdfast.domain.jobset.reconcile import Look, settle
 from holdfast.domain.jobset.state import (
+    ChildPhase,
     CreateJob,
     DeleteJob,
     DeleteJobSet,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.jobset.state import JobSetState, Order, Pass
     from holdfast.domain.jobset.stored import JobSet
+    from holdfast.domain.podjob.stored import PodJob
     from holdfast.ports.store import Snapshot
 
 
@@ -63,6 +65,8 @@ class JobSets:
         self._restarts_allowed = restarts_allowed
         self._timers = Timers()
         self._dirty: dict[str, None] = {}
+        self._urgent: dict[str, None] = {}
+        """Those of the dirty ones that lost a job or have one that ended; of the others only figures changed."""
 
     def restore(self, snapshot: Snapshot) -> None:
         """Take in the sets that were going on when the last controller stopped."""
@@ -89,11 +93,20 @@ class JobSets:
         """Return when a set is to be looked at although nothing happens."""
         return self._timers.next()
 
-    def advance(self, now: float) -> bool:
-        """Look at every set that has changed or whose time has come; returns whether there was any."""
+    def has_more(self) -> bool:
+        """Whether there are sets to look at at once."""
+        return bool(self._dirty or self._pods.changed)
+
+    def advance(self, now: float, *, urgent: bool = False) -> bool:
+        """Look at every set that has changed or whose time has come, or at the urgent ones; returns if there was any.
+
+        A look is linear in a set's jobs, so what only changes figures waits for the next tick's look.
+        """
         self._notice()
-        self._dirty.update(dict.fromkeys(self._timers.due(now)))
-        batch, self._dirty = self._dirty, {}
+        if not urgent:
+            self._dirty.update(dict.fromkeys(self._timers.due(now)))
+        batch, self._urgent = self._urgent if urgent else self._dirty, {}
+        self._dirty = {set_id: None for set_id in self._dirty if set_id not in batch}
         for set_id in batch:
             work = self.sets.get(set_id)
             if work is not None:
@@ -110,11 +123,21 @@ class JobSets:
             owner = self.sets.get(job.child.set_id)
             if owner is None:
                 continue
-            if work.record.present:
-                owner.children[job.name] = child_of(created(owner.spec, job, work.record), work.record)
-            else:
-                owner.children.pop(job.name, None)
-            self._dirty[owner.row.id] = None
+            self._see(owner, job, work.record)
+
+    def _see(self, owner: SetWork, job: Job, record: PodJob) -> None:
+        before = owner.children.get(job.name)
+        if record.present:
+            seen = owner.children[job.name] = child_of(created(owner.spec, job, record), record)
+            if seen == before:
+                return
+            urgent = seen.phase is not ChildPhase.ACTIVE or seen.certain
+        else:
+            owner.children.pop(job.name, None)
+            urgent = before is not None
+        self._dirty[owner.row.id] = None
+        if urgent:
+            self._urgent[owner.row.id] = None
 
     def _look(self, work: SetWork, now: float) -> None:
         if work.row.deleting:
@@ -218,7 +241,7 @@ class JobSets:
         for job_id in work.jobs.values():
             if job_id in self._world.active:
                 self._pods.delete(job_id, now)
-        self._dirty[work.row.id] = None
+        self._dirty[work.row.id] = self._urgent[work.row.id] = None
 
     def _clear(self, work: SetWork, now: float) -> None:
         """Forget a set that is being deleted, once nothing of it runs any more."""

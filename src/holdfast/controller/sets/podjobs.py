@@ -7,6 +7,7 @@ look is ``domain.podjob``'s. Whether a program runs again in its place is ``agai
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from holdfast.controller.sets.line import fresh_uid
@@ -161,9 +162,20 @@ class PodJobs:
         """Look again at jobs that wait for what only others can give back."""
         self.touched.update(self._line.homeless)
 
-    def advance(self, now: float) -> None:
-        """Look at every job something happened to, or whose time has come."""
+    def note(self, now: float, most: int) -> None:
+        """Take in which jobs something happened to, at most so many, and whose time has come."""
+        happened = self._world.touched_pods
+        for job_id in list(islice(happened, most)):
+            del happened[job_id]
+            self.touched[job_id] = None
         self.touched.update(dict.fromkeys(self.timers.due(now)))
+
+    def has_more(self) -> bool:
+        """Whether there are jobs to look at at once."""
+        return bool(self.touched or self._world.touched_pods)
+
+    def advance(self, now: float) -> None:
+        """Look at the jobs that were noted, and at those that touches in turn."""
         while self.touched:
             batch, self.touched = self.touched, {}
             for job_id in batch:

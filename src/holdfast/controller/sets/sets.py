@@ -88,12 +88,23 @@ class Sets:
         """Look again at what only others can give back."""
         self.pods.sweep()
 
-    def advance(self, now: float) -> None:
-        """Look at every job and set something happened to, until all is quiet."""
+    def advance(self, now: float, *, most: int) -> None:
+        """Look at jobs something happened to, at most so many, and at every set that concerns."""
+        self.pods.note(now, most)
+        self.pods.advance(now)
+        self._jobsets.advance(now)
+        self.follow_up(now)
+
+    def follow_up(self, now: float) -> None:
+        """Go on with what only just came about, as far as it is urgent: sets have seen how everything else stands."""
         for _ in range(_MOST_TURNS):
             self.pods.advance(now)
-            if not self._jobsets.advance(now):
+            if not self._jobsets.advance(now, urgent=True):
                 return
+
+    def has_more(self) -> bool:
+        """Whether there is more to look at at once."""
+        return self.pods.has_more() or self._jobsets.has_more()
 
     def next_due(self) -> float | None:
         """Return when something is to be looked at although nothing happens."""

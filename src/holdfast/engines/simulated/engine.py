@@ -167,6 +167,8 @@ def _step(life: _Life, now: float) -> bool:
         seen = _finished(life)
     elif now < life.starts_at:
         return False
+    elif life.seen.phase is RunPhase.RUNNING and life.stopped is None and not _is_past_deadline(life, now):
+        return False
     else:
         phase = RunPhase.RUNNING if life.stopped is None and not _is_past_deadline(life, now) else RunPhase.STOPPING
         seen = Observation(life.order.uid, phase, life.starts_at, progress=life.plan.progress)
