@@ -110,8 +110,8 @@ def read_one(document: Document | Mapping[str, Any], *, path: str = "", lenient:
     dubious = () if manifest is None else manifest_warnings(manifest)
     return Reading(
         manifest,
-        tuple(_located(problem, document, path) for problem in notes.problems),
-        (*before, *(_located(warning, document, path) for warning in (*notes.warnings, *dubious))),
+        tuple(located(problem, document, path) for problem in notes.problems),
+        (*before, *(located(warning, document, path) for warning in (*notes.warnings, *dubious))),
     )
 
 
@@ -135,7 +135,8 @@ def try_manifest(
     return found.manifest, found.problems
 
 
-def _located(problem: Problem, document: Document | Mapping[str, Any], path: str) -> Problem:
+def located(problem: Problem, document: Document | Mapping[str, Any], path: str = "") -> Problem:
+    """Give a problem its line in a document, and put ``path`` before its own."""
     line = document.line_of(problem.path) if isinstance(document, Document) and problem.line is None else problem.line
     where = f"{path}.{problem.path}" if path and problem.path else path or problem.path
     return replace(problem, path=where, line=line)
@@ -250,4 +251,4 @@ def try_job(document: Document | Mapping[str, Any], *, path: str = "", lenient: 
     allowed = tuple("/".join(one) for one in JOB_KINDS)
     hint = "job sets are sent to /jobsets" if kind == "JobSet" else None
     problem = Problem("kind", f"{shown(version)} {shown(kind)} is not a job", allowed, hint)
-    return Reading(None, (_located(problem, document, path),))
+    return Reading(None, (located(problem, document, path),))

@@ -38,12 +38,13 @@ class Control:
 
         Raises:
             NotFound: There is no such job.
-            Conflict: It has ended otherwise.
+            Conflict: It has ended otherwise, or belongs to a job set.
         """
         with audited(self.store, by, Act.CANCEL, Subject.JOB, reference):
             job = self.store.job(reference)
             if job.state is JobState.CANCELLED or job.cancel_requested:
                 return job
+            _check_free(job, "cancelled")
             if job.terminal:
                 msg = f"job {job.name!r} ({job.id}) is {job.state} already: there is nothing left to cancel"
                 raise Conflict(msg)
@@ -54,12 +55,13 @@ class Control:
 
         Raises:
             NotFound: There is no such job.
-            Conflict: It is running or has ended.
+            Conflict: It is running, has ended, or belongs to a job set.
         """
         with audited(self.store, by, Act.HOLD, Subject.JOB, reference):
             job = self.store.job(reference)
             if job.state is JobState.HELD:
                 return job
+            _check_free(job, "held")
             if job.terminal:
                 msg = f"job {job.name!r} ({job.id}) is {job.state} already: it cannot be held"
                 raise Conflict(msg)
@@ -74,10 +76,11 @@ class Control:
 
         Raises:
             NotFound: There is no such job.
-            Conflict: It is not held.
+            Conflict: It is not held, or belongs to a job set.
         """
         with audited(self.store, by, Act.RELEASE, Subject.JOB, reference):
             job = self.store.job(reference)
+            _check_free(job, "released")
             if job.state is not JobState.HELD and not self._hold_is_pending(job):
                 msg = f"job {job.name!r} ({job.id}) is {job.state}: only a held job can be released"
                 raise Conflict(msg)
@@ -92,3 +95,10 @@ class Control:
         """Whether the controller has yet to act on a hold, as when no server is running."""
         pending = self.store.requests(limit=_MOST_PENDING)
         return not job.terminal and any(one.kind is RequestKind.HOLD and job.id in one.job_ids for one in pending)
+
+
+def _check_free(job: Job, verb: str) -> None:
+    """Refuse to steer a job that is its set's to start and stop."""
+    if job.child is not None and not job.terminal:
+        msg = f"job {job.name!r} ({job.id}) belongs to a job set, which starts and stops it: it cannot be {verb}"
+        raise Conflict(msg, hint="restart the job, or suspend, restart or delete its job set instead")

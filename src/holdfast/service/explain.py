@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.native.codec import load_spec
+from holdfast.domain.failure import Cause
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.compose import effective_policies
@@ -21,7 +22,8 @@ from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import RetryHistory
 from holdfast.errors import NotFound
 from holdfast.service.naming import find_attempt
-from holdfast.service.prose import cancelled_line, job_line
+from holdfast.service.pod_story import pod_lines
+from holdfast.service.prose import cancelled_line, job_line, undecided_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,15 +73,17 @@ class Explainer:
         else:
             chosen = next((one for one in reversed(attempts) if one.decision is not None), None)
         if chosen is None:
-            return Explanation(job, None, job_line(job), ())
+            return Explanation(job, None, job_line(job), pod_lines(self._store, job))
         complete = self._complete(job, attempts, chosen)
         return Explanation(job, complete, job_line(job), self._prose(job, attempts, complete))
 
     def _prose(self, job: Job, attempts: Sequence[Attempt], attempt: Attempt) -> Sequence[str]:
         if attempt.failure is None:
-            return ()
+            return pod_lines(self._store, job)
         if attempt.decision is None:
-            return (cancelled_line(attempt, attempt.failure),)
+            cancelled = attempt.failure.cause is Cause.USER_CANCELLED
+            line = (cancelled_line if cancelled else undecided_line)(attempt, attempt.failure)
+            return (line, *pod_lines(self._store, job))
         history = history_before(job, attempts, attempt)
         return explain(attempt.decision, attempt.failure, history, self._current().settings)
 

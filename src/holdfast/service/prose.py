@@ -15,6 +15,7 @@ _STATE_WORDS = {
     JobState.RUNNING: "is running",
     JobState.BACKOFF: "waits for its retry to be due",
     JobState.HELD: "is held for a person",
+    JobState.WAITING: "waits for its job set",
     JobState.SUCCEEDED: "succeeded",
     JobState.FAILED: "failed",
     JobState.CANCELLED: "was cancelled",
@@ -36,3 +37,9 @@ def cancelled_line(attempt: Attempt, failure: Failure) -> str:
     why = f": {failure.message}" if failure.message else ""
     when = "" if failure.started else " before its program started"
     return f"Attempt {attempt.number} was ended{when} by a user{why}. A cancelled job is never retried."
+
+
+def undecided_line(attempt: Attempt, failure: Failure) -> str:
+    """Say how an attempt failed whose pods were judged one by one, or whose job set was asked."""
+    why = f": {failure.message}" if failure.message else ""
+    return f"Attempt {attempt.number} failed{why}."

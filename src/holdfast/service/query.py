@@ -9,13 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.errors import InvalidRequest, Problem
+from holdfast.dialects.jobset.loading import load_set
+from holdfast.dialects.native.codec import load_kube
+from holdfast.errors import InvalidRequest, NotFound, Problem
 from holdfast.service.naming import find_attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+    from holdfast.domain.podjob.model import PodJobSpec
+    from holdfast.domain.podjob.stored import PodJob
     from holdfast.ports.store import JobFilter, Store
     from holdfast.service.explain import Explainer
 
@@ -30,6 +34,18 @@ class JobDetail:
     job: Job
     attempts: Sequence[Attempt]
     runs: Sequence[Run]
+    pods: PodsOf | None = None
+    """Of a job whose runs are pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodsOf:
+    """What is known of a job's pods."""
+
+    known: PodJob | None
+    """``None`` before its first one."""
+    asked: PodJobSpec | None
+    """What it asks for; ``None`` when that went with its job set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +75,21 @@ class Queries:
     def detail_of(self, job: Job) -> JobDetail:
         """Read everything known of a job."""
         attempts = self.store.attempts(job.id)
-        return JobDetail(job, self.explainer.explained(job, attempts), self.store.runs(job.id))
+        return JobDetail(job, self.explainer.explained(job, attempts), self.store.runs(job.id), self._pods_of(job))
+
+    def _pods_of(self, job: Job) -> PodsOf | None:
+        if job.child is None:
+            kube = load_kube(job.spec)
+            return None if kube is None else PodsOf(self._known_pods(job), kube.spec)
+        try:
+            row = self.store.job_set(job.child.set_id)
+        except NotFound:
+            return PodsOf(self._known_pods(job), None)
+        group = load_set(row.manifest, lenient=row.lenient).by_name.get(job.child.group)
+        return PodsOf(self._known_pods(job), None if group is None else group.job)
+
+    def _known_pods(self, job: Job) -> PodJob | None:
+        return self.store.pod_jobs([job.id]).get(job.id)
 
     def attempt(self, reference: str, number: int) -> tuple[Attempt, Sequence[Run]]:
         """Read one attempt of a job, with its runs.

@@ -15,6 +15,7 @@ from holdfast.domain.job import Job
 from holdfast.domain.units import format_cpu, format_memory
 from holdfast.errors import HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
 from holdfast.ports.store import Submission
+from holdfast.service.kube_paths import JOB_POD, in_kubernetes
 from holdfast.service.naming import unknown_names
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Written:
     """Why it could not be read."""
     flat: bool = False
     """In the short form, whose fields are not under ``spec``."""
+    warnings: tuple[Problem, ...] = ()
+    """What is dubious in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class Outcome:
     name: str | None = None
     job: Job | None = None
     error: HoldfastError | None = None
+    warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ class Submitter:
         accepted = [(i, item.spec) for i, item in enumerate(written) if i not in errors and isinstance(item, Written)]
         jobs = dict(zip((index for index, _ in accepted), self._store(accepted, key), strict=True))
         return [
-            Outcome(index, _name(item), job=jobs.get(index), error=errors.get(index))
+            Outcome(index, _name(item), jobs.get(index), errors.get(index), _warnings(item))
             for index, item in enumerate(written)
         ]
 
@@ -126,7 +130,7 @@ class Submitter:
     def _store(self, accepted: Sequence[tuple[int, JobSpec]], key: str | None) -> Sequence[Job]:
         if not accepted:
             return []
-        _check_key(key)
+        check_key(key)
         now = self.clock.now()
         jobs = [new_job(spec, self.ids.new(), now) for _, spec in accepted]
         ids = self.store.submit(
@@ -183,15 +187,21 @@ def _written(item: JobSpec | Written) -> Written:
 def _error_of(item: Written, catalogue: Catalogue) -> HoldfastError | None:
     """Say all that keeps a job from being accepted: how it is written, and what it names."""
     found = check(item.spec, catalogue)
-    if found is not None and item.flat:
-        short = [replace(problem, path=problem.path.removeprefix("spec.")) for problem in found.problems]
-        found = type(found)(found.message, problems=short, hint=found.hint)
+    if found is not None:
+        found = type(found)(found.message, problems=[_placed(one, item) for one in found.problems], hint=found.hint)
     if item.error is None:
         return found
     told = {problem.path for problem in item.error.problems}
     unknown = found.problems if isinstance(found, InvalidManifest) else ()
     problems = [*item.error.problems, *(problem for problem in unknown if problem.path not in told)]
     return type(item.error)(item.error.message, problems=problems, hint=item.error.hint)
+
+
+def _placed(problem: Problem, item: Written) -> Problem:
+    """Say where in what was written a problem is."""
+    if item.spec.kube is not None:
+        return in_kubernetes(problem, JOB_POD)
+    return replace(problem, path=problem.path.removeprefix("spec.")) if item.flat else problem
 
 
 def _too_much(spec: JobSpec) -> list[Problem]:
@@ -238,7 +248,12 @@ def _check_count(count: int) -> None:
         raise InvalidRequest(msg, problems=[problem])
 
 
-def _check_key(key: str | None) -> None:
+def check_key(key: str | None) -> None:
+    """Check that an idempotency key can be kept.
+
+    Raises:
+        InvalidRequest: It cannot.
+    """
     if key is not None and not (key.isprintable() and 0 < len(key) <= LONGEST_KEY):
         problem = Problem("Idempotency-Key", "must be printable text", allowed=(f"1 to {LONGEST_KEY} characters",))
         msg = "the idempotency key is not valid"
@@ -269,6 +284,10 @@ def _fingerprint(accepted: Sequence[tuple[int, JobSpec]], jobs: Sequence[Job]) -
     for (index, _), job in zip(accepted, jobs, strict=True):
         digest.update(f"{index}\0{job.name}\0{job.spec}\0".encode())
     return digest.hexdigest()
+
+
+def _warnings(item: Written | HoldfastError) -> tuple[Problem, ...]:
+    return item.warnings if isinstance(item, Written) else ()
 
 
 def _name(item: Written | HoldfastError) -> str | None:

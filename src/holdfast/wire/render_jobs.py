@@ -17,12 +17,14 @@ from holdfast.wire.jobs import (
     AttemptView,
     ContainerView,
     HistoryEntry,
+    JobAccepted,
     JobSummary,
     JobView,
     ResourcesView,
     RunView,
 )
 from holdfast.wire.render_decisions import decision_view
+from holdfast.wire.render_problems import problem_entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import ContainerResult, Failure, RunOutcome
     from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, Run
     from holdfast.domain.spec import Resources
+    from holdfast.errors import Problem
     from holdfast.wire.pods import PodsView
 
 _METADATA = frozenset({"name", "labels", "annotations"})
@@ -49,6 +52,11 @@ def resources_view(amount: Resources) -> ResourcesView:
 def job_summary(job: Job) -> JobSummary:
     """Show a job as lists do."""
     return JobSummary(**_header(job))
+
+
+def job_accepted(job: Job, warnings: Sequence[Problem]) -> JobAccepted:
+    """Show a job that was submitted."""
+    return JobAccepted(**_header(job), warnings=[problem_entry(warning) for warning in warnings])
 
 
 def job_view(

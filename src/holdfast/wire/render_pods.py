@@ -14,14 +14,21 @@ if TYPE_CHECKING:
     from holdfast.domain.podjob.stored import PodJob
 
 
-def pods_view(spec: PodJobSpec, known: PodJob | None) -> PodsView:
-    """Show a job's pods; ``known`` is ``None`` before its first one."""
+def pods_view(asked: PodJobSpec | None, known: PodJob | None) -> PodsView:
+    """Show a job's pods.
+
+    Args:
+        asked: What the job asks for, as far as it is still known.
+        known: What is remembered of its pods; ``None`` before its first one.
+    """
+    parallelism = asked.parallelism if asked else None
+    completions = asked.completions if asked else None
     if known is None:
-        return PodsView(parallelism=spec.parallelism, completions=spec.completions, suspended=spec.suspend)
+        return PodsView(parallelism=parallelism, completions=completions, suspended=asked.suspend if asked else False)
     state, resized = known.state, known.parallelism is not None
     return PodsView(
-        parallelism=known.parallelism if resized else spec.parallelism,
-        completions=known.completions if resized else spec.completions,
+        parallelism=known.parallelism if resized else parallelism,
+        completions=known.completions if resized else completions,
         active=state.active,
         ready=state.ready,
         succeeded=state.succeeded,

@@ -14,10 +14,11 @@ from fastapi import Depends, Request
 from starlette.exceptions import HTTPException
 
 from holdfast.dialects.documents import Document, read_documents
-from holdfast.dialects.manifests import read_job, read_manifest
+from holdfast.dialects.manifests import read_manifest, try_job
 from holdfast.dialects.salvage import all_problems
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
+from holdfast.domain.jobset.model import JobSetSpec
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import HoldfastError, InvalidManifest, InvalidPolicy, InvalidRequest, Problem
@@ -56,8 +57,8 @@ BodyText = Annotated[Text, Depends(_read_text)]
 """A parameter of this type is given the body as text."""
 
 
-def documents_of(body: Text) -> list[Document]:
-    """Read the documents of a body.
+def documents_of(body: Text, *, lenient: bool = False) -> list[Document]:
+    """Read the documents of a body; ``lenient`` puts up with keys that are there twice and unfilled placeholders.
 
     Raises:
         InvalidManifest: It is not of its type, or holds none.
@@ -65,7 +66,7 @@ def documents_of(body: Text) -> list[Document]:
     if body.media_type in JSON_TYPES:
         _check_json(body.text)
     try:
-        documents = read_documents(body.text, name="the body")
+        documents = read_documents(body.text, name="the body", lenient=lenient)
     except InvalidManifest as error:
         raise InvalidManifest(error.message, problems=all_problems(body.text, error)) from error
     if not documents:
@@ -89,13 +90,13 @@ def _refuse(message: str, *, line: int | None = None, hint: str | None = None) -
     raise InvalidManifest(msg, problems=[Problem("", message, line=line, hint=hint)])
 
 
-def one_document(body: Text) -> Document:
+def one_document(body: Text, *, lenient: bool = False) -> Document:
     """Read the only document of a body.
 
     Raises:
         InvalidManifest: It is not of its type, or does not hold exactly one.
     """
-    documents = documents_of(body)
+    documents = documents_of(body, lenient=lenient)
     if len(documents) > 1:
         _refuse(f"holds {len(documents)} documents", hint="send one at a time")
     return documents[0]
@@ -124,6 +125,7 @@ def manifest_of(body: Text, kind: type[T], *, name: str | None = None) -> T:
 
 _KIND_NAMES: dict[type, str] = {
     JobSpec: "Job",
+    JobSetSpec: "JobSet",
     RetryPolicy: "RetryPolicy",
     Queue: "Queue",
     FailureCategory: "FailureCategory",
@@ -134,14 +136,14 @@ def _as_error_of(kind: type) -> type[HoldfastError]:
     return InvalidPolicy if kind is RetryPolicy else InvalidManifest
 
 
-def bulk_items(documents: list[Document]) -> list[Written | HoldfastError] | None:
+def bulk_items(documents: list[Document], *, lenient: bool = False) -> list[Written | HoldfastError] | None:
     """Read a bulk submission: each item as it is written, or what is wrong with it; ``None`` when it is a single job.
 
     Raises:
         InvalidRequest: ``items`` is no list, or has company.
     """
     if len(documents) > 1:
-        return [_item_of(document) for document in documents]
+        return [_item_of(document, lenient=lenient) for document in documents]
     value = documents[0].value
     if "items" not in value:
         return None
@@ -152,23 +154,24 @@ def bulk_items(documents: list[Document]) -> list[Written | HoldfastError] | Non
         problems.append(Problem("items", "must be a list of manifests"))
     if problems:
         raise InvalidRequest(problems=problems)
-    return [_item_of(item) for item in value["items"]]
+    return [_item_of(item, lenient=lenient) for item in value["items"]]
 
 
-def _item_of(item: Any) -> Written | HoldfastError:  # noqa: ANN401 - an item may be anything
+def _item_of(item: Any, *, lenient: bool) -> Written | HoldfastError:  # noqa: ANN401 - an item may be anything
     if not isinstance(item, (dict, Document)):
         return InvalidManifest(problems=[Problem("", f"a manifest is a mapping of fields, not {type(item).__name__}")])
-    return written_job(item)
+    return written_job(item, lenient=lenient)
 
 
-def written_job(document: Document | Mapping[str, Any]) -> Written:
+def written_job(document: Document | Mapping[str, Any], *, lenient: bool = False) -> Written:
     """Read a job; what it names is known also when it is not valid, so that everything wrong can be told at once."""
     value = document.value if isinstance(document, Document) else document
     flat = "spec" not in value and "metadata" not in value
-    try:
-        return Written(read_job(document), flat=flat)
-    except HoldfastError as error:
-        return Written(_named(value if flat else value.get("spec")), error, flat)
+    reading = try_job(document, lenient=lenient)
+    if isinstance(reading.manifest, JobSpec):
+        return Written(reading.manifest, flat=flat, warnings=reading.warnings)
+    error = InvalidManifest(problems=reading.problems)
+    return Written(_named(value if flat else value.get("spec")), error, flat)
 
 
 def _named(fields: object) -> JobSpec:

@@ -12,10 +12,13 @@ from holdfast.service.categories import Categories
 from holdfast.service.control import Control
 from holdfast.service.events import EventLog
 from holdfast.service.explain import Explainer
+from holdfast.service.jobsets import JobSets
 from holdfast.service.logs import Logs
 from holdfast.service.policies import Policies
 from holdfast.service.query import Queries
 from holdfast.service.queues import Queues
+from holdfast.service.set_control import SetControl
+from holdfast.service.set_story import SetStories
 from holdfast.service.settings import Settings
 from holdfast.service.submit import Submitter
 
@@ -37,6 +40,9 @@ class UseCases:
     control: Control
     queries: Queries
     explainer: Explainer
+    job_sets: JobSets
+    set_control: SetControl
+    set_stories: SetStories
     logs: Logs
     policies: Policies
     queues: Queues
@@ -53,13 +59,16 @@ def use_cases_over(
     store: Store, clock: Clock, ids: Ids, logs: LogReader, *, metrics: Metrics, ready: Callable[[], str | None]
 ) -> UseCases:
     """Make the use cases over one store."""
-    explainer = Explainer(store)
+    explainer, job_sets = Explainer(store), JobSets(store, clock, ids)
     return UseCases(
         store=store,
         submitter=Submitter(store, clock, ids),
         control=Control(store, clock),
         queries=Queries(store, explainer),
         explainer=explainer,
+        job_sets=job_sets,
+        set_control=SetControl(store, clock),
+        set_stories=SetStories(job_sets),
         logs=Logs(store, logs),
         policies=Policies(store),
         queues=Queues(store),

@@ -2,7 +2,9 @@
 
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import Header, Path, Query
+
+from holdfast.service.submit import LONGEST_KEY
 
 LONGEST_NAME = 255
 MOST_ATTEMPTS = 1 << 31
@@ -14,3 +16,9 @@ Name = Annotated[str, Path(max_length=LONGEST_NAME)]
 AttemptNumber = Annotated[int, Path(ge=1, le=MOST_ATTEMPTS, description="From 1.")]
 WhichAttempt = Annotated[int | None, Query(ge=1, le=MOST_ATTEMPTS, description="From 1; absent: the last.")]
 MustExist = Annotated[bool, Query(description="Only replace; 404 when there is nothing to replace.")]
+SetRef = Annotated[str, Path(max_length=LONGEST_NAME, description="A job set's name or its id.")]
+DryRun = Annotated[bool, Query(description="Check everything and store nothing.")]
+Lenient = Annotated[
+    bool, Query(description="Put up with what Kubernetes puts up with in its kinds, each time with a warning.")
+]
+Key = Annotated[str | None, Header(max_length=LONGEST_KEY, description="Sending the same again stores nothing.")]

@@ -98,6 +98,11 @@ def load_spec(text: str) -> JobSpec:
     )
 
 
+def load_kube(text: str) -> KubeJob | None:
+    """Read what a specification says of its pods; one without pods is not read at all."""
+    return load_spec(text).kube if '"kube":' in text else None
+
+
 def _load_kube(raw: dict[str, Any]) -> KubeJob:
     """Read the ``spec`` of a ``batch/v1`` Job that was accepted once, strictly or not."""
     notes = Notes(lenient=True)

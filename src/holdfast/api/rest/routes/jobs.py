@@ -13,13 +13,15 @@ from holdfast.service.query import JobDetail
 from holdfast.wire.base import API
 from holdfast.wire.jobs import HistoryPage, JobPage, JobStates, JobView, StatesQuery
 from holdfast.wire.render_jobs import history_entry, job_summary, job_view
+from holdfast.wire.render_pods import pods_view
 
 router = APIRouter(prefix=API, tags=["jobs"])
 
 
 def _full(detail: JobDetail) -> JobView:
     manifest = json.loads(detail.job.spec)
-    return job_view(detail.job, manifest=manifest, attempts=detail.attempts, runs=detail.runs)
+    pods = None if detail.pods is None else pods_view(detail.pods.asked, detail.pods.known)
+    return job_view(detail.job, manifest=manifest, attempts=detail.attempts, runs=detail.runs, pods=pods)
 
 
 @router.get("/jobs", summary="List jobs, oldest first", response_model=JobPage, responses=refusals())

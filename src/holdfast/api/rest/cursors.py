@@ -1,0 +1,64 @@
+"""Writes and reads cursors: where a list goes on, and which list it is of; to callers they are opaque."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import NoReturn
+
+from holdfast.errors import InvalidRequest, Problem
+
+LARGEST_SEQ = 1 << 62
+_NOT_OURS = "is not a cursor that was handed out here"
+
+
+def write_cursor(after: int | str | None, mark: str) -> str | None:
+    """Write the cursor of what follows ``after`` in the list that has this mark; ``None`` when nothing does."""
+    if after is None:
+        return None
+    text = json.dumps([after, mark], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def read_number(cursor: str | None, mark: str) -> int:
+    """Read where a list by number goes on; without a cursor it begins.
+
+    Raises:
+        InvalidRequest: The cursor is not one of this list's.
+    """
+    if cursor is None:
+        return 0
+    after = _after(cursor, mark)
+    if type(after) is not int or not 0 <= after < LARGEST_SEQ:
+        _refuse(_NOT_OURS)
+    return after
+
+
+def read_name(cursor: str | None, mark: str) -> str:
+    """Read where a list by name goes on; without a cursor it begins.
+
+    Raises:
+        InvalidRequest: The cursor is not one of this list's.
+    """
+    if cursor is None:
+        return ""
+    after = _after(cursor, mark)
+    if type(after) is not str:
+        _refuse(_NOT_OURS)
+    return after
+
+
+def _after(cursor: str, mark: str) -> object:
+    try:
+        after, written = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError, TypeError):
+        _refuse(_NOT_OURS)
+    if written != mark:
+        _refuse("belongs to a list with other filters")
+    return after
+
+
+def _refuse(message: str) -> NoReturn:
+    hint = "pass next_cursor as it was given, with the same filters; or leave it out to begin anew"
+    raise InvalidRequest(problems=[Problem("query.cursor", message, hint=hint)])

@@ -1,0 +1,209 @@
+"""Job sets under /jobsets: list, create, read, apply, and what belongs to one."""
+
+import json
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from holdfast.api.rest.answers import answer, refusals, takes
+from holdfast.api.rest.bodies import BodyText, one_document
+from holdfast.api.rest.callers import By
+from holdfast.api.rest.context import Use
+from holdfast.api.rest.cursors import LARGEST_SEQ, read_name, read_number, write_cursor
+from holdfast.api.rest.pages import DEFAULT_PAGE, Word
+from holdfast.api.rest.parameters import DryRun, Key, Lenient, MustExist, Name, SetRef
+from holdfast.dialects.jobset.loading import load_set, queue_of
+from holdfast.domain.jobset.stored import JobSet
+from holdfast.errors import InvalidManifest, Problem
+from holdfast.service.jobsets import LARGEST_PAGE, Applied, Child, name_of
+from holdfast.wire.base import API, timestamp
+from holdfast.wire.jobsets import (
+    ChildPage,
+    ChildView,
+    JobSetApplied,
+    JobSetLog,
+    JobSetPage,
+    JobSetStory,
+    JobSetSummary,
+    JobSetView,
+    JobSetWhy,
+)
+from holdfast.wire.render_jobsets import (
+    child_view,
+    log_entry,
+    set_applied,
+    set_decision_view,
+    set_state,
+    set_summary,
+    set_view,
+)
+from holdfast.wire.render_pods import condition_view
+
+router = APIRouter(prefix=f"{API}/jobsets", tags=["job sets"])
+
+_BODY = takes(
+    "manifest",
+    "A job set: kind JobSet of `jobset.x-k8s.io/v1alpha2` or of `holdfast.dev/v1`.",
+    {
+        "type": "object",
+        "properties": {
+            "apiVersion": {"type": "string", "enum": ["jobset.x-k8s.io/v1alpha2", "holdfast.dev/v1"]},
+            "kind": {"type": "string", "enum": ["JobSet"]},
+            "metadata": {"type": "object"},
+            "spec": {"type": "object"},
+        },
+    },
+)
+_IN_A_VIEW = 100
+_LIST = "job sets"
+
+Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
+
+
+def summary_of(job_set: JobSet) -> JobSetSummary:
+    """Show a set as lists do."""
+    spec = load_set(job_set.manifest, lenient=job_set.lenient)
+    return set_summary(job_set, spec, queue=queue_of(spec))
+
+
+def _child(child: Child, job_set: JobSet) -> ChildView:
+    spec = load_set(job_set.manifest, lenient=job_set.lenient)
+    return child_view(child.job, child.at, job_set, spec, child.pods)
+
+
+def _applied(found: Applied) -> Response:
+    view = set_applied(
+        found.job_set, found.spec, queue=queue_of(found.spec), result=found.result, warnings=found.warnings
+    )
+    if found.result != "created":
+        return answer(view)
+    return answer(view, status=201, headers={"Location": f"{API}/jobsets/{found.job_set.id}"})
+
+
+@router.get("", summary="List job sets", response_model=JobSetPage, responses=refusals())
+def list_all(use: Use, limit: Limit = DEFAULT_PAGE, cursor: Word = None) -> Response:
+    """List job sets by name."""
+    page = use.job_sets.page(after=read_name(cursor, _LIST), limit=limit)
+    items = [summary_of(job_set) for job_set in page.sets]
+    return answer(JobSetPage(items=items, next_cursor=write_cursor(page.next_after, _LIST)))
+
+
+@router.post(
+    "",
+    summary="Create a job set",
+    response_model=JobSetApplied,
+    responses={
+        201: {"model": JobSetApplied, "description": "The job set created."},
+        **refusals(403, 409, 413, 415),
+    },
+    openapi_extra=_BODY,
+)
+def create(
+    use: Use,
+    by: By,
+    body: BodyText,
+    *,
+    lenient: Lenient = False,
+    dry_run: DryRun = False,
+    idempotency_key: Key = None,
+) -> Response:
+    """Create a job set with all of its jobs, 201; it must be new. 200 for a dry run."""
+    document = one_document(body, lenient=lenient)
+    found = use.job_sets.create(document, lenient=lenient, by=by, key=idempotency_key, dry_run=dry_run)
+    if found.result == "created":
+        use.metrics.submitted.inc(found.spec.replicas)
+    return _applied(found)
+
+
+@router.get("/{ref}", summary="Read a job set", response_model=JobSetView, responses=refusals(404))
+def get(use: Use, ref: SetRef) -> Response:
+    """Read a job set with its conditions, its replicated jobs and the first 100 of its jobs."""
+    job_set = use.job_sets.get(ref)
+    spec = load_set(job_set.manifest, lenient=job_set.lenient)
+    page = use.job_sets.children(job_set, limit=_IN_A_VIEW)
+    children = [_child(child, job_set) for child in page.children]
+    manifest = json.loads(job_set.manifest)
+    return answer(set_view(job_set, spec, queue=queue_of(spec), manifest=manifest, children=children))
+
+
+@router.put(
+    "/{name}",
+    summary="Create or change a job set",
+    response_model=JobSetApplied,
+    responses={
+        201: {"model": JobSetApplied, "description": "The job set created."},
+        **refusals(403, 404, 409, 413, 415),
+    },
+    openapi_extra=_BODY,
+)
+def put(  # noqa: PLR0913 - the framework's way to declare parameters
+    use: Use,
+    by: By,
+    name: Name,
+    body: BodyText,
+    *,
+    must_exist: MustExist = False,
+    lenient: Lenient = False,
+    dry_run: DryRun = False,
+) -> Response:
+    """Create a job set, 201, or change the one there is, 200; what may change is what may change upstream."""
+    document = one_document(body, lenient=lenient)
+    if (written := name_of(document)) != name:
+        problem = Problem("metadata.name", f"{written!r} is not the name in the address", allowed=(name,))
+        raise InvalidManifest(problems=[problem])
+    create_new = False if must_exist else None
+    return _applied(use.job_sets.put(document, lenient=lenient, create=create_new, by=by, dry_run=dry_run))
+
+
+@router.get("/{ref}/jobs", summary="List a set's jobs", response_model=ChildPage, responses=refusals(404))
+def list_jobs(use: Use, ref: SetRef, limit: Limit = DEFAULT_PAGE, cursor: Word = None) -> Response:
+    """List a set's jobs with their pods, by replicated job and index."""
+    job_set = use.job_sets.get(ref)
+    mark = f"jobs of {job_set.id}"
+    page = use.job_sets.children(job_set, after=read_number(cursor, mark), limit=limit)
+    items = [_child(child, job_set) for child in page.children]
+    return answer(ChildPage(items=items, next_cursor=write_cursor(page.next_after, mark)))
+
+
+@router.get("/{ref}/log", summary="Read a set's log", response_model=JobSetLog, responses=refusals(404))
+def get_log(
+    use: Use,
+    ref: SetRef,
+    *,
+    after: Annotated[int, Query(ge=0, le=LARGEST_SEQ, description="The last entry already seen.")] = 0,
+    limit: Limit = DEFAULT_PAGE,
+    tail: Annotated[int | None, Query(ge=1, le=LARGEST_PAGE, description="The newest ones, instead of after.")] = None,
+) -> Response:
+    """Read what was decided about a set's failed jobs, and what else there is to know, in order."""
+    job_set = use.job_sets.get(ref)
+    entries = (
+        use.job_sets.log(job_set, after=after, limit=limit) if tail is None else use.job_sets.last_log(job_set, tail)
+    )
+    items = [log_entry(entry) for entry in entries]
+    return answer(JobSetLog(items=items, next=items[-1].seq if items else after))
+
+
+@router.get("/{ref}/why", summary="Explain a job set", response_model=JobSetWhy, responses=refusals(404))
+def get_why(
+    use: Use,
+    ref: SetRef,
+    job: Annotated[str | None, Query(max_length=255, description="Only decisions about the job of this name.")] = None,
+) -> Response:
+    """Explain why a set is where it is, by how it stands and by the decisions about its failed jobs."""
+    found = use.set_stories.why(ref, job=job)
+    stories = [
+        JobSetStory(at=timestamp(one.at), decision=set_decision_view(one.decision), prose=list(one.prose))
+        for one in found.stories
+    ]
+    return answer(
+        JobSetWhy(
+            id=found.job_set.id,
+            name=found.job_set.name,
+            state=set_state(found.job_set, found.spec),
+            headline=found.headline,
+            conditions=[condition_view(one) for one in found.job_set.state.conditions],
+            prose=list(found.prose),
+            stories=stories,
+            untold=found.untold,
+        )
+    )

@@ -1,0 +1,49 @@
+"""POST /jobsets/{ref}/suspend, /resume and /restart, and DELETE /jobsets/{ref}."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Query, Response
+
+from holdfast.api.rest.answers import answer, refusals
+from holdfast.api.rest.callers import By
+from holdfast.api.rest.context import Use
+from holdfast.api.rest.parameters import SetRef
+from holdfast.api.rest.routes.jobsets import summary_of
+from holdfast.wire.base import API
+from holdfast.wire.jobs import Reason
+from holdfast.wire.jobsets import JobSetRestart, JobSetSummary
+
+router = APIRouter(prefix=API + "/jobsets/{ref}", tags=["job sets"], responses=refusals(404, 409, 413))
+
+Why = Annotated[Reason | None, Body()]
+_LONGEST_REASON = 1000
+
+
+def _text(reason: Reason | None) -> str:
+    return reason.reason if reason else ""
+
+
+@router.post("/suspend", summary="Suspend a job set", status_code=202, response_model=JobSetSummary)
+def suspend(use: Use, by: By, ref: SetRef, reason: Why = None) -> Response:
+    """Ask for a set to be stopped and kept."""
+    return answer(summary_of(use.set_control.suspend(ref, _text(reason), by=by)), status=202)
+
+
+@router.post("/resume", summary="Resume a suspended job set", status_code=202, response_model=JobSetSummary)
+def resume(use: Use, by: By, ref: SetRef, reason: Why = None) -> Response:
+    """Ask for a suspended set to go on."""
+    return answer(summary_of(use.set_control.resume(ref, _text(reason), by=by)), status=202)
+
+
+@router.post("/restart", summary="Run a job set again", status_code=202, response_model=JobSetSummary)
+def restart(use: Use, by: By, ref: SetRef, what: Annotated[JobSetRestart | None, Body()] = None) -> Response:
+    """Ask for a set, a replicated job or one of its jobs to run again; it counts against no limit."""
+    what = what or JobSetRestart()
+    found = use.set_control.restart(ref, group=what.replicated_job, index=what.index, reason=what.reason, by=by)
+    return answer(summary_of(found), status=202)
+
+
+@router.delete("", summary="Delete a job set", status_code=202, response_model=JobSetSummary)
+def delete(use: Use, by: By, ref: SetRef, reason: Annotated[str, Query(max_length=_LONGEST_REASON)] = "") -> Response:
+    """Ask for a set to be deleted; it goes when its programs have stopped, and its jobs stay as history."""
+    return answer(summary_of(use.set_control.delete(ref, reason, by=by)), status=202)

@@ -1,0 +1,316 @@
+"""Creates, changes and reads job sets.
+
+Decides what a job set may ask for here and which changes there may be; leaves reading manifests to ``dialects``,
+asking for anything to happen to a set to ``set_control``, and running it to the controller.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from holdfast.dialects.documents import Document
+from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set
+from holdfast.dialects.jobset.updates import check_update
+from holdfast.dialects.jobset.wording import Notes
+from holdfast.dialects.manifests import located, read_one
+from holdfast.domain.audit import Act, Subject
+from holdfast.domain.job import ChildOf, Job, JobState
+from holdfast.domain.jobset.model import JobSetSpec
+from holdfast.domain.jobset.names import job_name
+from holdfast.domain.jobset.stored import JobSet
+from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
+from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
+from holdfast.service.audit import audited, put_act
+from holdfast.service.naming import not_found
+from holdfast.service.set_checks import check_set
+from holdfast.service.submit import check_key, new_job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.jobset.stored import SetLogEntry
+    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.store import Store
+
+Sent: TypeAlias = "Document | Mapping[str, Any]"
+"""A manifest as it was sent."""
+LARGEST_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of a job set that was sent."""
+
+    job_set: JobSet
+    spec: JobSetSpec
+    result: str
+    """``created``, ``updated``, ``unchanged``; of a dry run ``valid``."""
+    warnings: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """One job of a set."""
+
+    job: Job
+    at: ChildOf
+    pods: PodJob | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChildPage:
+    """Part of the list of a set's jobs."""
+
+    children: Sequence[Child]
+    next_after: int | None
+    """Where the list goes on; ``None`` on the last page."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetPage:
+    """Part of the list of job sets."""
+
+    sets: Sequence[JobSet]
+    next_after: str | None
+    """Where the list goes on; ``None`` on the last page."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A job set that was read."""
+
+    spec: JobSetSpec
+    manifest: str
+    warnings: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobSets:
+    """The job sets."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+
+    def create(
+        self,
+        written: Sent,
+        *,
+        lenient: bool = False,
+        by: Caller | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
+    ) -> Applied:
+        """Create a job set with all of its jobs.
+
+        Args:
+            written: Its manifest, of any kind that is a job set.
+            lenient: Put up with what upstream puts up with, each time with a warning.
+            by: Who asks.
+            key: Sending the same again with this key stores nothing and answers as the first time.
+            dry_run: Check everything and store nothing.
+
+        Raises:
+            InvalidManifest: It is not valid, or names something that does not exist; with all problems.
+            Refused: A limit of its queue could never hold one of its pods.
+            AlreadyExists: There is one of that name.
+            Conflict: The idempotency key was used for something else.
+        """
+        with audited(self.store, by, Act.CREATE, Subject.JOB_SET, name_of(written)):
+            check_key(key)
+            read = self._read(written, lenient=lenient)
+            if dry_run:
+                return self._checked(read, lenient=lenient)
+            return self._created(read, lenient=lenient, key=key)
+
+    def put(
+        self,
+        written: Sent,
+        *,
+        lenient: bool = False,
+        create: bool | None = None,
+        by: Caller | None = None,
+        dry_run: bool = False,
+    ) -> Applied:
+        """Create a job set, or change the one of that name; ``create`` false: it must exist.
+
+        A set that was read strictly is read strictly again, whatever is asked.
+
+        Raises:
+            InvalidManifest: It is not valid, or changes what may not change; with all problems.
+            Refused: A limit of its queue could never hold one of its pods.
+            NotFound: There is none of that name, and there must be.
+            Conflict: It is being deleted.
+        """
+        name = name_of(written)
+        with audited(self.store, by, put_act(create=create), Subject.JOB_SET, name):
+            there = self._find(name)
+            if there is None and create is False:
+                raise not_found(name, (), "job set")
+            if there is not None:
+                return self._changed(there, written, lenient=lenient, by=by, dry_run=dry_run)
+            read = self._read(written, lenient=lenient)
+            return self._checked(read, lenient=lenient) if dry_run else self._created(read, lenient=lenient, key=None)
+
+    def get(self, reference: str) -> JobSet:
+        """Find a job set by name or id.
+
+        Raises:
+            NotFound: There is none.
+        """
+        return self.store.job_set(reference)
+
+    def page(self, *, after: str = "", limit: int = LARGEST_PAGE) -> SetPage:
+        """List job sets by name."""
+        sets = self.store.job_sets(after=after, limit=limit + 1)
+        return SetPage(sets[:limit], sets[limit - 1].name if len(sets) > limit else None)
+
+    def children(self, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> ChildPage:
+        """List a set's jobs by replicated job and index, and what is known of their pods."""
+        jobs = self.store.jobs(JobFilter(job_set=job_set.id), after=after, limit=limit + 1)
+        shown = jobs[:limit]
+        pods = self.store.pod_jobs([job.id for job in shown])
+        children = [Child(job, job.child, pods.get(job.id)) for job in shown if job.child is not None]
+        return ChildPage(children, shown[-1].seq if len(jobs) > limit else None)
+
+    def log(self, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> Sequence[SetLogEntry]:
+        """List what was logged of a set, in order."""
+        return self.store.set_log(job_set.id, after=after, limit=limit)
+
+    def last_log(self, job_set: JobSet, count: int) -> Sequence[SetLogEntry]:
+        """List the newest entries of a set's log, in order."""
+        return list(deque(self.whole_log(job_set), maxlen=count))
+
+    def whole_log(self, job_set: JobSet) -> Iterator[SetLogEntry]:
+        """Go through a set's log, reading it part by part."""
+        after = 0
+        while part := self.log(job_set, after=after):
+            yield from part
+            after = part[-1].seq
+
+    def id_of(self, reference: str) -> str:
+        """Return the id of a set, also of one that is gone and whose jobs are still known by it.
+
+        Raises:
+            NotFound: There is no such set, and no job was of it.
+        """
+        try:
+            return self.store.job_set(reference).id
+        except NotFound:
+            if self.store.jobs(JobFilter(job_set=reference), limit=1):
+                return reference
+            raise
+
+    def _find(self, name: str) -> JobSet | None:
+        try:
+            found = self.store.job_set(name)
+        except NotFound:
+            return None
+        return found if found.name == name else None
+
+    def _read(self, written: Sent, *, lenient: bool) -> _Read:
+        """Read a manifest, and check it against the catalogue."""
+        reading = read_one(written, lenient=lenient)
+        if reading.manifest is None:
+            raise InvalidManifest(problems=reading.problems)
+        spec = reading.manifest
+        if not isinstance(spec, JobSetSpec):
+            problem = Problem("kind", "only job sets are taken here", ("JobSet",), "jobs are sent to /jobs")
+            raise InvalidManifest(problems=[problem])
+        value = written.value if isinstance(written, Document) else written
+        error = check_set(spec, self.store.catalogue(), value)
+        if error is not None:
+            problems = [located(problem, written) for problem in error.problems]
+            raise type(error)(error.message, problems=problems, hint=error.hint)
+        return _Read(spec, dump_set(value), reading.warnings)
+
+    def _checked(self, read: _Read, *, lenient: bool) -> Applied:
+        """Answer a dry run of something new."""
+        if self._find(read.spec.name) is not None:
+            msg = f"job set {read.spec.name!r} exists already"
+            raise AlreadyExists(msg, hint="apply it to change it, or give it another name")
+        row = self._new_row(read, "", self.clock.now(), lenient=lenient)
+        return Applied(row, read.spec, "valid", read.warnings)
+
+    def _created(self, read: _Read, *, lenient: bool, key: str | None) -> Applied:
+        row = self._new_row(read, self.ids.new(), self.clock.now(), lenient=lenient)
+        jobs, labels = self._jobs(row, read.spec)
+        ids = self.store.submit(
+            Submission(
+                jobs=jobs,
+                labels=labels,
+                idempotency_key=key,
+                fingerprint=hashlib.sha256(read.manifest.encode()).hexdigest() if key else "",
+                job_set=row,
+            )
+        )
+        if key is not None and ids != tuple(job.id for job in jobs):
+            return self._first_time(read, ids)
+        return Applied(row, read.spec, "created", read.warnings)
+
+    def _first_time(self, read: _Read, ids: Sequence[str]) -> Applied:
+        """Answer as the same submission was answered before, as long as its set is there."""
+        (first,) = self.store.jobs_by_id(ids[:1]) or (None,)
+        if first is None or first.child is None:
+            return Applied(self.store.job_set(read.spec.name), read.spec, "created", read.warnings)
+        return Applied(self.store.job_set(first.child.set_id), read.spec, "created", read.warnings)
+
+    @staticmethod
+    def _new_row(read: _Read, set_id: str, now: float, *, lenient: bool) -> JobSet:
+        return JobSet(
+            id=set_id,
+            name=read.spec.name,
+            created_at=now,
+            manifest=read.manifest,
+            lenient=lenient,
+            updated_at=now,
+        )
+
+    def _jobs(self, row: JobSet, spec: JobSetSpec) -> tuple[list[Job], dict[str, Mapping[str, str]]]:
+        """Make all jobs of a set; those of one replicated job share one specification."""
+        jobs: list[Job] = []
+        labels: dict[str, Mapping[str, str]] = {}
+        for group in spec.replicated_jobs:
+            described = child_spec(spec, group)
+            pattern = replace(new_job(described, "", row.created_at), state=JobState.WAITING)
+            for index in range(group.replicas):
+                job_id = self.ids.new()
+                name = job_name(spec.name, group.name, index)
+                jobs.append(replace(pattern, id=job_id, name=name, child=ChildOf(row.id, group.name, index)))
+                labels[job_id] = described.labels
+        return jobs, labels
+
+    def _changed(self, there: JobSet, written: Sent, *, lenient: bool, by: Caller | None, dry_run: bool) -> Applied:
+        if there.deleting:
+            msg = f"job set {there.name!r} is being deleted"
+            raise Conflict(msg, hint="create it anew when it is gone")
+        read = self._read(written, lenient=lenient and there.lenient)
+        before = load_set(there.manifest, lenient=there.lenient)
+        if load_set(read.manifest, lenient=there.lenient) == before:
+            return Applied(there, before, "valid" if dry_run else "unchanged", read.warnings)
+        notes = Notes()
+        check_update(json.loads(there.manifest), json.loads(read.manifest), notes, finished=bool(there.state.terminal))
+        if notes.problems:
+            msg = f"job set {there.name!r} cannot be changed so"
+            raise InvalidManifest(msg, problems=[located(problem, written) for problem in notes.problems])
+        if dry_run:
+            return Applied(there, read.spec, "valid", read.warnings)
+        actor = by.actor if by else ""
+        request = Request(RequestKind.SET_UPDATE, (there.id,), self.clock.now(), actor=actor, payload=read.manifest)
+        self.store.append(request, by=by)
+        return Applied(there, read.spec, "updated", read.warnings)
+
+
+def name_of(written: Sent) -> str:
+    """Return the name a manifest gives, as far as it is one; empty when it gives none."""
+    value = written.value if isinstance(written, Document) else written
+    metadata = value.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,27 @@
+"""Says where in a Kubernetes manifest something is that a native one has in its ``spec``; decides nothing else."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.jobset.loading import QUEUE_LABEL
+
+if TYPE_CHECKING:
+    from holdfast.errors import Problem
+
+QUEUE = "spec.queue"
+JOB_POD = "spec.template.spec"
+"""Where the pod of a ``batch/v1`` Job is."""
+_RESOURCE = re.compile(r"spec\.resources\.(\w+)")
+_NAMES = {"gpu": "nvidia.com/gpu"}
+
+
+def in_kubernetes(problem: Problem, pod: str) -> Problem:
+    """Move a problem of a native job to where a Kubernetes manifest has it; ``pod`` is the path of its pod."""
+    if problem.path == QUEUE:
+        return replace(problem, path=f"metadata.labels.{QUEUE_LABEL}")
+    if found := _RESOURCE.fullmatch(problem.path):
+        return replace(problem, path=f"{pod}.containers[0].resources.requests.{_NAMES.get(found[1], found[1])}")
+    return problem

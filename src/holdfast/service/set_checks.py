@@ -1,0 +1,65 @@
+"""Says what keeps a valid job set from being accepted here: what it names, and how much it asks for.
+
+Decides the size of the largest set; leaves what a manifest may say to ``dialects``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.jobset.loading import child_spec
+from holdfast.dialects.jobset.runnable import TEMPLATE
+from holdfast.dialects.native.envelope import API_VERSION
+from holdfast.errors import InvalidManifest, Problem, Refused
+from holdfast.service.kube_paths import QUEUE, in_kubernetes
+from holdfast.service.submit import check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from holdfast.domain.jobset.model import JobSetSpec
+    from holdfast.errors import HoldfastError
+    from holdfast.ports.store import Catalogue
+
+MOST_JOBS = 100_000
+"""In one set."""
+
+
+def check_set(spec: JobSetSpec, catalogue: Catalogue, written: Mapping[str, Any]) -> HoldfastError | None:
+    """Say what keeps a set from being accepted.
+
+    Args:
+        spec: The set.
+        catalogue: What there is.
+        written: Its manifest, which says at which paths things are.
+    """
+    native = written.get("apiVersion") == API_VERSION
+    places = f"spec.{'jobs' if native else 'replicatedJobs'}"
+    if spec.replicas > MOST_JOBS:
+        problem = Problem(places, f"asks for {spec.replicas} jobs", (f"at most {MOST_JOBS} in one set",))
+        return InvalidManifest(f"job set {spec.name!r} is not valid", problems=[problem])
+    invalid: dict[Problem, None] = {}
+    beyond: dict[Problem, None] = {}
+    for place, group in enumerate(spec.replicated_jobs):
+        error = check(child_spec(spec, group), catalogue)
+        if error is not None:
+            found = _moved(error.problems, f"{places}[{place}]", native=native)
+            (beyond if isinstance(error, Refused) else invalid).update(dict.fromkeys(found))
+    if invalid:
+        return InvalidManifest(f"job set {spec.name!r} is not valid", problems=invalid)
+    if beyond:
+        return Refused(f"the queue could never run job set {spec.name!r}", problems=beyond)
+    return None
+
+
+def _moved(problems: Iterable[Problem], group: str, *, native: bool) -> Iterable[Problem]:
+    """Say where in a set's manifest the problems of one of its jobs are."""
+    for problem in problems:
+        if not native:
+            yield in_kubernetes(problem, f"{group}.{TEMPLATE}")
+        elif problem.path == QUEUE:
+            yield problem
+        else:
+            yield replace(problem, path=f"{group}{problem.path.removeprefix('spec')}")

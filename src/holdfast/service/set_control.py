@@ -1,0 +1,136 @@
+"""Suspends, resumes, restarts and deletes job sets by asking the controller to.
+
+Decides which of these a set's state allows, so that a caller hears at once what cannot work; the controller
+alone changes the set.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.jobset.loading import load_set
+from holdfast.domain.audit import Act, Subject
+from holdfast.domain.jobset.manual import restart_group, restart_job, restart_set
+from holdfast.errors import Conflict, InvalidRequest, Problem
+from holdfast.ports.store import Request, RequestKind
+from holdfast.service.audit import audited
+
+if TYPE_CHECKING:
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.jobset.stored import JobSet
+    from holdfast.ports.clock import Clock
+    from holdfast.ports.store import Store
+
+_MOST_PENDING = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SetControl:
+    """Asks the controller to do something with a job set."""
+
+    store: Store
+    clock: Clock
+    actor: str = ""
+    """Who asks, where a call does not say."""
+
+    def suspend(self, reference: str, reason: str = "", *, by: Caller | None = None) -> JobSet:
+        """Ask for a set to be stopped and kept; one that is suspended already is left alone.
+
+        Raises:
+            NotFound: There is no such set.
+            Conflict: It has ended, or is being deleted.
+        """
+        with audited(self.store, by, Act.SUSPEND, Subject.JOB_SET, reference):
+            return self._steer(RequestKind.SET_SUSPEND, reference, reason, by)
+
+    def resume(self, reference: str, reason: str = "", *, by: Caller | None = None) -> JobSet:
+        """Ask for a suspended set to go on; one that is not suspended is left alone.
+
+        Raises:
+            NotFound: There is no such set.
+            Conflict: It has ended, or is being deleted.
+        """
+        with audited(self.store, by, Act.RESUME, Subject.JOB_SET, reference):
+            return self._steer(RequestKind.SET_RESUME, reference, reason, by)
+
+    def restart(
+        self,
+        reference: str,
+        *,
+        group: str | None = None,
+        index: int | None = None,
+        reason: str = "",
+        by: Caller | None = None,
+    ) -> JobSet:
+        """Ask for a set, one of its replicated jobs, or one job of that to run again; counts against no limit.
+
+        Raises:
+            InvalidRequest: An index without a replicated job.
+            NotFound: There is no such set, replicated job or job.
+            Conflict: The set has ended, is suspended or is being deleted.
+        """
+        with audited(self.store, by, Act.RESTART, Subject.JOB_SET, reference):
+            if index is not None and group is None:
+                problem = Problem("index", "needs to be told of which replicated job", hint="give replicated_job, too")
+                raise InvalidRequest(problems=[problem])
+            found = self.store.job_set(reference)
+            self._check_alive(found, "restarted")
+            self._check_restart(found, group, index)
+            wanted = {"group": group, "index": index}
+            payload = json.dumps({name: value for name, value in wanted.items() if value is not None})
+            return self._ask(RequestKind.SET_RESTART, found, reason, by, payload)
+
+    def delete(self, reference: str, reason: str = "", *, by: Caller | None = None) -> JobSet:
+        """Ask for a set to be deleted; one that is being deleted is left alone.
+
+        It goes as soon as its programs have stopped; its jobs stay as history.
+
+        Raises:
+            NotFound: There is no such set.
+        """
+        with audited(self.store, by, Act.DELETE, Subject.JOB_SET, reference):
+            found = self.store.job_set(reference)
+            return found if found.deleting else self._ask(RequestKind.SET_DELETE, found, reason, by)
+
+    def _steer(self, kind: RequestKind, reference: str, reason: str, by: Caller | None) -> JobSet:
+        found = self.store.job_set(reference)
+        suspend = kind is RequestKind.SET_SUSPEND
+        self._check_alive(found, "suspended" if suspend else "resumed")
+        there = load_set(found.manifest, lenient=found.lenient).suspend
+        return found if there is suspend and not self._pending(found) else self._ask(kind, found, reason, by)
+
+    def _pending(self, job_set: JobSet) -> bool:
+        """Whether the controller has yet to act on anything asked of a set, as when no server is running."""
+        return any(job_set.id in one.job_ids for one in self.store.requests(limit=_MOST_PENDING))
+
+    @staticmethod
+    def _check_alive(job_set: JobSet, verb: str) -> None:
+        if job_set.deleting:
+            msg = f"job set {job_set.name!r} is being deleted: it cannot be {verb}"
+            raise Conflict(msg)
+        if job_set.state.terminal:
+            msg = f"job set {job_set.name!r} is {job_set.state.terminal} already: it cannot be {verb}"
+            raise Conflict(msg, hint="delete it and create it anew")
+
+    @staticmethod
+    def _check_restart(job_set: JobSet, group: str | None, index: int | None) -> None:
+        """Try a restart on what is stored; what comes of it is the controller's to store.
+
+        Raises:
+            NotFound: There is no such replicated job or job.
+        """
+        spec, state, now = load_set(job_set.manifest, lenient=job_set.lenient), job_set.state, 0.0
+        if group is None:
+            restart_set(spec, state, now)
+        elif index is None:
+            restart_group(spec, state, group)
+        else:
+            restart_job(spec, state, group, index)
+
+    def _ask(self, kind: RequestKind, job_set: JobSet, reason: str, by: Caller | None, payload: str = "") -> JobSet:
+        actor = self.actor if by is None else by.actor
+        request = Request(kind, (job_set.id,), self.clock.now(), actor=actor, reason=reason, payload=payload)
+        self.store.append(request, by=by)
+        return job_set

@@ -1,0 +1,158 @@
+"""Tells why a job set is where it is: how it stands, what it waits for, and what was decided about its failed jobs.
+
+Decides which decisions are told, and the words about how a set stands; the words about a decision are
+``domain.jobset.explain``'s.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.jobset.loading import load_set
+from holdfast.domain.jobset.budget import Budget
+from holdfast.domain.jobset.explain import explain
+from holdfast.domain.jobset.model import CONTROLLER, StartupOrder
+from holdfast.domain.jobset.state import SetDecision, Terminal
+from holdfast.domain.units import format_duration
+from holdfast.errors import NotFound
+from holdfast.ports.store import JobFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.jobset.stored import JobSet
+    from holdfast.service.jobsets import JobSets
+
+MOST_STORIES = 20
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One decision, told."""
+
+    at: float
+    decision: SetDecision
+    prose: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SetExplanation:
+    """Why a job set is where it is."""
+
+    job_set: JobSet
+    spec: JobSetSpec
+    headline: str
+    prose: Sequence[str]
+    stories: Sequence[Story]
+    """The newest decisions, latest last."""
+    untold: int
+    """Earlier decisions left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetStories:
+    """Explains job sets."""
+
+    sets: JobSets
+
+    def why(self, reference: str, *, job: str | None = None) -> SetExplanation:
+        """Explain a set; with a job's name, only what was decided about that job.
+
+        Raises:
+            NotFound: There is no such set, or nothing of that name in it.
+        """
+        job_set = self.sets.get(reference)
+        spec = load_set(job_set.manifest, lenient=job_set.lenient)
+        if job is not None and not self.sets.store.jobs(JobFilter(name=job, job_set=job_set.id), limit=1):
+            msg = f"job set {job_set.name!r} has no job {job!r}"
+            raise NotFound(msg, hint=f"list them with: holdfast get jobs --jobset {job_set.name}")
+        stories, untold = self.stories(job_set, job=job)
+        now = self.sets.clock.now()
+        return SetExplanation(
+            job_set, spec, headline(job_set, spec), list(standing(job_set, spec, now)), stories, untold
+        )
+
+    def stories(self, job_set: JobSet, *, job: str | None = None) -> tuple[Sequence[Story], int]:
+        """Tell the newest decisions about a set's jobs, or one of them, and how many earlier ones there are."""
+        newest: deque[Story] = deque(maxlen=MOST_STORIES)
+        count = 0
+        for entry in self.sets.whole_log(job_set):
+            if isinstance(entry.what, SetDecision) and job in {None, entry.what.job}:
+                newest.append(Story(entry.at, entry.what, ()))
+                count += 1
+        told = [Story(one.at, one.decision, explain(one.decision)) for one in newest]
+        return told, count - len(told)
+
+
+def headline(job_set: JobSet, spec: JobSetSpec) -> str:
+    """Say in one sentence where a set is."""
+    state, name = job_set.state, f"Job set {job_set.name}"
+    if job_set.deleting:
+        return f"{name} is being deleted; it goes when its programs have stopped."
+    if state.terminal:
+        ended = state.condition(state.terminal.value)
+        verb = "is complete" if state.terminal is Terminal.COMPLETED else "failed"
+        return f"{name} {verb}: {ended.message}." if ended else f"{name} {verb}."
+    if spec.managed_by not in {None, CONTROLLER}:
+        return f"{name} is managed by {spec.managed_by}, so nothing of it is run here."
+    if state.holds("Suspended") or spec.suspend:
+        return f"{name} is suspended."
+    restarting = state.condition("RestartingJobSet")
+    if restarting is not None and restarting.status:
+        return f"{name} is restarting: {restarting.message}."
+    return f"{name} is running." if state.started_at is not None else f"{name} has not started yet."
+
+
+def standing(job_set: JobSet, spec: JobSetSpec, now: float) -> Iterator[str]:
+    """Say how a set stands: its jobs, what waits and for what, what is left of its budget."""
+    state = job_set.state
+    for group in state.groups:
+        counts = [f"{count} {word}" for word, count in _counts(group.ready, group.succeeded, group.failed) if count]
+        total = spec.by_name[group.name].replicas
+        if counts:
+            yield f"Of the {total} {'job' if total == 1 else 'jobs'} of {group.name}: {', '.join(counts)}."
+    if not state.terminal and not spec.suspend:
+        yield from _waiting(job_set, spec, now)
+    if state.left_failed:
+        names = sorted(state.left_failed)
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        yield f"Left failed: {', '.join(names[:_MOST_NAMED])}{more}; the set fails when the others have ended."
+    if spec.failure is not None and (state.counted or spec.failure.max_restarts):
+        used = Budget(spec, spec.failure, state, now, allowed=True).used
+        yield f"{used} of {spec.failure.max_restarts} counted restarts (maxRestarts) are used."
+
+
+def _counts(ready: int, succeeded: int, failed: int) -> Iterator[tuple[str, int]]:
+    yield "ready", ready
+    yield "succeeded", succeeded
+    yield "failed", failed
+
+
+def _waiting(job_set: JobSet, spec: JobSetSpec, now: float) -> Iterator[str]:
+    for key, until in job_set.state.not_before.items():
+        kind, _, name = key.partition("/")
+        what = f"job {name}" if kind == "job" else f"replicated job {name}" if kind == "group" else "the set"
+        if until > now:
+            yield f"Back-off: {what} starts again in {format_duration(until - now)}."
+    by_name = {group.name: group for group in job_set.state.groups}
+    done = {name: one.ready + one.succeeded >= spec.by_name[name].replicas for name, one in by_name.items()}
+    complete = {name: one.succeeded >= spec.by_name[name].replicas for name, one in by_name.items()}
+    for place, group in enumerate(spec.replicated_jobs):
+        idle = by_name.get(group.name)
+        if idle is not None and not (idle.active or idle.succeeded or idle.failed or idle.ready):
+            yield from _dependencies(spec, group, place, done, complete)
+
+
+def _dependencies(
+    spec: JobSetSpec, group: ReplicatedJob, place: int, done: dict[str, bool], complete: dict[str, bool]
+) -> Iterator[str]:
+    for one in group.depends_on:
+        met = (complete if one.status == "Complete" else done).get(one.name, False)
+        if not met:
+            yield f"Replicated job {group.name} waits for {one.name} to be {one.status}."
+    if spec.startup is StartupOrder.IN_ORDER and place and not done.get(spec.replicated_jobs[place - 1].name, False):
+        yield f"Replicated job {group.name} starts when {spec.replicated_jobs[place - 1].name} is ready."
