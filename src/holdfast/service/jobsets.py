@@ -251,7 +251,7 @@ class JobSets:
                 job_set=row,
             )
         )
-        if key is not None and ids != tuple(job.id for job in jobs):
+        if key is not None and (not jobs or ids[:1] != (jobs[0].id,)):
             return self._first_time(read, ids)
         return Applied(row, read.spec, "created", read.warnings)
 

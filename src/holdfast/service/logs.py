@@ -14,7 +14,7 @@ from holdfast.errors import InvalidRequest, NotFound, Problem
 if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.ports.logs import LogReader
-    from holdfast.ports.store import QueryStore
+    from holdfast.ports.store import Store
 
 LARGEST_PART = 1 << 20
 """Bytes read at once."""
@@ -51,7 +51,7 @@ class LogQuery:
 class Logs:
     """Reads the logs of jobs."""
 
-    store: QueryStore
+    store: Store
     reader: LogReader
 
     def read(self, reference: str, query: LogQuery) -> LogText:
@@ -63,7 +63,7 @@ class Logs:
         """
         _check(query)
         job = self.store.job(reference)
-        attempt = _attempt(job, query)
+        attempt = _attempt(self.store, job, query)
         # Asked before reading: what is written after the answer would otherwise be lost to a follower.
         ended = self._ended(job, attempt)
         offset = query.offset or 0
@@ -123,16 +123,21 @@ def _check(query: LogQuery) -> None:
         raise InvalidRequest(msg, problems=[Problem("query.tail", msg, hint="leave one of them out")])
 
 
-def _attempt(job: Job, query: LogQuery) -> int:
+def _attempt(store: Store, job: Job, query: LogQuery) -> int:
     last = max(job.attempt, 1)
     number = last if query.attempt is None else query.attempt
     if not 1 <= number <= last:
         msg = f"job {job.name!r} ({job.id}) has no attempt {number}"
         raise NotFound(msg, hint=f"its attempts are 1 to {last}" if last > 1 else "its only attempt is 1")
-    if not 0 <= query.rank < job.gang:
+    if query.rank < 0 or (query.rank >= job.gang and not _of_pods(store, job)):
         msg = f"job {job.name!r} ({job.id}) has no rank {query.rank}"
         raise NotFound(msg, hint=f"its ranks are 0 to {job.gang - 1}" if job.gang > 1 else "its only rank is 0")
     return number
+
+
+def _of_pods(store: Store, job: Job) -> bool:
+    """Tell whether a job's ranks are completion indexes or slots, of which there may be any number."""
+    return job.child is not None or job.id in store.pod_jobs([job.id])
 
 
 def whole_characters(data: bytes) -> bytes:

@@ -1,0 +1,527 @@
+"""Job sets through the service: what is taken, refused, changed, asked of the controller, and told of it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.dialects.documents import read_documents
+from holdfast.dialects.jobset.loading import load_set
+from holdfast.dialects.manifests import read_job
+from holdfast.domain.audit import Act, Caller, Subject
+from holdfast.domain.job import JobState, Queue
+from holdfast.domain.policy.model import RetryPolicy
+from holdfast.domain.spec import Resources
+from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidRequest, NotFound, Refused
+from holdfast.ports.engine import NodeInfo
+from holdfast.ports.store import JobFilter, RequestKind
+from holdfast.service.control import Control
+from holdfast.service.explain import Explainer
+from holdfast.service.jobsets import JobSets
+from holdfast.service.query import Queries
+from holdfast.service.set_control import SetControl
+from holdfast.service.set_story import SetStories
+from holdfast.service.submit import Submitter, Written
+from tests.unit.conftest import exits
+from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BY = Caller("ann", 5.0)
+NATIVE = {
+    "apiVersion": "holdfast.dev/v1",
+    "kind": "JobSet",
+    "metadata": {"name": "short", "labels": {"team": "blue"}},
+    "spec": {
+        "queue": "small",
+        "jobs": [
+            {"name": "driver", "command": ["driver"]},
+            {"name": "workers", "replicas": 2, "command": ["work"], "retryPolicies": ["patient"]},
+        ],
+    },
+}
+JOB = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "pi"},
+    "spec": {
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "main", "command": ["perl"], "resources": {"requests": {"memory": "1Gi"}}}],
+            }
+        }
+    },
+}
+
+
+class Counting:
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def new(self) -> str:
+        return f"id{next(self._numbers):08d}"
+
+
+@pytest.fixture
+def lab() -> SetLab:
+    lab = SetLab()
+    lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
+    lab.store.put_queue(Queue("small", max_running=Resources(500_000, 1 << 40, 0)))
+    lab.store.put_policy(RetryPolicy("patient"))
+    lab.plan = lambda _: exits(0, after_s=FOREVER)
+    return lab
+
+
+@pytest.fixture
+def sets(lab: SetLab) -> JobSets:
+    return JobSets(lab.store, lab.clock, Counting())
+
+
+@pytest.fixture
+def control(lab: SetLab) -> SetControl:
+    return SetControl(lab.store, lab.clock, actor="bob")
+
+
+@pytest.fixture
+def stories(sets: JobSets) -> SetStories:
+    return SetStories(sets)
+
+
+def native(**spec: object) -> dict[str, Any]:
+    return {**NATIVE, "spec": {**NATIVE["spec"], **spec}}  # type: ignore[dict-item]
+
+
+def changed(document: dict[str, Any], edit: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    found = copy.deepcopy(document)
+    edit(found)
+    return found
+
+
+def test_a_set_is_stored_with_all_of_its_jobs(sets: JobSets, lab: SetLab) -> None:
+    applied = sets.create(NATIVE)
+    assert (applied.result, applied.job_set.name, applied.job_set.generation) == ("created", "short", 1)
+    jobs = lab.store.jobs(JobFilter(job_set=applied.job_set.id))
+    assert [job.name for job in jobs] == ["short-driver-0", "short-workers-0", "short-workers-1"]
+    assert {job.state for job in jobs} == {JobState.WAITING}
+    assert [(job.child.group, job.child.index) for job in jobs if job.child] == [
+        ("driver", 0),
+        ("workers", 0),
+        ("workers", 1),
+    ]
+    assert {job.queue for job in jobs} == {"small"}
+    assert jobs[1].spec == jobs[2].spec != jobs[0].spec
+    (request,) = lab.store.requests(limit=9)
+    assert (request.kind, request.job_ids) == (RequestKind.SET_SUBMIT, (applied.job_set.id,))
+    labelled = JobFilter(labels=(("team", "blue"), ("jobset.sigs.k8s.io/replicatedjob-name", "workers")))
+    assert [job.name for job in lab.store.jobs(labelled)] == ["short-workers-0", "short-workers-1"]
+
+
+def test_a_set_that_was_created_runs(sets: JobSets, lab: SetLab) -> None:
+    lab.plan = lambda _: exits(0)
+    sets.create(NATIVE)
+    lab.pass_s(10)
+    assert sets.get("short").state.terminal == "Completed"
+
+
+def test_a_name_is_taken_once(sets: JobSets, lab: SetLab) -> None:
+    sets.create(NATIVE)
+    with pytest.raises(AlreadyExists):
+        sets.create(NATIVE, by=BY)
+    with pytest.raises(AlreadyExists):
+        sets.create(NATIVE, dry_run=True)
+    (_, entry) = lab.store.audit(after=0, limit=9)[-1]
+    assert (entry.act, entry.subject, entry.name, entry.outcome) == (
+        Act.CREATE,
+        Subject.JOB_SET,
+        "short",
+        "already_exists",
+    )
+
+
+def test_the_same_sent_again_with_its_key_stores_nothing(sets: JobSets, lab: SetLab) -> None:
+    first = sets.create(NATIVE, key="k")
+    again = sets.create(NATIVE, key="k")
+    assert again.job_set.id == first.job_set.id
+    assert len(lab.store.job_sets()) == 1
+    with pytest.raises(Conflict):
+        sets.create(native(priority=3), key="k")
+    empty = manifest("empty", replicatedJobs=[])
+    assert sets.create(empty, key="e").job_set.id == sets.create(empty, key="e").job_set.id
+
+
+def test_a_dry_run_checks_and_stores_nothing(sets: JobSets, lab: SetLab) -> None:
+    assert sets.create(NATIVE, dry_run=True).result == "valid"
+    with pytest.raises(InvalidManifest):
+        sets.create(native(queue="nope"), dry_run=True)
+    assert lab.store.job_sets() == []
+    assert lab.store.requests(limit=9) == []
+
+
+UPSTREAM = manifest(replicatedJobs=[group("a"), group("b")])
+CONTAINER = "spec.replicatedJobs[1].template.spec.template.spec.containers[0]"
+
+
+def label_queue(document: dict[str, Any]) -> None:
+    document["metadata"]["labels"] = {"holdfast.dev/queue": "nope"}
+
+
+def ask_for(document: dict[str, Any], **amounts: object) -> None:
+    pod = document["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]["spec"]
+    pod["containers"][0]["resources"] = {"requests": amounts}
+    document["metadata"]["labels"] = {"holdfast.dev/queue": "small"}
+
+
+@pytest.mark.parametrize(
+    ("document", "error", "paths"),
+    [
+        (native(queue="nope"), InvalidManifest, ["spec.queue"]),
+        (changed(UPSTREAM, label_queue), InvalidManifest, ["metadata.labels.holdfast.dev/queue"]),
+        (
+            changed(NATIVE, lambda one: one["spec"]["jobs"][1].update(retryPolicies=["patient", "brave"])),
+            InvalidManifest,
+            ["spec.jobs[1].retryPolicies[1]"],
+        ),
+        (
+            changed(NATIVE, lambda one: one["spec"]["jobs"][0].update(resources={"cpu": 501})),
+            Refused,
+            ["spec.jobs[0].resources.cpu"],
+        ),
+        (changed(UPSTREAM, lambda one: ask_for(one, cpu=501)), Refused, [f"{CONTAINER}.resources.requests.cpu"]),
+        (
+            changed(NATIVE, lambda one: one["spec"]["jobs"][0].update(replicas=100_001)),
+            InvalidManifest,
+            ["spec.jobs"],
+        ),
+    ],
+)
+def test_what_a_set_cannot_have_here_is_refused_where_it_is_written(
+    sets: JobSets, document: dict[str, Any], error: type[Exception], paths: list[str]
+) -> None:
+    with pytest.raises(error) as caught:
+        sets.create(document)
+    assert [problem.path for problem in caught.value.problems] == paths  # type: ignore[attr-defined]
+
+
+def test_refusals_of_a_text_have_lines(sets: JobSets) -> None:
+    text = "apiVersion: holdfast.dev/v1\nkind: JobSet\nmetadata: {name: a}\nspec:\n  queue: nope\n  jobs: []\n"
+    text = text.replace("[]", "[{name: a, command: [x]}]")
+    with pytest.raises(InvalidManifest) as caught:
+        sets.create(read_documents(text)[0])
+    assert [problem.line for problem in caught.value.problems] == [5]
+
+
+def test_what_is_no_job_set_is_refused(sets: JobSets) -> None:
+    with pytest.raises(InvalidManifest) as caught:
+        sets.create(JOB)
+    assert [problem.path for problem in caught.value.problems] == ["kind"]
+
+
+def test_a_lenient_reading_is_remembered_and_warned_of(sets: JobSets, lab: SetLab) -> None:
+    document = manifest(replicatedJobs=[group("w")])
+    del document["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]["command"]
+    with pytest.raises(InvalidManifest):
+        sets.create(document)
+    applied = sets.create(document, lenient=True)
+    assert applied.job_set.lenient
+    assert applied.warnings
+    assert load_set(lab.store.job_set("train").manifest, lenient=True).name == "train"
+
+
+def test_applying_creates_then_leaves_alone_then_asks_for_a_change(sets: JobSets, lab: SetLab) -> None:
+    assert sets.put(NATIVE).result == "created"
+    assert sets.put(native()).result == "unchanged"
+    assert len(lab.store.requests(limit=9)) == 1
+    document = native(suspend=True)
+    assert sets.put(document, dry_run=True).result == "valid"
+    assert sets.put(document, by=BY).result == "updated"
+    request = lab.store.requests(limit=9)[-1]
+    assert (request.kind, request.actor) == (RequestKind.SET_UPDATE, "ann")
+    assert load_set(request.payload, lenient=False).suspend
+    lab.pass_s(1)
+    row = sets.get("short")
+    assert (row.generation, json.loads(row.manifest)["spec"]["suspend"]) == (2, True)
+    assert sets.put(document).result == "unchanged"
+
+
+def test_a_set_resumed_by_hand_is_not_changed_by_what_it_was_created_from(
+    sets: JobSets, control: SetControl, lab: SetLab
+) -> None:
+    sets.create(NATIVE)
+    control.suspend("short")
+    lab.pass_s(1)
+    control.resume("short")
+    lab.pass_s(1)
+    assert '"suspend":false' in sets.get("short").manifest
+    assert sets.put(NATIVE).result == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("edit", "path"),
+    [
+        (lambda one: one["spec"]["jobs"][0].update(command=["other"]), "spec.jobs"),
+        (lambda one: one["spec"].update(queue="default"), "spec.queue"),
+        (lambda one: one["spec"].update(failurePolicy={"maxRestarts": 3}), "spec.failurePolicy"),
+    ],
+)
+def test_what_may_not_change_is_refused(sets: JobSets, edit: Callable[[dict[str, Any]], None], path: str) -> None:
+    sets.create(NATIVE)
+    with pytest.raises(InvalidManifest) as caught:
+        sets.put(changed(NATIVE, edit))
+    assert [problem.path for problem in caught.value.problems] == [path]
+
+
+def test_a_change_to_what_must_exist_needs_it(sets: JobSets) -> None:
+    with pytest.raises(NotFound):
+        sets.put(NATIVE, create=False)
+
+
+def test_a_set_that_is_going_takes_no_change(sets: JobSets, control: SetControl, lab: SetLab) -> None:
+    sets.create(NATIVE)
+    lab.pass_s(2)
+    control.delete("short")
+    lab.controller.tick([])
+    assert sets.get("short").deleting
+    for refused in (
+        lambda: sets.put(native(suspend=True)),
+        lambda: control.suspend("short"),
+        lambda: control.restart("short"),
+    ):
+        with pytest.raises(Conflict):
+            refused()
+    assert control.delete("short").deleting
+
+
+def test_a_deleted_set_is_gone_and_its_jobs_stay(sets: JobSets, control: SetControl, lab: SetLab) -> None:
+    set_id = sets.create(NATIVE).job_set.id
+    lab.pass_s(2)
+    control.delete("short", "no more")
+    lab.pass_s(60)
+    with pytest.raises(NotFound):
+        sets.get("short")
+    assert sets.id_of(set_id) == set_id
+    assert {job.state for job in lab.store.jobs(JobFilter(job_set=set_id))} == {JobState.CANCELLED}
+    with pytest.raises(NotFound):
+        sets.id_of("short")
+
+
+def test_what_is_asked_of_the_controller_names_the_set_who_and_why(
+    sets: JobSets, control: SetControl, lab: SetLab
+) -> None:
+    set_id = sets.create(NATIVE).job_set.id
+    lab.pass_s(1)
+    control.suspend("short", "lunch")
+    control.restart(set_id, group="workers", index=1, reason="odd", by=BY)
+    control.restart("short", group="workers")
+    control.restart("short")
+    control.delete("short")
+    asked = [(one.kind, one.actor, one.reason, one.payload) for one in lab.store.requests(limit=9)]
+    assert asked == [
+        (RequestKind.SET_SUSPEND, "bob", "lunch", ""),
+        (RequestKind.SET_RESTART, "ann", "odd", '{"group": "workers", "index": 1}'),
+        (RequestKind.SET_RESTART, "bob", "", '{"group": "workers"}'),
+        (RequestKind.SET_RESTART, "bob", "", "{}"),
+        (RequestKind.SET_DELETE, "bob", "", ""),
+    ]
+    (_, entry) = lab.store.audit(after=0, limit=9)[-1]
+    assert (entry.act, entry.subject, entry.name, entry.detail) == (Act.RESTART, Subject.JOB_SET, set_id, "odd")
+
+
+def test_what_is_so_already_is_not_asked_for_unless_something_is_pending(
+    sets: JobSets, control: SetControl, lab: SetLab
+) -> None:
+    sets.create(NATIVE)
+    lab.pass_s(1)
+    control.resume("short")
+    assert lab.store.requests(limit=9) == []
+    control.suspend("short")
+    control.resume("short")
+    assert [one.kind for one in lab.store.requests(limit=9)] == [RequestKind.SET_SUSPEND, RequestKind.SET_RESUME]
+
+
+@pytest.mark.parametrize(
+    ("group_name", "index", "error"),
+    [("nope", None, NotFound), ("workers", 2, NotFound), (None, 0, InvalidRequest)],
+)
+def test_a_restart_of_what_is_not_there_is_refused(
+    sets: JobSets, control: SetControl, group_name: str | None, index: int | None, error: type[Exception]
+) -> None:
+    sets.create(NATIVE)
+    with pytest.raises(error):
+        control.restart("short", group=group_name, index=index)
+
+
+def test_a_set_that_is_over_can_only_be_deleted(sets: JobSets, control: SetControl, lab: SetLab) -> None:
+    lab.plan = lambda _: exits(0)
+    sets.create(NATIVE)
+    lab.pass_s(10)
+    for refused in (control.suspend, control.resume, control.restart):
+        with pytest.raises(Conflict, match="Completed already"):
+            refused("short")
+    control.delete("short")
+
+
+def test_lists_are_cut_by_name(sets: JobSets) -> None:
+    for name in ("c", "a", "b"):
+        sets.create(manifest(name, replicatedJobs=[group("w")]))
+    first = sets.page(limit=2)
+    assert ([one.name for one in first.sets], first.next_after) == (["a", "b"], "b")
+    rest = sets.page(after="b", limit=2)
+    assert ([one.name for one in rest.sets], rest.next_after) == (["c"], None)
+
+
+def test_the_jobs_of_a_set_come_with_what_is_known_of_their_pods(sets: JobSets, lab: SetLab) -> None:
+    row = sets.create(NATIVE).job_set
+    lab.pass_s(2)
+    first = sets.children(row, limit=2)
+    assert [(one.at.group, one.at.index) for one in first.children] == [("driver", 0), ("workers", 0)]
+    assert [one.pods.state.active for one in first.children if one.pods] == [1, 1]
+    assert first.next_after is not None
+    rest = sets.children(row, after=first.next_after, limit=2)
+    assert [one.at.index for one in rest.children] == [1]
+    assert rest.next_after is None
+
+
+def test_a_job_of_a_set_is_steered_through_its_set(sets: JobSets, lab: SetLab) -> None:
+    sets.create(NATIVE)
+    jobs = Control(lab.store, lab.clock)
+    for refused in (jobs.cancel, jobs.hold, jobs.release):
+        with pytest.raises(Conflict) as caught:
+            refused("short-driver-0")
+        assert caught.value.hint is not None
+        assert "job set" in caught.value.hint
+
+
+def failing_twice(sets: JobSets, lab: SetLab) -> None:
+    policy = {"maxRestarts": 1, "rules": [rule("RestartJob", targetReplicatedJobs=["workers"])]}
+    lab.plan = fails_first("train-workers-1", times=2)
+    sets.create(manifest(replicatedJobs=[group("driver"), group("workers", 2)], failurePolicy=policy))
+    lab.pass_s(30)
+
+
+def test_the_story_of_a_set_tells_every_decision(sets: JobSets, lab: SetLab, stories: SetStories) -> None:
+    failing_twice(sets, lab)
+    told = stories.why("train")
+    assert told.headline.startswith("Job set train failed: ")
+    assert "1 of 1 counted restarts (maxRestarts) are used." in told.prose
+    assert [one.decision.granted for one in told.stories] == [True, False]
+    assert any("Rule ruleRestartJob matched" in line for line in told.stories[0].prose)
+    assert told.untold == 0
+    assert len(stories.why("train", job="train-workers-1").stories) == 2
+    assert stories.why("train", job="train-driver-0").stories == []
+    with pytest.raises(NotFound):
+        stories.why("train", job="nobody")
+
+
+def test_old_decisions_are_counted_and_not_told(
+    sets: JobSets, lab: SetLab, stories: SetStories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing_twice(sets, lab)
+    monkeypatch.setattr("holdfast.service.set_story.MOST_STORIES", 1)
+    told = stories.why("train")
+    assert (len(told.stories), told.untold) == (1, 1)
+    assert not told.stories[0].decision.granted
+
+
+def test_the_log_is_read_from_either_end(sets: JobSets, lab: SetLab) -> None:
+    failing_twice(sets, lab)
+    row = sets.get("train")
+    whole = list(sets.whole_log(row))
+    assert [one.seq for one in sets.last_log(row, 2)] == [one.seq for one in whole[-2:]]
+    assert [one.seq for one in sets.log(row, after=whole[0].seq, limit=1)] == [whole[1].seq]
+
+
+@pytest.mark.parametrize(
+    ("document", "line"),
+    [
+        (native(suspend=True), "Job set short is suspended."),
+        (NATIVE, "Job set short is running."),
+        (
+            manifest("short", managedBy="kueue.x-k8s.io/multikueue", replicatedJobs=[group("w")]),
+            "Job set short is managed by kueue.x-k8s.io/multikueue, so nothing of it is run here.",
+        ),
+    ],
+)
+def test_the_headline_says_where_a_set_is(
+    sets: JobSets, lab: SetLab, stories: SetStories, document: dict[str, Any], line: str
+) -> None:
+    sets.create(document)
+    lab.pass_s(2)
+    assert stories.why("short").headline == line
+
+
+def test_a_set_that_nobody_has_looked_at_has_not_started(sets: JobSets, stories: SetStories) -> None:
+    sets.create(NATIVE)
+    assert stories.why("short").headline == "Job set short has not started yet."
+
+
+def test_what_waits_for_others_is_told(sets: JobSets, lab: SetLab, stories: SetStories) -> None:
+    waiting = {**group("workers"), "dependsOn": [{"name": "driver", "status": "Complete"}]}
+    sets.create(manifest(replicatedJobs=[group("driver"), waiting]))
+    lab.pass_s(2)
+    prose = stories.why("train").prose
+    assert "Replicated job workers waits for driver to be Complete." in prose
+    assert "Of the 1 job of driver: 1 ready." in prose
+
+
+def test_a_job_of_a_set_is_explained_by_its_pods_and_its_set(sets: JobSets, lab: SetLab) -> None:
+    failing_twice(sets, lab)
+    told = Explainer(lab.store).why("train-workers-1")
+    assert any("Rule ruleRestartJob decides" in line for line in told.prose)
+    assert told.prose[-1] == "The whole set is explained by: holdfast why jobset train"
+    assert Explainer(lab.store).why("train-driver-0").headline.startswith("Job train-driver-0 ")
+
+
+def test_a_job_that_waits_for_its_set_says_so(sets: JobSets, lab: SetLab) -> None:
+    sets.create(NATIVE)
+    told = Explainer(lab.store).why("short-driver-0")
+    assert told.headline == "Job short-driver-0 waits for its job set"
+    assert "It is job 0 of replicated job driver of job set short." in told.prose
+
+
+def test_a_kubernetes_job_is_submitted_like_any_other(lab: SetLab) -> None:
+    submitter = Submitter(lab.store, lab.clock, Counting())
+    lab.plan = lambda _: exits(0)
+    job = submitter.submit(read_job(JOB))
+    lab.pass_s(10)
+    found = Queries(lab.store, Explainer(lab.store)).detail(job.id)
+    assert found.job.state is JobState.SUCCEEDED
+    assert found.pods is not None
+    assert found.pods.known is not None
+    assert found.pods.known.state.succeeded == 1
+    told = Explainer(lab.store).why(job.id)
+    assert "Pods: 1 succeeded." in told.prose
+
+
+def test_a_kubernetes_job_is_refused_where_it_is_written(lab: SetLab) -> None:
+    lab.store.put_queue(Queue("tiny", max_running=Resources(0, 1 << 20, 0)))
+    document = {**JOB, "metadata": {"name": "pi", "labels": {"holdfast.dev/queue": "tiny"}}}
+    with pytest.raises(Refused) as caught:
+        Submitter(lab.store, lab.clock, Counting()).submit(Written(read_job(document)))
+    (problem,) = caught.value.problems
+    assert problem.path == "spec.template.spec.containers[0].resources.requests.memory"
+
+
+def test_a_job_keeps_its_pods_when_its_set_is_gone(sets: JobSets, control: SetControl, lab: SetLab) -> None:
+    row = sets.create(NATIVE).job_set
+    lab.pass_s(2)
+    queries = Queries(lab.store, Explainer(lab.store))
+    (first, *_) = lab.store.jobs(JobFilter(job_set=row.id))
+    before = queries.detail(first.id).pods
+    assert before is not None
+    assert before.asked is not None
+    control.delete("short")
+    lab.pass_s(60)
+    after = queries.detail(first.id).pods
+    assert after is not None
+    assert after.asked is None
+
+
+def test_a_job_without_pods_has_none(lab: SetLab) -> None:
+    job = Submitter(lab.store, lab.clock, Counting()).submit(read_job({"command": ["x"]}))
+    assert Queries(lab.store, Explainer(lab.store)).detail(job.id).pods is None
