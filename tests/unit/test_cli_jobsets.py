@@ -337,12 +337,12 @@ def test_submitting_and_waiting_ends_as_the_set_ended() -> None:
     assert (found.code, found.out, found.err) == (1, "01s train\n", "train: Failed\n")
 
 
-def test_the_log_of_a_pod_that_took_anothers_place_is_read_from_its_beginning() -> None:
+def test_pods_that_come_later_and_those_that_take_anothers_place_are_followed_too() -> None:
     server = Server(jobs=[job((0, "a")), job((0, "b"), (2, "c"))], children={"01j/1/0": "old\n", "01j/1/2": "two\n"})
     cli = surroundings(server)
     follower = Follower(cast("Client", server), "01j", cli)
     follower.look()
-    server.children["01j/1/0"] = "new\n"
+    server.children["01j/1/0"] += "new\n"
     follower.look()
     assert cast("Any", cli.stdout).getvalue() == "[0] old\n[0] new\n[2] two\n"
 

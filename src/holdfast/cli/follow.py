@@ -112,8 +112,6 @@ class Follower:
         self._number = begin
         self._ranks = ranks
         self._logs: dict[int, RankLog] = {}
-        self._pods: dict[int, str] = {}
-        """Which pod each log is of, by rank."""
         self._out: Prefixed | None = None
         self.news = False
         """Whether the last look printed anything."""
@@ -134,9 +132,7 @@ class Follower:
             self._out = Prefixed(
                 self._cli.stdout, many=many_ranks(job) if self._ranks is None else len(self._ranks) > 1
             )
-            self._logs, self._pods = {}, {}
-        if job.pods is not None:
-            self._forget_replaced(attempt)
+            self._logs = {}
         for rank in ranks_of(job, attempt) if self._ranks is None else self._ranks:
             log = self._logs.get(rank)
             if log is None:
@@ -144,13 +140,6 @@ class Follower:
             if text := log.read():
                 self._out.write(log.rank, text)
                 self.news = True
-
-    def _forget_replaced(self, attempt: AttemptView) -> None:
-        """Begin anew with the logs of pods that took another's place within the attempt."""
-        for run in attempt.runs:
-            if self._pods.get(run.rank, run.uid) != run.uid:
-                self._logs.pop(run.rank, None)
-            self._pods[run.rank] = run.uid
 
     def _close(self, attempt: AttemptView) -> None:
         if self._out is not None:

@@ -1,6 +1,5 @@
 """``holdfast why``: the explanation of a decision."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +16,6 @@ from holdfast.cli.render.decisions import considered_table, limit_table
 from holdfast.cli.render.pods import condition_table, pod_facts
 from holdfast.cli.render.words import when
 from holdfast.cli.targets import job_or_set
-from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,14 +79,11 @@ def _print(found: "Why | JobSetWhy", form: str, as_text: "Callable[[], None]", c
 
 
 def _print_job(client: "Client", found: "Why", output: "Output") -> None:
-    """Print an explanation, how the job's pods stand, and what its job set decided about it."""
+    """Print an explanation, and how the pods of a job made of pods stand."""
     print_why(found, output)
-    job = client.job(found.job)
-    if job.pods is not None:
-        print_pods(job.pods, output)
-    if job.job_set is not None:
-        with suppress(NotFound):  # a set that was deleted takes what it decided with it
-            print_stories(client.job_set_why(job.job_set, job=job.name), output)
+    pods = client.job(found.job).pods
+    if pods is not None:
+        print_pods(pods, output)
 
 
 def print_why(found: "Why", output: "Output") -> None:
@@ -116,15 +111,10 @@ def print_pods(pods: "PodsView", output: "Output") -> None:
 
 
 def print_set_why(found: "JobSetWhy", output: "Output") -> None:
-    """Print how a job set stands, then what was decided about its failed jobs."""
+    """Print how a job set stands, then what was decided about its failed jobs, the latest last."""
     output.heading(found.headline)
     for sentence in found.prose:
         output.prose(sentence)
-    print_stories(found, output)
-
-
-def print_stories(found: "JobSetWhy", output: "Output") -> None:
-    """Print what was decided about the failed jobs of a set, the latest last."""
     if found.untold:
         output.text("")
         output.prose(f"{found.untold} earlier decisions are not told.")

@@ -1,0 +1,179 @@
+"""Job sets from the command line as people use them: real processes, exit codes, with a server and without."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.server import HOLDFAST, PATIENCE_S, Server, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEP = Path(__file__).parents[1] / "data" / "kep-262"
+PODS = """\
+          spec:
+            restartPolicy: Never
+            containers:
+            - name: main
+              image: busybox
+              command: [sh, -c, {program!r}]
+              resources: {{requests: {{cpu: 100m}}}}
+"""
+SET = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata:
+  name: {name}
+spec:
+  failurePolicy:
+    maxRestarts: {restarts}
+  replicatedJobs:
+  - name: workers
+    replicas: 2
+    template:
+      spec:
+        parallelism: 2
+        completions: 2
+        backoffLimit: 0
+        template:
+"""
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: {name}}}
+spec:
+  completions: 2
+  parallelism: 2
+  completionMode: Indexed
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - {{name: main, image: busybox, command: [sh, -c, 'echo "pod $JOB_COMPLETION_INDEX"']}}
+"""
+STAYS = "exec sleep 300"
+
+
+class Shell(Server):
+    """A person's shell with a data directory of its own, and its server."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.folder = folder
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command."""
+        line = [*HOLDFAST, *words]
+        return subprocess.run(line, env=self.environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+    def json(self, *words: str) -> Any:  # noqa: ANN401 - any document
+        """Run a command and read what it printed."""
+        ended = self.run(*words, "-o", "json")
+        assert ended.returncode == 0, ended.stderr
+        return json.loads(ended.stdout)
+
+    def write(self, name: str, program: str, *, restarts: int = 0) -> str:
+        """Write the manifest of a job set of two jobs with two pods each; returns its file."""
+        path = self.folder / f"{name}.yaml"
+        path.write_text(SET.format(name=name, restarts=restarts) + PODS.format(program=program))
+        return str(path)
+
+    def has_programs(self, count: int) -> bool:
+        """Whether so many programs are running."""
+        return len(self.programs()) == count
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """A shell on whose data directory a server runs."""
+    shell = Shell(tmp_path_factory.mktemp("sets"))
+    shell.start().close()
+    yield shell
+    shell.clean_up()
+
+
+def test_a_job_set_is_applied_waited_for_and_looked_at(shell: Shell) -> None:
+    file = shell.write("good", 'echo "pod $JOB_COMPLETION_INDEX of job $JOB_INDEX"')
+    applied = shell.run("apply", "-f", file)
+    assert (applied.returncode, applied.stdout) == (0, "jobset good created\n"), applied.stderr
+    assert "image busybox is ignored" in applied.stderr
+    assert shell.run("wait", "jobset", "good", "--timeout", "60s").returncode == 0
+    assert shell.run("get", "jobsets").stdout.splitlines()[1].split()[:5] == ["good", "Completed", "0", "True", "false"]
+    jobs = shell.json("get", "jobs", "--jobset", "good")["items"]
+    assert [(job["name"], job["state"]) for job in jobs] == [
+        ("good-workers-0", "Succeeded"),
+        ("good-workers-1", "Succeeded"),
+    ]
+    assert shell.run("logs", "good-workers-1", "--rank", "1").stdout == "pod 1 of job 1\n"
+    assert shell.run("logs", "good-workers-0").stdout == "[0] pod 0 of job 0\n[1] pod 1 of job 0\n"
+    described = shell.run("describe", "jobset", "good").stdout
+    assert "Completed" in described
+    assert "2 succeeded" in described
+    assert shell.run("apply", "-f", file).stdout == "jobset good unchanged\n"
+    assert shell.run("create", "-f", file).returncode == 4
+
+
+def test_a_failed_set_ends_waiting_with_1_and_tells_why(shell: Shell) -> None:
+    file = shell.write("bad", 'test "$JOB_INDEX$JOB_COMPLETION_INDEX" != 00', restarts=1)
+    submitted = shell.run("submit", "-f", file, "--wait")
+    assert (submitted.returncode, submitted.stderr.splitlines()[-1]) == (1, "bad: Failed")
+    view = shell.json("get", "jobset", "bad")
+    assert (view["terminal"], view["restarts"], view["restarts_counted"]) == ("Failed", 1, 1)
+    why = shell.run("why", "jobset", "bad").stdout
+    assert "Job bad-workers-0 failed in its attempt 2." in why
+    assert "the limit is 1" in why
+    described = shell.run("describe", "jobset", "bad").stdout
+    assert "1 counted of 1 allowed" in described
+    assert "ReachedMaxRestarts" in described
+    assert "bad-workers-0" in shell.run("why", "bad-workers-0").stdout
+
+
+def test_a_set_is_suspended_resumed_restarted_and_deleted(shell: Shell) -> None:
+    assert shell.run("create", "-f", shell.write("long", STAYS)).returncode == 0
+    wait_until(lambda: shell.has_programs(4), "four pods that run")
+    assert shell.run("suspend", "jobset", "long").stdout == "jobset long suspend requested\n"
+    assert shell.run("wait", "jobset", "long", "--for", "Suspended", "--timeout", "60s").returncode == 0
+    wait_until(lambda: shell.has_programs(0), "no pods of a suspended set")
+    assert shell.run("resume", "jobset", "long").returncode == 0
+    wait_until(lambda: shell.has_programs(4), "four pods that run again")
+    before = {process.pid for process in shell.programs()}
+    assert shell.run("restart", "job", "long-workers-1").returncode == 0
+    wait_until(lambda: len({one.pid for one in shell.programs()} - before) == 2, "two new pods, of one job")
+    assert shell.run("restart", "replicatedjob", "long", "workers").returncode == 0
+    assert shell.run("restart", "jobset", "nowhere").returncode == 3
+    deleted = shell.run("delete", "jobset", "long", "--timeout", "60s")
+    assert (deleted.returncode, deleted.stdout) == (0, "jobset long deleted\n"), deleted.stderr
+    assert shell.run("get", "jobset", "long").returncode == 3
+    assert shell.has_programs(0)
+
+
+def test_a_job_of_kubernetes_runs_its_pods(shell: Shell) -> None:
+    (shell.folder / "job.yaml").write_text(JOB.format(name="kube"))
+    submitted = shell.run("submit", "-f", str(shell.folder / "job.yaml"), "--wait")
+    assert submitted.returncode == 0, submitted.stderr
+    assert "image busybox is ignored" in submitted.stderr
+    assert shell.run("logs", "kube").stdout == "[0] pod 0\n[1] pod 1\n"
+    described = shell.run("describe", "kube").stdout
+    assert "Completed indexes:" in described
+    assert "Complete " in described
+
+
+def test_the_documents_own_manifest_is_accepted_leniently(shell: Shell) -> None:
+    file = str(KEP / "fail-jobset.yaml")
+    strict = shell.run("apply", "-f", file)
+    assert (strict.returncode, "line 36" in strict.stderr, "--lenient" in strict.stderr) == (2, True, True)
+    lenient = shell.run("apply", "-f", file, "--lenient")
+    assert (lenient.returncode, lenient.stdout) == (0, "jobset fail-jobset-example created\n")
+    assert "warning: " in lenient.stderr
+    assert shell.run("delete", "jobset", "fail-jobset-example").returncode == 0
+
+
+def test_without_a_server_a_set_runs_where_the_caller_is(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    assert shell.run("submit", "-f", shell.write("alone", "true"), "--wait", "--timeout", "60s").returncode == 0
+    assert shell.run("delete", "js", "alone").stdout == "jobset alone deleted\n"
