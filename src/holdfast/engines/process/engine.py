@@ -18,7 +18,6 @@ import psutil
 from holdfast.domain.spec import Resources
 from holdfast.engines.process import translate
 from holdfast.engines.process.client import Connection, connect
-from holdfast.engines.process.layout import prepare
 from holdfast.engines.process.observe import observation
 from holdfast.errors import EngineError
 from holdfast.ports.engine import NodeInfo, Observation, RunPhase
@@ -38,7 +37,7 @@ PIDS_LABEL = "holdfast.dev/pids"
 """Node label that says how the number of processes of a run is limited: ``cgroup-v2``, ``cgroup-v1`` or ``none``."""
 _RECONNECT_S = 1.0
 _ORDERS_PER_MESSAGE = 32
-"""So that the keeper starts the first while the directories of the next are being made."""
+"""So that the keeper starts the first while the next are being written out."""
 _log = logging.getLogger(__name__)
 
 
@@ -113,8 +112,6 @@ class ProcessEngine:
             self._order(fresh[first : first + _ORDERS_PER_MESSAGE])
 
     def _order(self, orders: Sequence[RunOrder]) -> None:
-        for order in orders:
-            prepare(self._directory, order)
         messages = [translate.launch_message(self._directory, order) for order in orders]
         with self._lock:
             for order in orders:
@@ -225,7 +222,8 @@ class ProcessEngine:
         while not self._closed.is_set():
             for message in self._connection.receive():
                 self._apply(message)
-                self._wake()
+                if message["runs"] or message.get("gone"):
+                    self._wake()
             self._connection.close()
             while not self._closed.is_set() and not self._reconnected():
                 self._closed.wait(_RECONNECT_S)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from holdfast.engines.process.keeper.records import PROGRESS, TERMINATION
-from holdfast.engines.process.layout import CHECKPOINTS, job_directory, run_directory
+from holdfast.engines.process.keeper.records import CHECKPOINTS, PROGRESS, TERMINATION
+from holdfast.engines.process.layout import job_directory, run_directory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

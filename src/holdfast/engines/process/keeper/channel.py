@@ -26,10 +26,19 @@ class Channel:
         """Uids of runs to report, in order of first change; reporting late merges changes."""
         self.gone: list[str] = []
         """Uids another client had forgotten."""
+        self.urgent = False
+        """Whether some of that is worth telling at once."""
+        self.told_at = float("-inf")
+        """When it was told something, on the monotonic clock."""
         self.acknowledge = 0
         """The last message handled and not acknowledged, 0 if none."""
         self._received = bytearray()
         self._unsent = b""
+
+    @property
+    def news(self) -> bool:
+        """Whether there is something to tell."""
+        return bool(self.dirty or self.gone or self.acknowledge)
 
     @property
     def sending(self) -> bool:

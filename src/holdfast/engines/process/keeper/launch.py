@@ -7,7 +7,7 @@ import os
 import signal
 from pathlib import Path
 
-from . import files, memory
+from . import directories, files, memory
 from .records import LOG, WORK
 
 TYPE_CHECKING = False
@@ -84,11 +84,8 @@ def launch(run: Run, environment: Mapping[str, str]) -> None:
 
 def _enter(run: Run) -> int:
     """Open the log and go to the working directory."""
-    try:
-        log = _open_log(run)
-    except FileNotFoundError:
-        Path(run.path(WORK)).mkdir(parents=True, exist_ok=True)  # the engine makes it, normally
-        log = _open_log(run)
+    directories.prepare(run)
+    log = _open_log(run)
     directory = run.order.get("cwd") or run.path(WORK)
     try:
         os.chdir(directory)

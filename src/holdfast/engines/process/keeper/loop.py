@@ -15,7 +15,7 @@ from .journal import NAME, Journal, replay
 from .libc import adopt_orphans
 from .records import PROTOCOL
 from .recovery import account_for
-from .supervise import Supervisor
+from .supervise import ENDS_PER_ROUND, Supervisor
 from .watch import Watcher
 
 TYPE_CHECKING = False
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 JOURNAL_RETRY_S = 1.0
 """How soon a write that a full disk refused is tried again."""
+REPORT_EVERY_S = 0.02
+"""How often a client is told of anything but ends, at most: each report of a burst of starts costs it a transaction."""
 _FOREVER_S = 3600.0
 
 
@@ -80,7 +82,7 @@ class Keeper:
         self._selector = selectors.DefaultSelector()
         self._listener = listener
         self._active_at = moment.monotonic()
-        self._more_to_start = False
+        self._more = False
         self._wakeup = _wake_on_child()
         supervisor.changed = self._changed
         supervisor.await_exec = self._await_exec
@@ -95,10 +97,10 @@ class Keeper:
                 callback: Callable[[], object] = key.data
                 callback()
             now = moment.monotonic()
-            self._supervisor.reap()
+            more_ended = self._supervisor.reap(ENDS_PER_ROUND)
             self._supervisor.due(now)
             self._watcher.look(now)
-            self._more_to_start = self._supervisor.start_some()
+            self._more = self._supervisor.start_some() or more_ended
             self._report()
         self._listener.close()
         self._selector.close()
@@ -110,9 +112,11 @@ class Keeper:
         return now - self._active_at >= idle_s
 
     def _timeout(self, idle_s: float) -> float:
-        if self._more_to_start:
+        if self._more:
             return 0.0
-        due = min(self._supervisor.next_due(), self._watcher.next_due()) - moment.monotonic()
+        now = moment.monotonic()
+        due = min(self._supervisor.next_due(), self._watcher.next_due()) - now
+        due = min([due, *(channel.told_at + REPORT_EVERY_S - now for channel in self._channels if channel.news)])
         if self._journal.pending:
             due = min(due, JOURNAL_RETRY_S)
         if not self._channels and not self._supervisor.busy:
@@ -191,12 +195,15 @@ class Keeper:
             self._watcher.run_ended(run)
         for channel in self._channels:
             channel.dirty[run.uid] = None
+            channel.urgent = channel.urgent or run.outcome is not None
 
     def _report(self) -> None:
         """Journal everything, then tell it."""
         self._journal.flush()
+        now = moment.monotonic()
         for channel in list(self._channels):
-            if not channel.sending and (channel.dirty or channel.gone or channel.acknowledge):
+            if channel.news and not channel.sending and (channel.urgent or now - channel.told_at >= REPORT_EVERY_S):
+                channel.told_at = now
                 self._tell(channel)
             if not channel.open:
                 self._drop(channel)
@@ -215,7 +222,7 @@ class Keeper:
         message["runs"] = [runs[uid].report() for uid in channel.dirty if uid in runs]
         if channel.gone:
             message["gone"] = channel.gone
-        channel.dirty, channel.gone, channel.acknowledge = {}, [], 0
+        channel.dirty, channel.gone, channel.acknowledge, channel.urgent = {}, [], 0, False
         channel.send(message)
 
 

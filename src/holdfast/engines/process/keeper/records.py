@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     Message: TypeAlias = dict[str, Any]
     """A decoded JSON object."""
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Moves when an old keeper and a new engine would misunderstand each other."""
 
 STARTING = "starting"
@@ -17,6 +17,8 @@ RUNNING = "running"
 STOPPING = "stopping"
 FINISHED = "finished"
 
+CHECKPOINTS = "checkpoints"
+"""Beside the directories of a job's runs; kept over attempts."""
 WORK = "work"
 LOG = "log"
 TERMINATION = "termination"

@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 from collections import deque
+from itertools import repeat
 
 from . import launch, memory, moment, processes, verdict
 from .ports import Ports
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from .memory import Cgroups
     from .records import Message
 
+ENDS_PER_ROUND = 16
+"""So that the first of many ends is told while the others are taken in."""
 LAUNCHES_PER_ROUND = 8
 """So that exits and stops are never far behind a long row of starts."""
 DRAIN_POLL_S = 0.02
@@ -210,21 +213,29 @@ class Supervisor:
 
     # ending
 
-    def reap(self) -> None:
-        """Take in every process that has ended. A leader's group is killed while its number is still taken."""
-        while True:
+    def reap(self, most: int | None = None) -> bool:
+        """Take in processes that have ended. A leader's group is killed while its number is still taken.
+
+        Args:
+            most: How many; by default all.
+
+        Returns:
+            Whether there may be more.
+        """
+        for _ in repeat(None) if most is None else range(most):
             try:
                 info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
-                return
+                return False
             if info is None:
-                return
+                return False
             run = self.by_pid.pop(info.si_pid, None)
             if run is not None:
                 processes.kill_group(info.si_pid, signal.SIGKILL)
             _, status, usage = os.wait4(info.si_pid, 0)
             if run is not None:
                 self._leader_ended(run, status, usage)
+        return True
 
     def _leader_ended(self, run: Run, status: int, usage: resource.struct_rusage) -> None:
         code = os.waitstatus_to_exitcode(status)

@@ -1,0 +1,42 @@
+"""Makes a run's directories just before its program starts; decides what a second dispatch must not find there."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from .records import CHECKPOINTS, PROGRESS, TERMINATION, WORK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .records import Run
+
+_OURS = 0o700
+
+
+def prepare(run: Run) -> None:
+    """Make a run's directory, what is in it, and its job's where it is the job's first.
+
+    Raises:
+        OSError: One cannot be made.
+    """
+    try:
+        again = not _make(run.directory)
+    except FileNotFoundError:
+        job = os.path.dirname(run.directory)  # noqa: PTH120 - once per run: a Path costs as much as the call
+        os.makedirs(f"{job}/{CHECKPOINTS}", _OURS, exist_ok=True)  # noqa: PTH103
+        again = not _make(run.directory)
+    if not run.order.get("cwd"):
+        _make(run.path(WORK))
+    if again:  # an earlier dispatch of the same attempt
+        for name in (TERMINATION, PROGRESS):
+            with suppress(FileNotFoundError):
+                os.unlink(run.path(name))  # noqa: PTH108
+
+
+def _make(path: str) -> bool:
+    try:
+        os.mkdir(path, _OURS)  # noqa: PTH102
+    except FileExistsError:
+        return False
+    return True
