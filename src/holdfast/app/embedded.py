@@ -13,7 +13,7 @@ import structlog
 from holdfast.app import collector
 from holdfast.app.loop import Loop
 from holdfast.app.time import SortableIds, SystemClock, SystemDice
-from holdfast.controller.controller import Controller, ControllerSettings
+from holdfast.controller.controller import Controller, ControllerSettings, Ticked
 from holdfast.controller.mailbox import Mailbox
 from holdfast.dialects.native.codec import load_spec
 from holdfast.errors import Conflict, Unavailable
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.app.leadership import Leadership
     from holdfast.app.telemetry import Telemetry
     from holdfast.ports.engine import Engine
+    from holdfast.ports.exchange import ExchangeResponse
     from holdfast.ports.store import ControllerStore
 
 EXECUTOR = "local"
@@ -90,7 +91,7 @@ class Embedded:
         began = self._clock.now()
         ticked = controller.tick(self._mailbox.take(), look=hinted)
         self._controller = controller
-        self._mailbox.answer(ticked.responses, ticked.changed)
+        self._mailbox.answer(ticked.responses, ticked.changed, self._ahead(controller, ticked))
         self._telemetry.ticked(ticked, began=began, now=self._clock.now())
         if not ticked.committed:
             return _AFTER_REFUSED_COMMIT_S
@@ -99,6 +100,12 @@ class Embedded:
         if ticked.next_due is None:
             return POLL_S
         return min(POLL_S, max(0.0, ticked.next_due - self._clock.now()))
+
+    def _ahead(self, controller: Controller, ticked: Ticked) -> dict[str, ExchangeResponse]:
+        """Answer who asked during the tick, where that tick changed the answer: else it would come a tick later."""
+        answered = {name: response.sequence for name, response in ticked.responses.items()}
+        asking = [one for one in self._mailbox.take() if one.executor in ticked.changed]
+        return {one.executor: controller.answer(one) for one in asking if one.sequence != answered.get(one.executor)}
 
     def _loaded(self, epoch: int) -> Controller:
         with collector.loading():

@@ -54,9 +54,11 @@ class ControllerSettings:
     look_every_s: float = 0.0
     """How often requests and the catalogue are looked for at most, unless a tick is told to look; 0 is every tick."""
     attempts_per_tick: int = 500
-    """How many attempts a tick works on; in a storm the others wait for the next, which comes at once."""
+    """How many attempts a tick works on at most; in a storm the others wait for the next, which comes at once."""
+    attempts_at_once: int = 16
+    """How many it works on at least, if there are so many."""
     pod_jobs_per_tick: int = 4000
-    """The same for jobs made of pods, each of which is less work."""
+    """How many jobs made of pods it works on at most, each of which is less work."""
     sweep_every_s: float = 1.0
     """How often statuses are looked at for being overdue, and waiting reasons are renewed."""
     executor_lease_s: float | None = 60.0
@@ -155,7 +157,7 @@ class Controller:
         written = self.world.changes
         committed = self._commit()
         changed = self._publisher.publish(now) if committed else frozenset()
-        responses = {exchange.executor: self._answer(exchange) for exchange in exchanges if committed}
+        responses = {exchange.executor: self.answer(exchange) for exchange in exchanges if committed}
         return Ticked(
             responses=responses,
             changed=changed,
@@ -168,7 +170,8 @@ class Controller:
     def _has_more(self) -> bool:
         return bool(self.world.touched or self.world.backlog) or self.world.schedule_needed or self._sets.has_more()
 
-    def _answer(self, exchange: ExchangeRequest) -> ExchangeResponse:
+    def answer(self, exchange: ExchangeRequest) -> ExchangeResponse:
+        """Return what an executor should have, as of the last commit."""
         desired = self._publisher.desired(exchange.executor)
         missed = self._observations.missed(exchange)
         if missed:
@@ -197,8 +200,9 @@ class Controller:
 
     def _advance(self, now: float) -> None:
         """Work off what was touched, within the bounds of a tick, then place what waits and work that off too."""
-        self._settle(self.world.take_backlog(self._settings.attempts_per_tick), now)
-        self._sets.advance(now, most=self._settings.pod_jobs_per_tick)
+        bounds = self._settings
+        self._settle(self.world.take_backlog(least=bounds.attempts_at_once, most=bounds.attempts_per_tick), now)
+        self._sets.advance(now, most=bounds.pod_jobs_per_tick)
         if self.world.schedule_needed:
             self.world.schedule_needed = False
             self._coordinator.run(self._schedule, self._schedule.source(now), now)

@@ -7,6 +7,7 @@ of that tick. A network transport has the same two sides.
 from __future__ import annotations
 
 import threading
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Unavailable
@@ -27,6 +28,8 @@ class Mailbox(Transport):
         self._timeout_s = timeout_s
         self._lock = threading.Condition()
         self._waiting: dict[str, ExchangeRequest] = {}
+        self._asking: dict[str, int] = {}
+        """The sequence of the request whose answer an executor waits for."""
         self._answers: dict[str, ExchangeResponse] = {}
         self._hints: dict[str, Callable[[], None]] = {}
         self._closed = False
@@ -41,9 +44,11 @@ class Mailbox(Transport):
             # Of an earlier request, or of an earlier life of the executor, whose sequence numbers were larger.
             self._answers.pop(request.executor, None)
             self._waiting[request.executor] = request
+            self._asking[request.executor] = request.sequence
         self._wake()
         with self._lock:
             answered = self._lock.wait_for(lambda: self._closed or self._answered(request), self._timeout_s)
+            self._asking.pop(request.executor, None)
             answer = self._answers.get(request.executor)
             if answered and answer is not None and answer.sequence >= request.sequence:
                 return answer
@@ -51,8 +56,11 @@ class Mailbox(Transport):
         raise Unavailable(msg)
 
     def _answered(self, request: ExchangeRequest) -> bool:
-        answer = self._answers.get(request.executor)
-        return answer is not None and answer.sequence >= request.sequence
+        return self._last_answered(request.executor) >= request.sequence
+
+    def _last_answered(self, executor: str) -> int:
+        answer = self._answers.get(executor)
+        return -1 if answer is None else answer.sequence
 
     def on_change(self, executor: str, wake: Callable[[], None]) -> None:
         """Register whom to wake when an executor's desired set changed."""
@@ -63,16 +71,29 @@ class Mailbox(Transport):
         with self._lock:
             return list(self._waiting.values())
 
-    def answer(self, responses: Mapping[str, ExchangeResponse], changed: frozenset[str]) -> None:
-        """Give callers their answers, and hint to executors whose desired set changed without their asking."""
+    def answer(
+        self,
+        responses: Mapping[str, ExchangeResponse],
+        changed: frozenset[str],
+        ahead: Mapping[str, ExchangeResponse] = MappingProxyType({}),
+    ) -> None:
+        """Give callers their answers, and hint to executors whose desired set changed without their asking.
+
+        Args:
+            responses: To requests a tick has taken in.
+            changed: Executors whose desired set changed.
+            ahead: To requests that are still to be taken in: what those tell stays for the next tick.
+        """
         with self._lock:
             for executor, response in responses.items():
-                self._answers[executor] = response
                 waiting = self._waiting.get(executor)
                 if waiting is not None and waiting.sequence <= response.sequence:
                     del self._waiting[executor]
+            self._answers.update(responses)
+            self._answers.update(ahead)
+            told = {name for name, sequence in self._asking.items() if sequence <= self._last_answered(name)}
             self._lock.notify_all()
-        for executor in changed - responses.keys():
+        for executor in changed - told:
             hint = self._hints.get(executor)
             if hint is not None:
                 hint()

@@ -56,6 +56,10 @@ NODE_WRITTEN_EVERY_S = 30.0
 """How old the time a living node was last seen may be where people read it."""
 
 
+BURST_SHARE = 8
+"""A burst is worked off in about so many steps, each of them a transaction."""
+
+
 class Step(NamedTuple):
     """What happened to an attempt in a phase."""
 
@@ -89,6 +93,8 @@ class World:
         """Ids of jobs made of pods something happened to; ``controller.sets`` works them off."""
         self.backlog: dict[str, Active] = {}
         """Attempts something happened to in an earlier tick that had no time for them."""
+        self._ended: dict[str, None] = {}
+        """Ids of the jobs a run of which ended since the backlog was last taken from, and of those still in it."""
         self.runs_changed: dict[str, tuple[Active, Run]] = {}
         """Runs whose status changed since the last publication, by uid."""
         self.schedule_needed = True
@@ -292,7 +298,10 @@ class World:
         self.changes.runs[run.uid] = run
         self.runs_changed[run.uid] = (active, run)
         self.touch(active)
-        if run.status in RUN_TERMINAL and self.ledger.release(run.uid):
+        if run.status not in RUN_TERMINAL:
+            return
+        self._ended[run.job_id] = None
+        if self.ledger.release(run.uid):
             self.schedule_needed = True
             self.ledger.usage_of(active.job.queue).jobs -= active.pods
 
@@ -359,9 +368,18 @@ class World:
         self.touched = {}
         return batch
 
-    def take_backlog(self, most: int) -> list[Active]:
-        """Return the attempts something happened to before now, oldest first, at most so many; the others wait."""
+    def take_backlog(self, *, least: int, most: int) -> list[Active]:
+        """Return attempts something happened to before now; the others wait.
+
+        Those of which a run ended come first, because what follows an end is waited for, then the oldest. Within the
+        bounds it is an eighth of what waits: the first of a burst are on their way while the others are worked on, and
+        a storm is not worked off in small steps.
+        """
         self.backlog.update(self.touched)
         self.touched = {}
-        batch = [self.backlog.pop(job_id) for job_id in list(islice(self.backlog, most))]
+        room = min(most, max(least, len(self.backlog) // BURST_SHARE))
+        ended = [job_id for job_id in self._ended if job_id in self.backlog]
+        chosen = dict.fromkeys((*ended[:room], *islice(self.backlog, room)))
+        batch = [self.backlog.pop(job_id) for job_id in islice(chosen, room)]
+        self._ended = dict.fromkeys(ended[room:])
         return [active for active in batch if self.active.get(active.attempt.job_id) is active]
