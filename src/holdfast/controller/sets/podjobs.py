@@ -128,8 +128,10 @@ class PodJobs:
             work.grace_s = 0.0
         if work.record.deleting_since is None:
             self._put(work, replace(work.record, deleting_since=now))
-        self._stop(active, work, list(work.pods), now, again=force)
-        self.touched[job_id] = None
+        if self._stop(active, work, list(work.pods), now, again=force) or not work.pods:
+            self.touched[job_id] = None
+        else:
+            self._stand(active, work, now)
 
     def suspend(self, job_id: str, *, suspended: bool) -> None:
         """Stop a job's pods and keep it, or let it go on."""
@@ -154,9 +156,14 @@ class PodJobs:
 
     def placed(self, tickets: Iterable[tuple[str, tuple[str, str]]], now: float) -> None:
         """Hand out pods that got their places."""
+        placed = {}
         for ticket, place in tickets:
             active, _ = self._line.place(ticket, place, now)
-            self.touched[active.attempt.job_id] = None
+            placed[active.attempt.job_id] = active
+        for job_id, active in placed.items():
+            work = self.jobs[job_id]
+            self._put(work, replace(work.record, pods=_records(work.pods.values())))
+            self._stand(active, work, now)
 
     def sweep(self) -> None:
         """Look again at jobs that wait for what only others can give back."""
@@ -199,9 +206,14 @@ class PodJobs:
         else:
             self._sync(active, work, plan, spec, now)
         if job_id in self.jobs and self._world.active.get(job_id) is active:
-            self._attempts.stand(active, work, now)
-            self.timers.set(job_id, self._attempts.next_look(active, work))
-            self.changed[job_id] = None
+            self._stand(active, work, now)
+
+    def _stand(self, active: Active, work: JobWork, now: float) -> None:
+        job_id = active.attempt.job_id
+        self._attempts.stand(active, work, now)
+        self.timers.set(job_id, self._attempts.next_look(active, work))
+        self._world.touched_pods.pop(job_id, None)
+        self.changed[job_id] = None
 
     def _sync(self, active: Active, work: JobWork, plan: PodPlan, spec: PodJobSpec, now: float) -> None:
         synced = self._synced(active, work, plan, spec, now)
