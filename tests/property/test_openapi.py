@@ -7,6 +7,7 @@ the media type is documented, and the body conforms to its schema.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -21,11 +22,16 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from holdfast.api.rest.app import create_app
+from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set
 from holdfast.dialects.native.codec import dump_spec
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
+from holdfast.domain.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision
+from holdfast.domain.jobset.stored import JobSet, SetLogEntry
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
-from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryPolicy
+from holdfast.domain.podjob.model import JobCondition, PodJobState
+from holdfast.domain.podjob.stored import PodJob
+from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryPolicy, SetAction
 from holdfast.domain.spec import JobSpec, Resources
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import Changes, Submission
@@ -91,8 +97,53 @@ def _store() -> MemoryStore:
     return store
 
 
+def _add_set(store: MemoryStore) -> None:
+    """Add a job set with the id ``0`` whose one job failed and runs again."""
+    described = {"jobs": [{"name": "w", "command": ["true"]}], "failurePolicy": {"maxRestarts": 1}}
+    manifest = {"apiVersion": "holdfast.dev/v1", "kind": "JobSet", "metadata": {"name": "train"}, "spec": described}
+    text = dump_set(manifest)
+    spec = load_set(text, lenient=False)
+    job_spec = dump_spec(child_spec(spec, spec.replicated_jobs[0]))
+    row = JobSet(id="0", name="train", created_at=1.0, manifest=text)
+    at = ChildOf("0", "w", 0)
+    job = Job("job000001", "train-w-0", "default", 0, 1.0, job_spec, state=JobState.WAITING, child=at)
+    store.submit(Submission([job], job_set=row))
+    restarting = Condition("RestartingJobSet", status=True, reason="why", message="what", since=2.0)
+    state = JobSetState(
+        restarts=1,
+        restarts_counted=1,
+        conditions=(restarting,),
+        groups=(GroupStatus("w", active=1),),
+        not_before={"": 5.0, "group/w": 5.0, "job/train-w-0": 5.0},
+        left_failed={"train-w-0": (0, 0)},
+    )
+    decided = SetDecision(
+        job="train-w-0",
+        attempt=(0, 0),
+        action=SetAction.RESTART_JOB_SET,
+        granted=True,
+        reason="why",
+        message="what",
+        limits=(LimitUse("maxRestarts", 0, 1),),
+    )
+    failed = JobCondition("Failed", status=True, reason="why", message="what", since=2.0)
+    pods = PodJobState(active=1, failed=1, conditions=(failed,))
+    store.commit(
+        Changes(
+            job_sets={"0": replace(row, state=state)},
+            set_log=[
+                SetLogEntry(set_id="0", at=2.0, what=decided),
+                SetLogEntry(set_id="0", at=2.0, what=Event("Normal", "why", "what")),
+            ],
+            pod_jobs={job.id: PodJob(job_id=job.id, state=pods)},
+        )
+    )
+
+
 def _api() -> schemathesis.BaseSchema:
-    app = create_app(store=_store(), clock=Noon(), ids=Counting(), logs=NoLogs(), token=None)
+    store = _store()
+    _add_set(store)
+    app = create_app(store=store, clock=Noon(), ids=Counting(), logs=NoLogs(), token=None)
     return schemathesis.openapi.from_asgi("/openapi.json", app)
 
 
@@ -111,3 +162,15 @@ def test_a_job_that_failed_is_described_as_described(path: str) -> None:
     case = operation.Case(path_parameters={"ref": "0", "number": 1} if path.endswith("1") else {"ref": "0"})
     response = case.call_and_validate(checks=CHECKS)
     assert response.status_code == 200
+
+
+@pytest.mark.parametrize("path", ["", "/jobs", "/log", "/why"])
+def test_a_job_set_that_restarts_is_described_as_described(path: str) -> None:
+    case = API[f"/api/v1/jobsets/{{ref}}{path}"]["GET"].Case(path_parameters={"ref": "0"})
+    response = case.call_and_validate(checks=CHECKS)
+    assert response.status_code == 200
+
+
+def test_a_job_of_a_set_is_described_as_described() -> None:
+    case = API["/api/v1/jobs/{ref}"]["GET"].Case(path_parameters={"ref": "train-w-0"})
+    assert case.call_and_validate(checks=CHECKS).json()["pods"]["failed"] == 1

@@ -11,7 +11,6 @@ import pytest
 
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.jobset.loading import load_set
-from holdfast.dialects.manifests import read_job
 from holdfast.domain.audit import Act, Caller, Subject
 from holdfast.domain.job import JobState, Queue
 from holdfast.domain.policy.model import RetryPolicy
@@ -20,14 +19,11 @@ from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidReq
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import JobFilter, RequestKind
 from holdfast.service.control import Control
-from holdfast.service.explain import Explainer
-from holdfast.service.jobsets import JobSets
-from holdfast.service.query import Queries
-from holdfast.service.set_control import SetControl
-from holdfast.service.set_story import SetStories
-from holdfast.service.submit import Submitter, Written
+from holdfast.service.jobsets.control import SetControl
+from holdfast.service.jobsets.sets import JobSets
+from holdfast.service.jobsets.story import SetStories
 from tests.unit.conftest import exits
-from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest, rule
+from tests.unit.jobset_lab import FOREVER, SetLab, group, manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -395,133 +391,3 @@ def test_a_job_of_a_set_is_steered_through_its_set(sets: JobSets, lab: SetLab) -
             refused("short-driver-0")
         assert caught.value.hint is not None
         assert "job set" in caught.value.hint
-
-
-def failing_twice(sets: JobSets, lab: SetLab) -> None:
-    policy = {"maxRestarts": 1, "rules": [rule("RestartJob", targetReplicatedJobs=["workers"])]}
-    lab.plan = fails_first("train-workers-1", times=2)
-    sets.create(manifest(replicatedJobs=[group("driver"), group("workers", 2)], failurePolicy=policy))
-    lab.pass_s(30)
-
-
-def test_the_story_of_a_set_tells_every_decision(sets: JobSets, lab: SetLab, stories: SetStories) -> None:
-    failing_twice(sets, lab)
-    told = stories.why("train")
-    assert told.headline.startswith("Job set train failed: ")
-    assert "1 of 1 counted restarts (maxRestarts) are used." in told.prose
-    assert [one.decision.granted for one in told.stories] == [True, False]
-    assert any("Rule ruleRestartJob matched" in line for line in told.stories[0].prose)
-    assert told.untold == 0
-    assert len(stories.why("train", job="train-workers-1").stories) == 2
-    assert stories.why("train", job="train-driver-0").stories == []
-    with pytest.raises(NotFound):
-        stories.why("train", job="nobody")
-
-
-def test_old_decisions_are_counted_and_not_told(
-    sets: JobSets, lab: SetLab, stories: SetStories, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failing_twice(sets, lab)
-    monkeypatch.setattr("holdfast.service.set_story.MOST_STORIES", 1)
-    told = stories.why("train")
-    assert (len(told.stories), told.untold) == (1, 1)
-    assert not told.stories[0].decision.granted
-
-
-def test_the_log_is_read_from_either_end(sets: JobSets, lab: SetLab) -> None:
-    failing_twice(sets, lab)
-    row = sets.get("train")
-    whole = list(sets.whole_log(row))
-    assert [one.seq for one in sets.last_log(row, 2)] == [one.seq for one in whole[-2:]]
-    assert [one.seq for one in sets.log(row, after=whole[0].seq, limit=1)] == [whole[1].seq]
-
-
-@pytest.mark.parametrize(
-    ("document", "line"),
-    [
-        (native(suspend=True), "Job set short is suspended."),
-        (NATIVE, "Job set short is running."),
-        (
-            manifest("short", managedBy="kueue.x-k8s.io/multikueue", replicatedJobs=[group("w")]),
-            "Job set short is managed by kueue.x-k8s.io/multikueue, so nothing of it is run here.",
-        ),
-    ],
-)
-def test_the_headline_says_where_a_set_is(
-    sets: JobSets, lab: SetLab, stories: SetStories, document: dict[str, Any], line: str
-) -> None:
-    sets.create(document)
-    lab.pass_s(2)
-    assert stories.why("short").headline == line
-
-
-def test_a_set_that_nobody_has_looked_at_has_not_started(sets: JobSets, stories: SetStories) -> None:
-    sets.create(NATIVE)
-    assert stories.why("short").headline == "Job set short has not started yet."
-
-
-def test_what_waits_for_others_is_told(sets: JobSets, lab: SetLab, stories: SetStories) -> None:
-    waiting = {**group("workers"), "dependsOn": [{"name": "driver", "status": "Complete"}]}
-    sets.create(manifest(replicatedJobs=[group("driver"), waiting]))
-    lab.pass_s(2)
-    prose = stories.why("train").prose
-    assert "Replicated job workers waits for driver to be Complete." in prose
-    assert "Of the 1 job of driver: 1 ready." in prose
-
-
-def test_a_job_of_a_set_is_explained_by_its_pods_and_its_set(sets: JobSets, lab: SetLab) -> None:
-    failing_twice(sets, lab)
-    told = Explainer(lab.store).why("train-workers-1")
-    assert any("Rule ruleRestartJob decides" in line for line in told.prose)
-    assert told.prose[-1] == "The whole set is explained by: holdfast why jobset train"
-    assert Explainer(lab.store).why("train-driver-0").headline.startswith("Job train-driver-0 ")
-
-
-def test_a_job_that_waits_for_its_set_says_so(sets: JobSets, lab: SetLab) -> None:
-    sets.create(NATIVE)
-    told = Explainer(lab.store).why("short-driver-0")
-    assert told.headline == "Job short-driver-0 waits for its job set"
-    assert "It is job 0 of replicated job driver of job set short." in told.prose
-
-
-def test_a_kubernetes_job_is_submitted_like_any_other(lab: SetLab) -> None:
-    submitter = Submitter(lab.store, lab.clock, Counting())
-    lab.plan = lambda _: exits(0)
-    job = submitter.submit(read_job(JOB))
-    lab.pass_s(10)
-    found = Queries(lab.store, Explainer(lab.store)).detail(job.id)
-    assert found.job.state is JobState.SUCCEEDED
-    assert found.pods is not None
-    assert found.pods.known is not None
-    assert found.pods.known.state.succeeded == 1
-    told = Explainer(lab.store).why(job.id)
-    assert "Pods: 1 succeeded." in told.prose
-
-
-def test_a_kubernetes_job_is_refused_where_it_is_written(lab: SetLab) -> None:
-    lab.store.put_queue(Queue("tiny", max_running=Resources(0, 1 << 20, 0)))
-    document = {**JOB, "metadata": {"name": "pi", "labels": {"holdfast.dev/queue": "tiny"}}}
-    with pytest.raises(Refused) as caught:
-        Submitter(lab.store, lab.clock, Counting()).submit(Written(read_job(document)))
-    (problem,) = caught.value.problems
-    assert problem.path == "spec.template.spec.containers[0].resources.requests.memory"
-
-
-def test_a_job_keeps_its_pods_when_its_set_is_gone(sets: JobSets, control: SetControl, lab: SetLab) -> None:
-    row = sets.create(NATIVE).job_set
-    lab.pass_s(2)
-    queries = Queries(lab.store, Explainer(lab.store))
-    (first, *_) = lab.store.jobs(JobFilter(job_set=row.id))
-    before = queries.detail(first.id).pods
-    assert before is not None
-    assert before.asked is not None
-    control.delete("short")
-    lab.pass_s(60)
-    after = queries.detail(first.id).pods
-    assert after is not None
-    assert after.asked is None
-
-
-def test_a_job_without_pods_has_none(lab: SetLab) -> None:
-    job = Submitter(lab.store, lab.clock, Counting()).submit(read_job({"command": ["x"]}))
-    assert Queries(lab.store, Explainer(lab.store)).detail(job.id).pods is None

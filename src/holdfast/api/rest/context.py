@@ -12,13 +12,13 @@ from holdfast.service.categories import Categories
 from holdfast.service.control import Control
 from holdfast.service.events import EventLog
 from holdfast.service.explain import Explainer
-from holdfast.service.jobsets import JobSets
+from holdfast.service.jobsets.control import SetControl
+from holdfast.service.jobsets.sets import JobSets
+from holdfast.service.jobsets.story import SetStories
 from holdfast.service.logs import Logs
 from holdfast.service.policies import Policies
 from holdfast.service.query import Queries
 from holdfast.service.queues import Queues
-from holdfast.service.set_control import SetControl
-from holdfast.service.set_story import SetStories
 from holdfast.service.settings import Settings
 from holdfast.service.submit import Submitter
 

@@ -24,7 +24,7 @@ def _full(detail: JobDetail) -> JobView:
     return job_view(detail.job, manifest=manifest, attempts=detail.attempts, runs=detail.runs, pods=pods)
 
 
-@router.get("/jobs", summary="List jobs, oldest first", response_model=JobPage, responses=refusals())
+@router.get("/jobs", summary="List jobs, oldest first", response_model=JobPage, responses=refusals(404))
 def list_jobs(use: Use, paging: Paging, fields: Literal["summary", "full"] = "summary") -> Response:
     """List jobs in order of submission; jobs submitted meanwhile appear on later pages."""
     page = use.queries.page(paging.where, after=paging.after, limit=paging.limit)

@@ -15,7 +15,7 @@ from holdfast.api.rest.parameters import DryRun, Key, Lenient, MustExist, Name, 
 from holdfast.dialects.jobset.loading import load_set, queue_of
 from holdfast.domain.jobset.stored import JobSet
 from holdfast.errors import InvalidManifest, Problem
-from holdfast.service.jobsets import LARGEST_PAGE, Applied, Child, name_of
+from holdfast.service.jobsets.sets import LARGEST_PAGE, Applied, Child, name_of
 from holdfast.wire.base import API, timestamp
 from holdfast.wire.jobsets import (
     ChildPage,

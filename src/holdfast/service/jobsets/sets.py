@@ -1,7 +1,7 @@
 """Creates, changes and reads job sets.
 
 Decides what a job set may ask for here and which changes there may be; leaves reading manifests to ``dialects``,
-asking for anything to happen to a set to ``set_control``, and running it to the controller.
+asking for anything to happen to a set to ``control``, and running it to the controller.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from holdfast.domain.jobset.stored import JobSet
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
 from holdfast.service.audit import audited, put_act
+from holdfast.service.jobsets.checks import check_set
 from holdfast.service.naming import not_found
-from holdfast.service.set_checks import check_set
 from holdfast.service.submit import check_key, new_job
 
 if TYPE_CHECKING:

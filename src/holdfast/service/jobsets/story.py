@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.jobset.stored import JobSet
-    from holdfast.service.jobsets import JobSets
+    from holdfast.service.jobsets.sets import JobSets
 
 MOST_STORIES = 20
 _MOST_NAMED = 5

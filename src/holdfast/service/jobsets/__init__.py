@@ -1,0 +1,1 @@
+"""The use cases about job sets: create and change, ask for something, explain."""
