@@ -53,7 +53,7 @@ class ScheduleAttempts:
     def source(self, now: float) -> list[Active]:
         """Plan a round and open a PENDING attempt for each job it placed; note why the others wait."""
         plan = self._round(now)
-        self._world.schedule_needed = len(plan.placements) >= self._limits.most_placements
+        self._world.schedule_needed = plan.cut_short
         jobs, owner = self._world.jobs, self._world.owner
         self._placed = {placed.job_id: placed.places for placed in plan.placements if placed.job_id in jobs}
         pods = [(placed.job_id, placed.places[0]) for placed in plan.placements if placed.job_id not in jobs]

@@ -30,6 +30,8 @@ class RoundLimits:
     """How much one round does and how it treats retries and the starving."""
 
     most_placements: int = 1_000
+    most_pods: int = 4_000
+    """Placements of single pods among them count a part of one: opening an attempt is most of the work."""
     retry_share: float = 0.5
     """Most of the capacity that goes to retries while new jobs of that queue and priority wait."""
     reserve_after_s: float = 30.0
@@ -75,6 +77,8 @@ class Plan:
 
     placements: list[Placement] = field(default_factory=list)
     blocked: list[Blocked] = field(default_factory=list)
+    cut_short: bool = False
+    """Whether it did all the work one round does, so that there may be more."""
 
 
 @dataclass(slots=True)
@@ -91,6 +95,8 @@ class Round:
     limits: RoundLimits = RoundLimits()
     _heaps: dict[str, list[tuple[int, bool, int, GroupKey]]] = field(default_factory=dict)
     _reserved: bool = False
+    _jobs_placed: int = 0
+    _pods_placed: int = 0
     _total: Resources = Resources(0)
     _first_room: dict[Resources, int] = field(default_factory=dict)
     """By request: the first place that may still have room; what is free only shrinks within a round."""
@@ -99,14 +105,19 @@ class Round:
         """Place jobs until nothing more fits; the line and the round's own free capacity and usage are updated."""
         plan = Plan()
         self._gather()
-        while self._heaps and len(plan.placements) < self.limits.most_placements:
+        while self._heaps and not self._has_done_enough():
             queue = min(self._heaps, key=self._share)
             key = self._next_group(queue)
             if key is None:
                 del self._heaps[queue]
                 continue
             self._try(key, plan)
+        plan.cut_short = self._has_done_enough()
         return plan
+
+    def _has_done_enough(self) -> bool:
+        jobs, pods = self.limits.most_placements, self.limits.most_pods
+        return self._jobs_placed * pods + self._pods_placed * jobs >= jobs * pods
 
     def _gather(self) -> None:
         for place in self.places:
@@ -176,6 +187,8 @@ class Round:
             return
         self._take(key, shape, head, chosen)
         plan.placements.append(Placement(head.job_id, tuple(chosen)))
+        self._pods_placed += head.pod
+        self._jobs_placed += not head.pod
         following = self.line.head(key)
         if following is not None:
             heapq.heappush(self._heaps[key.queue], self._rank(key, following))

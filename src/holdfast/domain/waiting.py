@@ -35,6 +35,8 @@ class Waiting(NamedTuple):
     job_id: str
     since: float
     """When it became ready to be placed."""
+    pod: bool = False
+    """Whether it is one pod of a job, by its ticket, and not a job."""
 
 
 @dataclass(slots=True)

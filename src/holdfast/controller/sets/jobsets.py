@@ -128,7 +128,9 @@ class JobSets:
     def _see(self, owner: SetWork, job: Job, record: PodJob) -> None:
         before = owner.children.get(job.name)
         if record.present:
-            seen = owner.children[job.name] = child_of(created(owner.spec, job, record), record)
+            order = created(owner.spec, job, record)
+            template = owner.spec.by_name[order.group].job
+            seen = owner.children[job.name] = child_of(order, record, template)
             if seen == before:
                 return
             urgent = seen.phase is not ChildPhase.ACTIVE or seen.certain

@@ -81,7 +81,9 @@ class PodLine:
         shape = Shape(job.request, 1, tuple(sorted(selector.items())), pod.record.avoid_node)
         self._waiting[pod.ticket] = (active, work, pod)
         self._world.owner[pod.ticket] = job.id
-        self._world.line.add(GroupKey(job.queue, shape, again), Waiting(-job.priority, job.seq, pod.ticket, now))
+        self._world.line.add(
+            GroupKey(job.queue, shape, again), Waiting(-job.priority, job.seq, pod.ticket, now, pod=True)
+        )
         self._world.schedule_needed = True
 
     def _has_domain(self, active: Active, work: JobWork, key: str, now: float) -> bool:

@@ -43,13 +43,13 @@ def is_previous(state: JobSetState, child: Child) -> bool:
 def sort(spec: JobSetSpec, state: JobSetState, children: Iterable[Child]) -> Sorted:
     """Sort jobs as observed."""
     certain = spec.failure is not None and spec.failure.on_certain
-    alone = bool(state.job_restarts or state.group_restarts)
+    alone = {*state.job_restarts, *state.group_restarts}
     found, restarts = Sorted(), state.restarts
     by_group = found.by_group
     for child in children:
         found.present.add(child.name)
         by_group[child.group] = by_group.get(child.group, 0) + 1
-        if child.restart < restarts or (alone and is_previous(state, child)):
+        if child.restart < restarts or (child.group in alone and is_previous(state, child)):
             found.previous.append(child)
         elif child.phase is ChildPhase.SUCCEEDED:
             found.succeeded.append(child)

@@ -8,15 +8,17 @@ from holdfast.domain.jobset.state import Child, ChildPhase
 
 if TYPE_CHECKING:
     from holdfast.domain.jobset.state import CreateJob
+    from holdfast.domain.podjob.model import PodJobSpec
     from holdfast.domain.podjob.stored import PodJob
 
 
-def child_of(order: CreateJob, record: PodJob) -> Child:
+def child_of(order: CreateJob, record: PodJob, template: PodJobSpec) -> Child:
     """Show a job.
 
     Args:
         order: What it was created by.
         record: What is remembered of it.
+        template: What its set's template asks for by now.
     """
     state = record.state
     ended = state.finished
@@ -41,6 +43,14 @@ def child_of(order: CreateJob, record: PodJob) -> Child:
         ready_pods=state.ready,
         succeeded_pods=state.succeeded,
         suspended=record.suspended,
-        size=None if record.parallelism is None else (record.parallelism, record.completions),
+        size=_size(record, template),
         deleting_since=record.deleting_since,
     )
+
+
+def _size(record: PodJob, template: PodJobSpec) -> tuple[int, int | None] | None:
+    """Return a job's size where it is not the template's."""
+    wanted = (template.parallelism, template.completions)
+    if record.parallelism is None or (record.parallelism, record.completions) == wanted:
+        return None
+    return record.parallelism, record.completions

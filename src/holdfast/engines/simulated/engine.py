@@ -6,6 +6,7 @@ equal observations.
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -72,6 +73,8 @@ class SimulatedEngine:
         self._script = script
         self._lives: dict[str, _Life] = {}
         self._unfinished: dict[str, _Life] = {}
+        self._agenda: list[tuple[float, str]] = []
+        """When to look at a run, so that the many that only run cost nothing."""
         self._snapshot: Mapping[str, Observation] = MappingProxyType({})
         self._stale = False
         self._wakes: list[Callable[[], None]] = []
@@ -87,6 +90,7 @@ class SimulatedEngine:
             if order.uid not in self._lives:
                 life = _plan(order, self._script(order), now)
                 self._lives[order.uid] = self._unfinished[order.uid] = life
+                heapq.heappush(self._agenda, (life.starts_at, order.uid))
                 self._stale = True
         self.advance()
 
@@ -103,6 +107,7 @@ class SimulatedEngine:
             delay = 0.0 if now < life.starts_at else min(life.plan.term_delay_s, grace_s)
             if now + delay < life.ends_at:
                 life.ends_at, life.grace_s = now + delay, grace_s
+            heapq.heappush(self._agenda, (now, uid))
         self.advance()
 
     def observe(self) -> Mapping[str, Observation]:
@@ -130,14 +135,25 @@ class SimulatedEngine:
     def advance(self) -> None:
         """Let every run do what is due by now."""
         now = self._clock.now()
-        changed = [life for life in self._unfinished.values() if _step(life, now)]
-        for life in changed:
-            if life.seen.phase is RunPhase.FINISHED:
-                del self._unfinished[life.order.uid]
+        changed = False
+        while self._agenda and self._agenda[0][0] <= now:
+            life = self._unfinished.get(heapq.heappop(self._agenda)[1])
+            if life is not None and _step(life, now):
+                changed = True
+                self._plan_next(life)
         if changed:
             self._stale = True
             for wake in self._wakes:
                 wake()
+
+    def _plan_next(self, life: _Life) -> None:
+        uid = life.order.uid
+        if life.seen.phase is RunPhase.FINISHED:
+            del self._unfinished[uid]
+            return
+        heapq.heappush(self._agenda, (life.ends_at, uid))
+        if life.seen.phase is RunPhase.RUNNING and life.order.deadline_s is not None:
+            heapq.heappush(self._agenda, (life.starts_at + life.order.deadline_s, uid))
 
     def next_change(self) -> float | None:
         """Return when the next run starts or ends by itself, so that a virtual clock can jump there."""
@@ -165,9 +181,9 @@ def _step(life: _Life, now: float) -> bool:
     """Move one run to where it is at ``now``; returns whether that is news."""
     if now >= life.ends_at:
         seen = _finished(life)
-    elif now < life.starts_at:
-        return False
-    elif life.seen.phase is RunPhase.RUNNING and life.stopped is None and not _is_past_deadline(life, now):
+    elif now < life.starts_at or (
+        life.seen.phase is RunPhase.RUNNING and life.stopped is None and not _is_past_deadline(life, now)
+    ):
         return False
     else:
         phase = RunPhase.RUNNING if life.stopped is None and not _is_past_deadline(life, now) else RunPhase.STOPPING
