@@ -146,7 +146,7 @@ def test_describe_says_conditions_counts_pods_decisions_and_events() -> None:
     assert "Restarts: 3 of the whole set; 2 counted of 10 allowed" in lines
     assert "Left failed: train-workers-1" in lines
     assert f"RestartingJobSet False RestartJobSet {AT[:19]}Z again" in lines
-    assert "workers 2 1 2 0 0 0 1 + 2 of jobs 1/any" in lines
+    assert "workers 2 1 2 0 0 0 1 + 2 of jobs 1 at once" in lines
     assert "Jobs (the first 1; all: holdfast get jobs --jobset train)" in lines
     assert "train-workers-0 Running 4 0 2 active, 1 succeeded" in lines
     decision = "train-workers-0 3 preempted RestartJobSet in 2s yes maxRestarts 2/10 applying RestartJobSet"

@@ -43,8 +43,8 @@ def logs(options: LogsOptions, cli: Cli) -> int:
     """Print what a job printed.
 
     Prints the newest attempt; each line of a gang follows its rank. With --follow and no --attempt, later attempts
-    are printed too. Of a job made of pods, a rank is a completion index; pods that took each
-    other's place are printed one after the other.
+    are printed too. Of a job made of pods, a rank is a completion index; pods that took each other's place are
+    printed one after the other.
     """
     flags = Flags()
     attempt = flags.integer("--attempt", options.attempt, low=1)

@@ -26,7 +26,7 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
         ("State", f"{job.state}: {job.reason}" if job.reason else job.state),
         ("Labels", pairs(job.labels)),
         ("Command", " ".join(map(str, command))),
-        ("Resources", f"cpu {job.resources.cpu}, memory {job.resources.memory}, gpu {job.resources.gpu} for each rank"),
+        ("Resources", _resources(job)),
         ("Gang", "" if job.pods else str(job.gang)),
         ("Job set", _place(job)),
         *(pod_facts(job.pods) if job.pods else ()),
@@ -34,7 +34,7 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
         ("Started", when(job.started_at)),
         ("Ended", when(job.ended_at)),
         ("Retry due", when(job.retry_at)),
-        ("Retries", f"{job.retries} granted"),
+        ("Retries", "" if job.pods and not job.retries else f"{job.retries} granted"),
         ("By rule", ", ".join(f"{rule} {count}" for rule, count in sorted(job.counters.items()))),
         ("Policies", ", ".join(job.spec.get("retryPolicies") or ())),
     ]
@@ -47,6 +47,12 @@ def job_sections(job: JobView) -> list[tuple[str, Table]]:
     sections = [("Attempts", attempt_table(job.attempts))] if job.attempts else []
     runs = [(f"Runs of attempt {attempt.number}", run_table(attempt.runs)) for attempt in job.attempts if attempt.runs]
     return [*conditions, *sections, *runs]
+
+
+def _resources(job: JobView) -> str:
+    asked = job.resources
+    each = "pod" if job.pods else "rank"
+    return f"cpu {asked.cpu}, memory {asked.memory}, gpu {asked.gpu} for each {each}"
 
 
 def _place(job: JobView) -> str:

@@ -126,7 +126,7 @@ def group_table(groups: Sequence[GroupView]) -> Table:
         "FAILED",
         "SUSPENDED",
         "RESTARTS",
-        "PODS",
+        "PODS EACH",
         "WAITS FOR",
     )
     rows = [
@@ -134,12 +134,20 @@ def group_table(groups: Sequence[GroupView]) -> Table:
             group.name,
             *map(str, (group.replicas, group.ready, group.active, group.succeeded, group.failed, group.suspended)),
             _group_restarts(group),
-            f"{group.parallelism}/{'any' if group.completions is None else group.completions}",
+            _pods(group),
             ", ".join(f"{name} {status}" for name, status in group.depends_on.items()),
         )
         for group in groups
     ]
     return columns, rows
+
+
+def _pods(group: GroupView) -> str:
+    """Write how many pods each of its jobs has: ``2``, ``2 of 10`` when only so many run at once, ``2 at once``."""
+    if group.completions is None:
+        return f"{group.parallelism} at once"
+    together = group.parallelism >= group.completions
+    return str(group.completions) if together else f"{group.parallelism} of {group.completions}"
 
 
 def _group_restarts(group: GroupView) -> str:
