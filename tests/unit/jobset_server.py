@@ -181,7 +181,8 @@ class Surroundings(Cli):
         self.notes.append("drives" if drive else "asks")
         return nullcontext(cast("Client", self.server))
 
-    def note_unserved(self, what: str = "jobs start") -> None:
+    def note_unserved(self, what: str = "jobs start", wait: str = "holdfast wait JOB") -> None:
+        assert wait.startswith("holdfast ")
         self.notes.append(what)
 
     def pass_by(self, seconds: float) -> None:

@@ -50,13 +50,13 @@ class Cli:
 
         return connect(drive=drive)
 
-    def note_unserved(self, what: str = "jobs start") -> None:
+    def note_unserved(self, what: str = "jobs start", wait: str = "holdfast wait JOB") -> None:
         """Tell the person when nobody is there to do what was just asked for."""
         from holdfast.app import datadir, settings  # noqa: PLC0415 - start-up time
 
         found = settings.read_settings()
         if found.url is None and datadir.DataDir(found.data).server() is None:
-            self.say(f"no server is running: {what} with `holdfast up`, or while `holdfast wait JOB` waits for them")
+            self.say(f"no server is running: {what} with `holdfast up`, or while `{wait}` waits for them")
 
     def serve(self, *, host: str, port: int, data: Path | None) -> None:
         """Run the server in this process until it is told to stop."""

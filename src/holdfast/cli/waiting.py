@@ -31,19 +31,19 @@ class Kind:
     plural: str
     ended: frozenset[str]
     success: str
-    paused: str
-    """The state in which it does not go on by itself."""
-    advice: str
-    """How a person lets it go on."""
+    paused: Mapping[str, str]
+    """States in which it does not go on by itself, each with what is said of it; ``{0}`` is its name."""
 
 
-JOBS = Kind("jobs", ENDED, "Succeeded", "Held", "is held for a person; to let it go on: holdfast release")
+JOBS = Kind("jobs", ENDED, "Succeeded", {"Held": "{0} is held for a person; to let it go on: holdfast release {0}"})
 JOB_SETS = Kind(
     "job sets",
     frozenset({"Completed", "Failed"}),
     "Completed",
-    "Suspended",
-    "is suspended; to let it go on: holdfast resume jobset",
+    {
+        "Suspended": "{0} is suspended; to let it go on: holdfast resume jobset {0}",
+        "Unmanaged": "{0} is not run here: its manifest leaves it to another (managedBy)",
+    },
 )
 
 
@@ -143,15 +143,16 @@ class _Waiting:
         before = dict(self._states)
         for name in self.waiting():
             self._states[name] = states.get(name)
-        for name in self._paused():
+        for name, advice in self._paused():
             self._told.add(name)
-            self._cli.say(f"{name} {self._wanted.kind.advice} {name}")
+            self._cli.say(advice.format(name))
         return before != self._states
 
-    def _paused(self) -> Iterator[str]:
-        paused = self._wanted.kind.paused
-        if self._wanted.state != paused:
-            yield from [name for name, state in self._states.items() if state == paused and name not in self._told]
+    def _paused(self) -> Iterator[tuple[str, str]]:
+        for name, state in self._states.items():
+            advice = self._wanted.kind.paused.get(state or "")
+            if advice and name not in self._told and self._wanted.state != state:
+                yield name, advice
 
     def exit_code(self) -> int:
         """Judge the outcome and name those that ended otherwise."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from holdfast.cli.manifests import Manifest
     from holdfast.client import Client
 
+WAIT_FOR_SETS = "holdfast wait jobset NAME"
+"""What else runs job sets where no server does."""
 _DONE = {"create": "created", "update": "updated", "apply": "applied"}
 
 
@@ -78,8 +80,10 @@ def write_manifests(
         write_each(client, written, verb, cli, lenient=lenient)
         for job in submit_jobs(client, jobs, cli, lenient=lenient):
             cli.output().text(f"job {job.id} {job.name} submitted")
-    if jobs or any(thing.noun is Noun.JOB_SET for thing in written):
+    if jobs:
         cli.note_unserved()
+    elif any(thing.noun is Noun.JOB_SET for thing in written):
+        cli.note_unserved("job sets start", WAIT_FOR_SETS)
     return exit_codes.OK
 
 

@@ -63,7 +63,7 @@ def _delete_sets(options: DeleteOptions, timeout_s: float | None, cli: Cli) -> i
         if options.wait:
             wanted = Wanted(timeout_s=timeout_s, kind=JOB_SETS)
             return wait_until_gone(lambda: _still_there(client, going, cli), wanted, cli) or code
-    cli.note_unserved("job sets go")
+    cli.note_unserved("job sets go", "holdfast delete")
     return code
 
 

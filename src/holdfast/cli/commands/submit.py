@@ -15,6 +15,7 @@ from holdfast.cli.nouns import Noun
 from holdfast.cli.options import FilesOption, LenientOption, TimeoutOption
 from holdfast.cli.submission import Submitted, submit_all
 from holdfast.cli.waiting import JOB_SETS, Wanted, wait_for, wait_for_sets
+from holdfast.cli.writing import WAIT_FOR_SETS
 
 if TYPE_CHECKING:
     from holdfast.client import Client
@@ -57,7 +58,10 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
         _print([*submitted.sets, *submitted.jobs], form, cli)
         if options.wait:
             return _wait(client, submitted, timeout_s, cli)
-    cli.note_unserved()
+    if submitted.jobs:
+        cli.note_unserved()
+    else:
+        cli.note_unserved("job sets start", WAIT_FOR_SETS)
     return exit_codes.OK
 
 

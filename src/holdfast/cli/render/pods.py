@@ -26,7 +26,11 @@ def pod_counts(pods: PodsView) -> str:
 
 def pod_facts(pods: PodsView) -> list[tuple[str, str]]:
     """List what is known of the pods of a job; what is not is left out."""
-    wanted = "until one succeeds and all have ended" if pods.completions is None else f"{pods.completions} completions"
+    wanted = (
+        "until one succeeds and all have ended"
+        if pods.completions is None
+        else f"{pods.completions} completion{'' if pods.completions == 1 else 's'}"
+    )
     facts = [
         ("Pods", f"{pods.parallelism} at once, {wanted}"),
         ("Pods now", f"{pod_counts(pods)}; {pods.ready} ready"),
