@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.app import collector
 from holdfast.app.time import SortableIds, SystemDice
 from holdfast.controller.controller import Controller, ControllerSettings
-from holdfast.dialects.native.codec import load_spec
+from holdfast.dialects.codec import load_spec
 from holdfast.domain.spec import Resources
 from holdfast.engines.simulated.engine import SimulatedEngine, SimulatedRun
 from holdfast.executor.executor import Executor

@@ -9,11 +9,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.dialects import codec
 from holdfast.dialects.armada.categories import read_error_categories
 from holdfast.dialects.armada.policy import BARE, FLAT, NESTED, read_bare_policy
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_manifest, read_manifests
-from holdfast.dialects.native import codec
 from holdfast.dialects.native.job import read_job_mapping
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.settings import read_settings

@@ -22,8 +22,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from holdfast.api.rest.app import create_app
+from holdfast.dialects.codec import dump_spec
 from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set
-from holdfast.dialects.native.codec import dump_spec
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
 from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.controller.controller import Controller, ControllerSettings, Ticked
-from holdfast.dialects.native.codec import dump_spec, load_spec
+from holdfast.dialects.codec import dump_spec, load_spec
 from holdfast.domain.failure import Condition, ContainerResult, EndedBy, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.policy.model import Action, Backoff, RetryPolicy, Rule

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from holdfast.dialects.codec import dump_spec
 from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set
-from holdfast.dialects.native.codec import dump_spec
 from holdfast.domain.job import ChildOf, Job, JobState
 from holdfast.domain.jobset.names import job_name
 from holdfast.domain.jobset.stored import JobSet

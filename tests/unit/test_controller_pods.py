@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.dialects.codec import dump_spec
 from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
-from holdfast.dialects.native.codec import dump_spec
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.jobset.state import Terminal
 from holdfast.domain.spec import Resources

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.controller.coordinator import Coordinator
 from holdfast.controller.world import Active, World
-from holdfast.dialects.native.codec import dump_spec, load_spec
+from holdfast.dialects.codec import dump_spec, load_spec
 from holdfast.domain.coordination import HandlerOptions, HandlerResult
 from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import (

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.dialects.codec import dump_spec, load_spec
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set, plain_job_spec, queue_of
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
-from holdfast.dialects.native.codec import dump_spec, load_spec
 from holdfast.domain.jobset.model import JobSetSpec
 from holdfast.domain.podjob.model import CompletionMode
 from holdfast.domain.spec import DEFAULT_QUEUE, JobSpec, Resources

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.dialects import codec
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_manifest, read_manifests, supported
-from holdfast.dialects.native import codec
 from holdfast.dialects.native.settings import read_settings
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.job import Queue

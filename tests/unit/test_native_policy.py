@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.dialects.codec import dump_policy, load_policy
 from holdfast.dialects.manifests import manifest_warnings, read_manifests, read_retry_policy_document
-from holdfast.dialects.native.codec import dump_policy, load_policy
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.policy_text import write_policy
 from holdfast.domain.policy.model import (

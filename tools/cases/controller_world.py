@@ -10,7 +10,7 @@ import structlog
 from holdfast.controller.coordinator import Coordinator
 from holdfast.controller.intake import Intake
 from holdfast.controller.world import World
-from holdfast.dialects.native.codec import dump_spec, load_spec
+from holdfast.dialects.codec import dump_spec, load_spec
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
 from holdfast.domain.lifecycle import START, AttemptStatus, HandlerRow, RunStatus
 from holdfast.domain.spec import JobSpec

@@ -15,7 +15,7 @@ from holdfast.app.loop import Loop
 from holdfast.app.time import SortableIds, SystemClock, SystemDice
 from holdfast.controller.controller import Controller, ControllerSettings, Ticked
 from holdfast.controller.mailbox import Mailbox
-from holdfast.dialects.native.codec import load_spec
+from holdfast.dialects.codec import load_spec
 from holdfast.errors import Conflict, Unavailable
 from holdfast.executor.executor import Executor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.native.codec import load_kube
+from holdfast.dialects.codec import load_kube
 from holdfast.domain.jobset.explain import explain
 from holdfast.domain.jobset.state import SetDecision
 from holdfast.domain.podjob.indexes import format_indexes

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.dialects.codec import load_kube
 from holdfast.dialects.jobset.loading import load_set
-from holdfast.dialects.native.codec import load_kube
 from holdfast.errors import InvalidRequest, NotFound, Problem
 from holdfast.service.naming import find_attempt
 

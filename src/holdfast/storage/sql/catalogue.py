@@ -1,7 +1,7 @@
 """What operators edit: policies with every revision, queues, categories and settings.
 
 Decides how an edit, its checks and the catalogue's version make one transaction; leaves the words of
-refusals to ``refusals`` and the JSON of each kind to ``dialects.native.codec``.
+refusals to ``refusals`` and the JSON of each kind to ``dialects.codec``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, exists, func, insert, select, update
 
-from holdfast.dialects.native import codec as native
+from holdfast.dialects import codec as native
 from holdfast.domain import audit
 from holdfast.domain.audit import Act
 from holdfast.domain.job import Queue
