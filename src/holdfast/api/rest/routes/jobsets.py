@@ -11,7 +11,7 @@ from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.cursors import LARGEST_SEQ, read_name, read_number, write_cursor
 from holdfast.api.rest.pages import DEFAULT_PAGE, Word
-from holdfast.api.rest.parameters import DryRun, Key, Lenient, MustExist, Name, SetRef
+from holdfast.api.rest.parameters import DryRun, Key, Lenient, MustExist, SetRef
 from holdfast.dialects.jobset.loading import load_set, queue_of
 from holdfast.domain.jobset.stored import JobSet
 from holdfast.errors import InvalidManifest, Problem
@@ -127,7 +127,7 @@ def get(use: Use, ref: SetRef) -> Response:
 
 
 @router.put(
-    "/{name}",
+    "/{ref}",
     summary="Create or change a job set",
     response_model=JobSetApplied,
     responses={
@@ -139,7 +139,7 @@ def get(use: Use, ref: SetRef) -> Response:
 def put(  # noqa: PLR0913 - the framework's way to declare parameters
     use: Use,
     by: By,
-    name: Name,
+    ref: SetRef,
     body: BodyText,
     *,
     must_exist: MustExist = False,
@@ -148,8 +148,8 @@ def put(  # noqa: PLR0913 - the framework's way to declare parameters
 ) -> Response:
     """Create a job set, 201, or change the one there is, 200; what may change is what may change upstream."""
     document = one_document(body, lenient=lenient)
-    if (written := name_of(document)) != name:
-        problem = Problem("metadata.name", f"{written!r} is not the name in the address", allowed=(name,))
+    if (written := name_of(document)) != ref:
+        problem = Problem("metadata.name", f"{written!r} is not the name in the address", allowed=(ref,))
         raise InvalidManifest(problems=[problem])
     create_new = False if must_exist else None
     return _applied(use.job_sets.put(document, lenient=lenient, create=create_new, by=by, dry_run=dry_run))
