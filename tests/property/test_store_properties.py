@@ -14,8 +14,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.failure import ContainerResult, RunOutcome
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Queue, Run
+from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Queue, Run
+from holdfast.domain.jobset.state import Event, JobSetState
+from holdfast.domain.jobset.stored import JobSet, SetLogEntry
 from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
+from holdfast.domain.podjob.stored import PodJob
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.spec import Resources
 from holdfast.errors import HoldfastError
@@ -36,7 +39,17 @@ POLICIES = st.sampled_from(["infra", "bugs"])
 CREATE = st.none() | st.booleans()
 LABELS = st.dictionaries(st.sampled_from(["team", "tier"]), st.sampled_from(["x", "y"]))
 REFERENCES = IDS | JOB_NAMES | st.sampled_from(["aaaaaa", "bbbbbb-", "cccccc", "cccc", "nobody"])
-JOBS = st.builds(Job, IDS, JOB_NAMES, QUEUES, st.integers(0, 2), st.sampled_from([1.0, 2.0]), st.just("{}"))
+SETS = st.sampled_from(["s1", "s2", "s3"])
+JOBS = st.builds(
+    Job,
+    IDS,
+    JOB_NAMES,
+    QUEUES,
+    st.integers(0, 2),
+    st.sampled_from([1.0, 2.0]),
+    st.just("{}"),
+    child=st.none() | st.builds(ChildOf, SETS, st.just("g"), st.integers(0, 2)),
+)
 ATTEMPTS = st.builds(
     Attempt, IDS, st.integers(1, 3), st.sampled_from(AttemptStatus), dispatch=st.integers(0, 2), message=JOB_NAMES
 )
@@ -46,8 +59,22 @@ FILTERS = st.builds(
     st.none() | st.frozensets(st.sampled_from(JobState)),
     st.none() | QUEUES,
     st.none() | JOB_NAMES,
+    st.none() | SETS,
     LABELS.map(lambda labels: tuple(labels.items())),
 )
+JOB_SETS = st.builds(
+    JobSet,
+    id=SETS,
+    name=st.sampled_from(["x", "y", "s1"]),
+    created_at=st.sampled_from([1.0, 2.0]),
+    manifest=st.just("{}"),
+    deleting=st.booleans(),
+    state=st.builds(JobSetState, restarts=st.integers(0, 2)),
+)
+LOGGED = st.builds(
+    SetLogEntry, set_id=SETS, at=st.just(1.0), what=st.builds(Event, st.just("Normal"), JOB_NAMES, JOB_NAMES)
+)
+POD_JOBS = st.builds(PodJob, job_id=IDS, restart=st.integers(0, 2))
 
 
 @st.composite
@@ -97,6 +124,36 @@ class Stores(RuleBasedStateMachine):
     def submit(self, jobs: list[Job], labels: dict[str, str], key: str | None, print_: str) -> None:
         submission = Submission(jobs, {job.id: labels for job in jobs[:1]}, key, print_)
         self.both(lambda store: store.submit(submission))
+
+    @rule(job_set=JOB_SETS, jobs=st.lists(JOBS, max_size=2), key=st.none() | st.sampled_from("kl"))
+    def submit_set(self, job_set: JobSet, jobs: list[Job], key: str | None) -> None:
+        submission = Submission(jobs, idempotency_key=key, fingerprint="f", job_set=job_set)
+        self.both(lambda store: store.submit(submission))
+
+    @rule(
+        job_sets=st.lists(JOB_SETS, max_size=1),
+        logged=st.lists(LOGGED, max_size=2),
+        pod_jobs=st.lists(POD_JOBS, max_size=2),
+        gone=st.none() | SETS,
+    )
+    def commit_sets(
+        self, job_sets: list[JobSet], logged: list[SetLogEntry], pod_jobs: list[PodJob], gone: str | None
+    ) -> None:
+        changes = Changes(
+            job_sets={each.id: each for each in job_sets},
+            set_log=logged,
+            pod_jobs={each.job_id: each for each in pod_jobs},
+            deleted_sets={gone: None} if gone else {},
+        )
+        self.both(lambda store: store.commit(changes))
+
+    @rule(reference=SETS | st.just("x"), after=st.sampled_from(["", "s1", "x"]), limit=st.none() | st.integers(0, 2))
+    def find_sets(self, reference: str, after: str, limit: int | None) -> None:
+        self.both(lambda store: store.job_set(reference))
+        self.both(lambda store: store.job_sets(after=after, limit=limit))
+        self.both(lambda store: store.job_sets_by_id([reference]))
+        self.both(lambda store: store.children_of(reference))
+        self.both(lambda store: [replace(each, seq=0) for each in store.set_log(reference, limit=limit)])
 
     @rule(kind=st.sampled_from(RequestKind), job_id=IDS)
     def append(self, kind: RequestKind, job_id: str) -> None:
@@ -202,7 +259,7 @@ class Stores(RuleBasedStateMachine):
 
 def whole_story(store: Store, job_id: str) -> list[object]:
     """Everything stored about one job."""
-    return [store.attempts(job_id), store.runs(job_id), store.history(job_id)]
+    return [store.attempts(job_id), store.runs(job_id), store.history(job_id), store.pod_jobs([job_id])]
 
 
 TestStores = Stores.TestCase
