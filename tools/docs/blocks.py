@@ -26,6 +26,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "lifecycle-handlers": lifecycle.handlers,
     "lifecycle-promotions": lifecycle.promotions,
     "lifecycle-gang-promotions": lifecycle.gang_promotions,
+    "lifecycle-pod-moves": lifecycle.pod_moves,
     "attempt-statuses": partial(values, AttemptStatus),
     "run-statuses": partial(values, RunStatus),
     "job-states": partial(enum_table, JobState, title="State"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain import lifecycle
 from holdfast.domain.lifecycle import AttemptStatus, HandlerRow, Outcome, PromotionRow, RunStatus, TransitionStatus
+from holdfast.domain.pods.moves import POD_MOVES
 from holdfast.domain.units import format_duration
 from tools.docs.source import table
 
@@ -89,6 +90,12 @@ def promotions() -> str:
 def gang_promotions() -> str:
     """Write the promotions' table of Holdfast's own jobs."""
     return _promotion_table(lifecycle.GANG_PROMOTIONS)
+
+
+def pod_moves() -> str:
+    """Write the moves of attempts whose runs are pods."""
+    rows = [[f"`{row.name}`", _names(_ordered(row.targets)), row.when.value, f"`{row.to}`"] for row in POD_MOVES]
+    return table(["Move", "Works on", "When", "Leads to"], rows)
 
 
 def _promotion_table(rows: Sequence[PromotionRow]) -> str:

@@ -23,6 +23,7 @@ from holdfast.domain.lifecycle import (
     Outcome,
     RunStatus,
 )
+from holdfast.domain.pods.moves import END_PODS, PodsAre, moves
 from holdfast.domain.pods.standing import standing
 
 if TYPE_CHECKING:
@@ -123,20 +124,12 @@ class PodAttempts:
         self._world.put_job(moved)
 
     def _move(self, active: Active, work: JobWork, now: float) -> None:
-        running = any(pod.run is not None and pod.run.status is RunStatus.RUNNING for pod in work.pods.values())
-        if active.attempt.status is AttemptStatus.PENDING and running:
-            self._enter(active, AttemptStatus.RUNNING, "PromoteToRunning", now)
-        ending = work.record.deleting_since is not None or work.record.state.condition("FailureTarget") is not None
-        if ending and active.attempt.status in {AttemptStatus.PENDING, AttemptStatus.RUNNING}:
-            self._enter(active, AttemptStatus.TERMINATING, "StopPods", now)
-
-    def _enter(self, active: Active, status: AttemptStatus, phase: str, now: float) -> None:
-        self._world.record(active, Step(phase, Outcome.SUCCESS, now), status)
-        entered = active.attempt.entered(status, now)
-        if status is AttemptStatus.RUNNING:
-            entered = replace(entered, started_at=now)
-        self._world.put_attempt(active, entered)
-        self._world.touched_pods.pop(active.attempt.job_id, None)
+        for move in moves(active.attempt.status, _pods_are(work)):
+            self._world.record(active, Step(move.name, Outcome.SUCCESS, now), move.to)
+            entered = active.attempt.entered(move.to, now)
+            if move.to is AttemptStatus.RUNNING:
+                entered = replace(entered, started_at=now)
+            self._world.put_attempt(active, entered)
 
     def end(self, active: Active, ending: Ending, message: str, now: float, *, work: JobWork | None = None) -> None:
         """End an attempt; with ``work`` it has failed, of what is remembered there."""
@@ -151,7 +144,7 @@ class PodAttempts:
             failure=None if work is None else self._failure(work, message, now),
             message=message,
         )
-        self._world.record(active, Step("EndJob", Outcome.SUCCESS, now, message=message), attempt.status)
+        self._world.record(active, Step(END_PODS, Outcome.SUCCESS, now, message=message), attempt.status)
         self._world.put_attempt(active, attempt)
 
     def _failure(self, work: JobWork, message: str, now: float) -> Failure:
@@ -159,6 +152,15 @@ class PodAttempts:
             return Failure(Cause.UNKNOWN, frozenset(), message=message, failed_at=now)
         rank, outcome = work.last_failure
         return classify(outcome, rank=rank, categories=self._categories())
+
+
+def _pods_are(work: JobWork) -> frozenset[PodsAre]:
+    found = set()
+    if any(pod.run is not None and pod.run.status is RunStatus.RUNNING for pod in work.pods.values()):
+        found.add(PodsAre.RUNNING)
+    if work.record.deleting_since is not None or work.record.state.condition("FailureTarget") is not None:
+        found.add(PodsAre.GOING)
+    return frozenset(found)
 
 
 def _wake_at(work: JobWork) -> float | None:

@@ -1,0 +1,55 @@
+"""The legal moves of attempts whose runs are pods, as a literal table beside ``lifecycle``'s.
+
+Decides which status such an attempt moves to when; its pods are placed, started and stopped one by one, so none of the
+phases of a gang applies to it. How it ends is ``lifecycle.ENDING_STATUS``, as for any attempt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.domain.lifecycle import AttemptStatus
+
+
+class PodsAre(StrEnum):
+    """What the pods of an attempt have come to."""
+
+    RUNNING = "some pod runs"
+    GOING = "its pods are told to go: the Job has failed, or its set deletes it"
+
+
+@dataclass(frozen=True, slots=True)
+class PodMove:
+    """One move of an attempt because of what its pods have come to."""
+
+    name: str
+    """Its name in the attempt's history."""
+    targets: frozenset[AttemptStatus]
+    when: PodsAre
+    to: AttemptStatus
+
+
+A = AttemptStatus
+POD_MOVES: tuple[PodMove, ...] = (
+    PodMove("PromotePodsToRunning", frozenset({A.PENDING}), PodsAre.RUNNING, A.RUNNING),
+    PodMove("StopPods", frozenset({A.PENDING, A.RUNNING}), PodsAre.GOING, A.TERMINATING),
+)
+"""In the order they are looked at; an attempt may make both at once."""
+END_PODS = "EndPods"
+"""The name of the last step in its history: it ends from any of these statuses, once no pod of it is left."""
+
+
+def moves(status: AttemptStatus, pods: frozenset[PodsAre]) -> tuple[PodMove, ...]:
+    """List the moves an attempt makes now, in order.
+
+    Args:
+        status: Where it stands.
+        pods: What its pods have come to.
+    """
+    made = []
+    for move in POD_MOVES:
+        if status in move.targets and move.when in pods:
+            made.append(move)
+            status = move.to
+    return tuple(made)
