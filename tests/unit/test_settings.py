@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.app import wiring
 from holdfast.app.settings import read_settings
+from holdfast.controller.sets.again import CRASH_BACKOFF
+from holdfast.domain.podjob.model import POD_BACKOFF
 from holdfast.errors import InvalidSetting
 
 
@@ -21,6 +24,14 @@ def test_the_limit_of_a_log_is_a_size(monkeypatch: pytest.MonkeyPatch, text: str
     if text is not None:
         monkeypatch.setenv("HOLDFAST_LOG_LIMIT", text)
     assert read_settings().log_limit == size
+
+
+def test_pods_are_replaced_as_patiently_as_in_kubernetes_unless_the_operator_says_otherwise() -> None:
+    usual = wiring.pods(read_settings())
+    assert (usual.backoff, usual.crash_backoff) == (POD_BACKOFF, CRASH_BACKOFF)
+    quick = wiring.pods(read_settings(pod_backoff="50ms", pod_backoff_max="20m"))
+    assert (quick.backoff.initial_s, quick.backoff.max_s) == (0.05, 1200.0)
+    assert (quick.crash_backoff.initial_s, quick.crash_backoff.max_s) == (0.05, 300.0)
 
 
 def test_every_wrong_variable_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

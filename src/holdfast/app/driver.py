@@ -15,6 +15,7 @@ from holdfast.app.leadership import Leadership, owner
 from holdfast.app.loop import Loop
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SystemClock
+from holdfast.controller.controller import ControllerSettings
 from holdfast.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -81,7 +82,11 @@ def start_embedded(
     stack.callback(leadership.step_down)
     leadership.epoch()
     embedded = Embedded(
-        store, wiring.engine(settings, directory), leadership, telemetry or Telemetry(SystemClock().now)
+        store,
+        wiring.engine(settings, directory),
+        leadership,
+        telemetry or Telemetry(SystemClock().now),
+        ControllerSettings(pods=wiring.pods(settings)),
     )
     stack.callback(embedded.stop)
     embedded.start()

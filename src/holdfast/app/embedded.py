@@ -6,6 +6,7 @@ is dropped and rebuilt from the store.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -39,8 +40,16 @@ _log = structlog.get_logger(__name__)
 class Embedded:
     """The loops of an embedded server."""
 
-    def __init__(self, store: ControllerStore, engine: Engine, leadership: Leadership, telemetry: Telemetry) -> None:
+    def __init__(
+        self,
+        store: ControllerStore,
+        engine: Engine,
+        leadership: Leadership,
+        telemetry: Telemetry,
+        settings: ControllerSettings,
+    ) -> None:
         """Wire controller and executor over a store this process leads, and an engine; ``start`` begins."""
+        self._settings = replace(settings, look_every_s=LOOK_EVERY_S, executor_lease_s=None)
         self._store = store
         self._telemetry = telemetry
         self._leadership = leadership
@@ -115,7 +124,7 @@ class Embedded:
                 dice=SystemDice(),
                 load_spec=load_spec,
                 memory=self._ids.new(),
-                settings=ControllerSettings(look_every_s=LOOK_EVERY_S, executor_lease_s=None, epoch=epoch),
+                settings=replace(self._settings, epoch=epoch),
             )
 
     def _step(self) -> float:

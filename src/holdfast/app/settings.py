@@ -22,6 +22,10 @@ def _age(value: object) -> float | None:
     return None if value is None else parse_duration(value)
 
 
+def _span(value: object) -> float:
+    return parse_duration(value)
+
+
 def _size(value: object) -> int:
     return parse_memory(value)
 
@@ -51,6 +55,10 @@ class Settings(BaseSettings):
     """Disk the log of one run may take, e.g. ``1Gi``; of a longer one the newest half of that is kept; 0: no limit."""
     pids_limit: int = Field(default=0, ge=0)
     """Processes and threads one run may have at once, where control groups can count them; 0: no limit of its own."""
+    pod_backoff: Annotated[float, BeforeValidator(_span)] = Field(default="10s", validate_default=True)
+    """How long a Job of Kubernetes waits before it replaces its first failed pod; doubles with every further one."""
+    pod_backoff_max: Annotated[float, BeforeValidator(_span)] = Field(default="10m", validate_default=True)
+    """The longest it waits; programs that start again in their pod (``restartPolicy: OnFailure``) wait 5m at most."""
     log_level: str = "warning"
     """Level of the structured log on stderr: debug, info, warning, error."""
 

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from holdfast.domain.events import JobSetDecided, JobSetEnded
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.controller.controller import Ticked
+    from holdfast.domain.events import Event
     from holdfast.domain.job import Attempt
 
 STALLED_AFTER_S = 10.0
@@ -39,6 +42,13 @@ class Telemetry:
         self._decisions = Counter(
             "holdfast_decisions", "Failures judged.", ["action", "code", "cause"], registry=self.registry
         )
+        self._sets = Counter("holdfast_jobsets_ended", "Job sets that ended.", ["outcome"], registry=self.registry)
+        self._set_decisions = Counter(
+            "holdfast_jobset_decisions",
+            "Failed jobs of job sets judged.",
+            ["action", "granted"],
+            registry=self.registry,
+        )
         self._latency = Histogram(
             "holdfast_decision_seconds",
             "From the end of a failed run to its durable decision.",
@@ -58,6 +68,15 @@ class Telemetry:
         for run in ticked.written.runs.values():
             if run.outcome is not None:
                 self._runs.labels(run.status.value).inc()
+        if ticked.written.job_sets:
+            for occurrence in ticked.written.events.values():
+                self._happened(occurrence.event)
+
+    def _happened(self, event: Event) -> None:
+        if isinstance(event, JobSetEnded):
+            self._sets.labels(event.outcome).inc()
+        elif isinstance(event, JobSetDecided):
+            self._set_decisions.labels(event.action or "none", str(event.granted).lower()).inc()
 
     def _ended(self, attempt: Attempt, now: float) -> None:
         self._attempts.labels(str(attempt.ending)).inc()

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import getpass
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.api.rest.app import Probes, create_app
 from holdfast.app.datadir import DataDir
 from holdfast.app.time import SortableIds, SystemClock
+from holdfast.controller.sets.sets import PodSettings
 from holdfast.domain.spec import Resources
 from holdfast.domain.units import parse_memory
 from holdfast.engines.process.engine import ProcessEngine, default_nodes
@@ -52,6 +54,17 @@ def engine(settings: Settings, directory: DataDir) -> ProcessEngine:
         nodes=nodes(settings),
         log_limit=settings.log_limit,
         pids_limit=settings.pids_limit,
+    )
+
+
+def pods(settings: Settings) -> PodSettings:
+    """Return how patient jobs made of pods are; the base is also that of programs that start again in their pod."""
+    usual = PodSettings()
+    jobs, programs = usual.backoff, usual.crash_backoff
+    base_s, most_s = settings.pod_backoff, settings.pod_backoff_max
+    return PodSettings(
+        backoff=replace(jobs, initial_s=base_s, max_s=most_s),
+        crash_backoff=replace(programs, initial_s=base_s, max_s=min(most_s, programs.max_s or most_s)),
     )
 
 
