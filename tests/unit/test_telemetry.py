@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.app.telemetry import STALLED_AFTER_S, Telemetry
 from holdfast.errors import Unavailable
 from tests.unit.conftest import Lab, exits, job_named, retrying
+from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
 
 if TYPE_CHECKING:
     import pytest
@@ -34,6 +35,18 @@ def test_ticks_are_counted_by_what_they_committed(lab: Lab) -> None:
     assert value("holdfast_attempts_ended_total", {"ending": "Succeeded"}) == 1
     assert value("holdfast_runs_ended_total", {"status": "ERROR"}) == 2
     assert value("holdfast_decision_seconds_count") == 2
+
+
+def test_job_sets_are_counted_by_how_they_end_and_what_was_decided() -> None:
+    lab = SetLab()
+    telemetry = Telemetry(lab.clock.now)
+    document = manifest(replicatedJobs=[group("w", 2)], failurePolicy={"maxRestarts": 1})
+    lab.submit_set(document, fails_first("train-w-0", times=2))
+    _observe(lab, telemetry, 20)
+    value = telemetry.registry.get_sample_value
+    assert value("holdfast_jobsets_ended_total", {"outcome": "Failed"}) == 1
+    assert value("holdfast_jobset_decisions_total", {"action": "RestartJobSet", "granted": "true"}) == 1
+    assert value("holdfast_jobset_decisions_total", {"action": "RestartJobSet", "granted": "false"}) == 1
 
 
 def test_readiness_names_what_keeps_the_loops_from_working(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

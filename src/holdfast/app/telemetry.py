@@ -43,12 +43,8 @@ class Telemetry:
             "holdfast_decisions", "Failures judged.", ["action", "code", "cause"], registry=self.registry
         )
         self._sets = Counter("holdfast_jobsets_ended", "Job sets that ended.", ["outcome"], registry=self.registry)
-        self._set_decisions = Counter(
-            "holdfast_jobset_decisions",
-            "Failed jobs of job sets judged.",
-            ["action", "granted"],
-            registry=self.registry,
-        )
+        judged, labels = "Failed jobs of job sets judged.", ["action", "granted"]
+        self._set_decisions = Counter("holdfast_jobset_decisions", judged, labels, registry=self.registry)
         self._latency = Histogram(
             "holdfast_decision_seconds",
             "From the end of a failed run to its durable decision.",

@@ -6,6 +6,7 @@ Everything a look comes to is one commit: its state, its decisions, and the jobs
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Snapshot
 
 
+_TIME_TO_LIVE = re.compile('"ttl[^"]*":')
+
+
 class JobSets:
     """The job sets."""
 
@@ -75,7 +79,9 @@ class JobSets:
             if job.child is not None:
                 jobs.setdefault(job.child.set_id, []).append(job)
         for row in snapshot.job_sets:
-            self.take_in(row, jobs.get(row.id, ()))
+            # Reading the manifests of all that ended takes long; only a time to live is still to come for those.
+            if row.id in jobs or not row.state.terminal or row.deleting or _TIME_TO_LIVE.search(row.manifest):
+                self.take_in(row, jobs.get(row.id, ()))
 
     def take_in(self, row: JobSet, jobs: Iterable[Job]) -> None:
         """Take in a set with those of its jobs that are not over."""

@@ -296,7 +296,8 @@ class PodJobs:
         job = self._world.jobs[work.record.job_id]
         self._release(work, job)
         self.timers.set(job.id, None)
-        self._put(work, replace(work.record, present=False, deleting_since=None, pods=()))
+        state = replace(work.record.state, active=0, ready=0, terminating=0)
+        self._put(work, replace(work.record, present=False, deleting_since=None, state=state, pods=()))
         if job.child is None:
             self._put(work, replace(work.record, state=PodJobState()))
             self.finish(job.id, job.reason or "cancelled", now)
