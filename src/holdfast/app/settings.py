@@ -51,6 +51,8 @@ class Settings(BaseSettings):
     """Cpus the local executor offers; unset: all there are."""
     memory: str | None = None
     """Memory the local executor offers, e.g. ``8Gi``; unset: all there is."""
+    gpus: int = Field(default=0, ge=0)
+    """GPUs the local executor offers; they are counted, not handed out one by one."""
     log_limit: Annotated[int, BeforeValidator(_size)] = Field(default="256Mi", validate_default=True)
     """Disk the log of one run may take, e.g. ``1Gi``; of a longer one the newest half of that is kept; 0: no limit."""
     pids_limit: int = Field(default=0, ge=0)

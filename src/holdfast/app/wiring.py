@@ -74,23 +74,21 @@ def nodes(settings: Settings) -> Sequence[NodeInfo]:
     Raises:
         InvalidSetting: The memory setting is not a size.
     """
-    found = default_nodes(settings.nodes)
-    if settings.cpus is None and settings.memory is None:
-        return found
     try:
         memory = parse_memory(settings.memory) if settings.memory is not None else None
     except ValueError as error:
         problem = Problem("HOLDFAST_MEMORY", str(error))
         raise InvalidSetting(problems=[problem]) from error
     cpu_m = None if settings.cpus is None else round(settings.cpus * 1000)
-    return [_limited(node, cpu_m, memory, settings.nodes) for node in found]
+    share = settings.nodes
+    return [_offering(node, cpu_m, memory, settings.gpus, share) for node in default_nodes(share)]
 
 
-def _limited(node: NodeInfo, cpu_m: int | None, memory: int | None, share: int) -> NodeInfo:
+def _offering(node: NodeInfo, cpu_m: int | None, memory: int | None, gpus: int, share: int) -> NodeInfo:
     capacity = Resources(
         cpu_m=node.capacity.cpu_m if cpu_m is None else cpu_m // share,
         memory=node.capacity.memory if memory is None else memory // share,
-        gpu=node.capacity.gpu,
+        gpu=gpus // share,
     )
     return NodeInfo(node.name, capacity, node.labels)
 

@@ -35,6 +35,8 @@ MEMORY_LABEL = "holdfast.dev/memory"
 """Node label that says how memory limits are enforced: ``cgroup-v2``, ``cgroup-v1`` or ``rss`` (watched)."""
 PIDS_LABEL = "holdfast.dev/pids"
 """Node label that says how the number of processes of a run is limited: ``cgroup-v2``, ``cgroup-v1`` or ``none``."""
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+"""Node label with the node's name, as Kubernetes has it: for node selectors and exclusive topologies."""
 _RECONNECT_S = 1.0
 _ORDERS_PER_MESSAGE = 32
 """So that the keeper starts the first while the next are being written out."""
@@ -47,7 +49,7 @@ def default_nodes(count: int = 1) -> tuple[NodeInfo, ...]:
     cores = psutil.cpu_count(logical=True) or 1
     capacity = Resources(cpu_m=cores * 1000, memory=psutil.virtual_memory().total)
     names = [host] if count == 1 else [f"{host}-{number}" for number in range(count)]
-    return tuple(NodeInfo(name, capacity) for name in names)
+    return tuple(NodeInfo(name, capacity, {HOSTNAME_LABEL: name}) for name in names)
 
 
 class ProcessEngine:
