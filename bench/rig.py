@@ -12,11 +12,12 @@ from holdfast.domain.spec import Resources
 from holdfast.engines.simulated.engine import SimulatedEngine, SimulatedRun
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import NodeInfo
+from holdfast.service.jobsets.sets import JobSets
 from holdfast.service.submit import Submitter
 from holdfast.storage.sql import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from holdfast.domain.spec import JobSpec
@@ -82,6 +83,10 @@ class Rig:
         submitter = Submitter(self.store, self.clock, SortableIds())
         for start in range(0, count, MOST_AT_ONCE):
             submitter.submit_many([spec] * min(MOST_AT_ONCE, count - start))
+
+    def submit_set(self, manifest: Mapping[str, object]) -> None:
+        """Append a job set with all of its jobs."""
+        JobSets(self.store, self.clock, SortableIds()).create(manifest)
 
     def step(self, seconds: float = 0.0) -> None:
         """Let time pass and exchange once."""
