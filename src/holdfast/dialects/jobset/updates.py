@@ -111,7 +111,7 @@ def _check_elastic(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes,
     for name in _ELASTIC:
         if isinstance(new.get(name), int) and new[name] < 1 and old.get(name) != new[name]:
             notes.invalid(f"{path}.{name}", new[name], f"{name} must be >= 1")
-    if None not in {new.get(name) for name in _ELASTIC} and new["parallelism"] != new["completions"]:
+    if None not in [new.get(name) for name in _ELASTIC] and new["parallelism"] != new["completions"]:
         message = "completions must be equal to parallelism for Elastic Indexed Jobs"
         notes.invalid(f"{path}.completions", new["completions"], message)
 
