@@ -84,8 +84,10 @@ def restart(size: int, action: SetAction) -> dict[str, float]:
         rig.submit_set(_manifest(size, action))
         while len(rig.engine.observe()) < size:
             rig.step(0.01)
-        while rig.load_once().tick().more:
+        for _ in range(3):
             rig.step(0.01)
+            while rig.load_once().tick().more:
+                pass
         rig.clock.time += 10.0
         wanted = size if action is SetAction.RESTART_JOB_SET else 1
         began = time.perf_counter()

@@ -39,7 +39,15 @@ class World:
 
     def go(self, now: float = 0.0, limits: RoundLimits | None = None) -> Plan:
         return Round(
-            self.line, self.places, self.free, self.queues, self.usage, self.balances, now, limits or RoundLimits()
+            line=self.line,
+            places=self.places,
+            free=self.free,
+            queues=self.queues,
+            usage=self.usage,
+            balances=self.balances,
+            now=now,
+            total=sum((place.capacity for place in self.places), Resources(0)),
+            limits=limits or RoundLimits(),
         ).plan()
 
     def started(self, now: float = 0.0) -> list[str]:

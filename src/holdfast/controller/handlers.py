@@ -74,6 +74,7 @@ class ScheduleAttempts:
             usage={name: Usage(used.resources, used.jobs) for name, used in ledger.usage.items()},
             balances=self._world.balances,
             now=now,
+            total=ledger.total,
             limits=self._limits,
         ).plan()
 

@@ -25,6 +25,8 @@ class Ledger:
         """Start with no places and nothing charged."""
         self.places: dict[PlaceKey, Place] = {}
         self.usage: dict[str, Usage] = {}
+        self.total = Resources(0)
+        """Capacity of all places together."""
         self._free: dict[PlaceKey, Resources] = {}
         self._charges: dict[str, tuple[PlaceKey, Resources, str]] = {}
 
@@ -35,9 +37,11 @@ class Ledger:
 
     def set_place(self, place: Place) -> bool:
         """Add a place or change it; returns whether anything changed."""
-        if self.places.get(place.key) == place:
+        before = self.places.get(place.key)
+        if before == place:
             return False
         self.places[place.key] = place
+        self.total += place.capacity - (before.capacity if before is not None else Resources(0))
         used = Resources(0)
         for key, amount, _ in self._charges.values():
             if key == place.key:
@@ -48,7 +52,7 @@ class Ledger:
     def drop_places(self, executor: str, *, but: Collection[str] = ()) -> None:
         """Forget the places of an executor that is lost, or those it no longer has; what runs there stays charged."""
         for key in [key for key in self.places if key[0] == executor and key[1] not in but]:
-            del self.places[key]
+            self.total -= self.places.pop(key).capacity
             self._free.pop(key, None)
 
     def charge(self, run: Run, queue: str) -> None:

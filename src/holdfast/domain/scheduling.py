@@ -92,12 +92,13 @@ class Round:
     usage: dict[str, Usage]
     balances: dict[tuple[str, int], RetryBalance]
     now: float
+    total: Resources
+    """Capacity of all places together."""
     limits: RoundLimits = RoundLimits()
     _heaps: dict[str, list[tuple[int, bool, int, GroupKey]]] = field(default_factory=dict)
     _reserved: bool = False
     _jobs_placed: int = 0
     _pods_placed: int = 0
-    _total: Resources = Resources(0)
     _first_room: dict[Resources, int] = field(default_factory=dict)
     """By request: the first place that may still have room; what is free only shrinks within a round."""
 
@@ -120,8 +121,6 @@ class Round:
         return self._jobs_placed * pods + self._pods_placed * jobs >= jobs * pods
 
     def _gather(self) -> None:
-        for place in self.places:
-            self._total += place.capacity
         for key, head in self.line.heads():
             self._heaps.setdefault(key.queue, []).append(self._rank(key, head))
         for queue, heap in self._heaps.items():
@@ -141,7 +140,7 @@ class Round:
 
     def _share(self, queue: str) -> tuple[float, str]:
         """Dominant share of the capacity, by weight; ties by name."""
-        total = self._total
+        total = self.total
         used = self.usage.setdefault(queue, Usage()).resources
         shares = (
             used.cpu_m / total.cpu_m if total.cpu_m else 0.0,

@@ -134,6 +134,11 @@ class Again:
             avoid_node=decision.avoid_node,
         )
 
+    def first_in_place(self, job: Job, plan: PodPlan) -> int:
+        """Say which restart in place a new pod begins with: the one the others of its set meet at, or are at."""
+        state = self._set_state(job) if plan.in_place else None
+        return 0 if state is None or state.in_place_previous is None else state.in_place_previous + 1
+
     def may_start(self, job: Job, pod: PodWork, plan: PodPlan, now: float) -> bool:
         """Whether a pod without a program may have one now; one that restarts in place waits at the barrier."""
         if pod.record.due is not None and pod.record.due > now:

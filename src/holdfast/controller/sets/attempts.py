@@ -82,9 +82,9 @@ class PodAttempts:
             return run.status_since + PROMOTE_TO_RUNNING.timeout_s
         return None
 
-    def next_look(self, active: Active, work: JobWork) -> float | None:
+    def next_look(self, active: Active, work: JobWork, now: float) -> float | None:
         """Return when a job is to be looked at although nothing happens."""
-        found = [_wake_at(work)]
+        found = [_wake_at(work, now)]
         found += [self._given_up_at(active, pod.run) for pod in work.pods.values() if pod.run is not None]
         return min((at for at in found if at is not None), default=None)
 
@@ -98,7 +98,7 @@ class PodAttempts:
             in_set=job.child is not None,
             placed=bool(live),
             waiting=any(pod.ticket for pod in work.pods.values()) or self._homeless(job.id),
-            wake_at=_wake_at(work),
+            wake_at=_wake_at(work, now),
         )
         if found.state is not JobState.RUNNING:
             self.put(job, found, now)
@@ -163,9 +163,10 @@ def _pods_are(work: JobWork) -> frozenset[PodsAre]:
     return frozenset(found)
 
 
-def _wake_at(work: JobWork) -> float | None:
+def _wake_at(work: JobWork, now: float) -> float | None:
+    """Return when time alone brings something; a pod that is due already waits for a place, not for a time."""
     due = [pod.record.due for pod in work.pods.values() if pod.record.due is not None]
-    return min([*due, *([work.wake_at] if work.wake_at is not None else [])], default=None)
+    return min((at for at in (*due, work.wake_at) if at is not None and at > now), default=None)
 
 
 def _failed_by_itself(run: Run) -> bool:

@@ -15,7 +15,7 @@ from holdfast.controller.sets.plans import created
 from holdfast.dialects.jobset.loading import load_set
 from holdfast.domain.events import JobSetDecided, JobSetDeleted, JobSetEnded, JobSetNoted, Occurrence
 from holdfast.domain.job import JobState
-from holdfast.domain.jobset.in_place import InPlace
+from holdfast.domain.jobset.in_place import InPlace, expected_pods
 from holdfast.domain.jobset.model import RestartStrategy
 from holdfast.domain.jobset.observed import child_of
 from holdfast.domain.jobset.reconcile import Look, settle
@@ -169,13 +169,19 @@ class JobSets:
         return state.in_place_previous, state.in_place_current
 
     def _in_place(self, work: SetWork) -> InPlace | None:
-        """Gather what pods that restart in place report."""
+        """Gather what pods that restart in place report.
+
+        Pods that are not there hold nobody up at the barrier: they have ended well, or wait for what those at the
+        barrier may have, and begin where the others are by then.
+        """
         policy = work.spec.failure
         if policy is None or policy.strategy is not RestartStrategy.IN_PLACE:
             return None
         jobs = (self._pods.jobs.get(job_id) for job_id in work.jobs.values())
         pods = [pod for job in jobs if job is not None for pod in job.pods.values() if pod.record.run]
-        return InPlace(tuple(pod.record.in_place for pod in pods))
+        attempts = [pod.record.in_place for pod in pods]
+        absent = expected_pods(work.spec) - len(attempts)
+        return InPlace((*attempts, *[max(attempts, default=0)] * absent))
 
     def _put(self, work: SetWork, state: JobSetState, now: float) -> None:
         if state != work.row.state:

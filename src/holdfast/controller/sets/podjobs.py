@@ -197,6 +197,8 @@ class PodJobs:
         spec = current_spec(plan, work.record)
         self._again.settle(active, work, plan, now)
         if work.record.deleting_since is not None:
+            # What was cleared since the record was last written is remembered again after a restart of ours.
+            self._stop(active, work, list(work.pods), now)
             self._clear(active, work)
             if not work.pods:
                 why = "deleted by its job set" if active.job.child is not None else "cancelled"
@@ -211,7 +213,7 @@ class PodJobs:
     def _stand(self, active: Active, work: JobWork, now: float) -> None:
         job_id = active.attempt.job_id
         self._attempts.stand(active, work, now)
-        self.timers.set(job_id, self._attempts.next_look(active, work))
+        self.timers.set(job_id, self._attempts.next_look(active, work, now))
         self._world.touched_pods.pop(job_id, None)
         self.changed[job_id] = None
 
@@ -223,7 +225,7 @@ class PodJobs:
             # Pods that had no place are gone at once: look again.
             synced = self._synced(active, work, plan, spec, now)
         for order in synced.create:
-            self._begin(active, work, order)
+            self._begin(active, work, order, self._again.first_in_place(active.job, plan))
         for pod in work.pods.values():
             if pod.run is None and not pod.ticket and self._again.may_start(active.job, pod, plan, now):
                 self._again.start(active, work, pod, plan, now)
@@ -251,12 +253,19 @@ class PodJobs:
             if pod.run is not None:
                 self._world.forget_run(active, pod.run.uid)
 
-    def _begin(self, active: Active, work: JobWork, order: PodOrder) -> None:
+    def _begin(self, active: Active, work: JobWork, order: PodOrder, in_place: int) -> None:
         """Make a pod; its name is as fresh as its first ticket will be."""
         rank = order.index if order.index is not None else _free_slot(work)
         name = fresh_uid(active, rank)
-        record = PodRecord(name=name, rank=rank, index_failures=order.index_failures, index_ignored=order.index_ignored)
-        work.pods[name] = PodWork(record)
+        work.pods[name] = PodWork(
+            PodRecord(
+                name=name,
+                rank=rank,
+                index_failures=order.index_failures,
+                index_ignored=order.index_ignored,
+                in_place=in_place,
+            )
+        )
 
     def _stop(self, active: Active, work: JobWork, pods: Sequence[str], now: float, *, again: bool = False) -> bool:
         """Stop pods; returns whether any of them had no program and is gone at once."""

@@ -5,6 +5,7 @@ Decides which jobs belong to the current generation; leaves what is done with th
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ class Sorted:
 
     present: set[str] = field(default_factory=set)
     """Every name that is still taken."""
-    by_group: dict[str, int] = field(default_factory=dict)
+    by_group: Mapping[str, int] = field(default_factory=dict)
     """How many of them each replicated job has."""
     previous: list[Child] = field(default_factory=list)
     """Of an earlier attempt: they must go."""
@@ -44,20 +45,21 @@ def sort(spec: JobSetSpec, state: JobSetState, children: Iterable[Child]) -> Sor
     """Sort jobs as observed."""
     certain = spec.failure is not None and spec.failure.on_certain
     alone = {*state.job_restarts, *state.group_restarts}
-    found, restarts = Sorted(), state.restarts
-    by_group = found.by_group
+    children = list(children)
+    found, restarts, working, active = Sorted(), state.restarts, ChildPhase.ACTIVE, []
+    found.present = {child.name for child in children}
+    found.by_group = Counter([child.group for child in children])
     for child in children:
-        found.present.add(child.name)
-        by_group[child.group] = by_group.get(child.group, 0) + 1
         if child.restart < restarts or (child.group in alone and is_previous(state, child)):
             found.previous.append(child)
+        elif child.phase is working and not (certain and child.certain):
+            active.append(child)
         elif child.phase is ChildPhase.SUCCEEDED:
             found.succeeded.append(child)
-        elif child.phase is ChildPhase.FAILED or (certain and child.certain):
+        else:
             judged = state.left_failed.get(child.name) == child.attempt
             (found.left if judged else found.failed).append(child)
-        else:
-            found.active.append(child)
+    found.active = active
     return found
 
 
@@ -89,9 +91,12 @@ class _Count:
     suspended: int = 0
 
     def add(self, child: Child, needed: int) -> None:
-        self.suspended += child.suspended
-        self.active += child.active_pods > 0
-        self.ready += not child.suspended and child.succeeded_pods + child.ready_pods >= needed
+        if child.suspended:
+            self.suspended += 1
+        elif child.succeeded_pods + child.ready_pods >= needed:
+            self.ready += 1
+        if child.active_pods:
+            self.active += 1
 
 
 def by_name(statuses: Iterable[GroupStatus]) -> Mapping[str, GroupStatus]:
