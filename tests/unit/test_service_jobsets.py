@@ -229,6 +229,21 @@ def test_a_lenient_reading_is_remembered_and_warned_of(sets: JobSets, lab: SetLa
     assert load_set(lab.store.job_set("train").manifest, lenient=True).name == "train"
 
 
+@pytest.mark.parametrize(("first", "then", "word"), [(True, False, "leniently"), (False, True, "strictly")])
+def test_a_set_is_applied_as_it_was_created(sets: JobSets, first: bool, then: bool, word: str) -> None:  # noqa: FBT001 - a table
+    document = manifest(replicatedJobs=[group("w")])
+    alone = changed(document, lambda one: pod_of(one)["containers"][0].pop("command"))
+    sets.put(alone if first else document, lenient=first)
+    with pytest.raises(InvalidManifest) as caught:
+        sets.put(alone, lenient=then)
+    assert word in str(caught.value.hint)
+
+
+def pod_of(document: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = document["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    return found
+
+
 def test_applying_creates_then_leaves_alone_then_asks_for_a_change(sets: JobSets, lab: SetLab) -> None:
     assert sets.put(NATIVE).result == "created"
     assert sets.put(native()).result == "unchanged"

@@ -291,7 +291,14 @@ class JobSets:
         if there.deleting:
             msg = f"job set {there.name!r} is being deleted"
             raise Conflict(msg, hint="create it anew when it is gone")
-        read = self._read(written, lenient=lenient and there.lenient)
+        try:
+            read = self._read(written, lenient=lenient and there.lenient)
+        except InvalidManifest as error:
+            if lenient is there.lenient:
+                raise
+            how = "leniently, and can be applied so again" if there.lenient else "strictly, and stays so"
+            hint = f"job set {there.name!r} was created {how}"
+            raise InvalidManifest(error.message, problems=error.problems, hint=hint) from error
         before = load_set(there.manifest, lenient=there.lenient)
         if load_set(read.manifest, lenient=there.lenient) == before:
             return Applied(there, before, "valid" if dry_run else "unchanged", read.warnings)
