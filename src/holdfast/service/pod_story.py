@@ -36,7 +36,7 @@ def _pods(state: PodJobState) -> Iterator[str]:
         yield f"Pods: {', '.join(told)}."
     if state.failed_indexes:
         yield f"Failed indexes: {format_indexes(state.failed_indexes)}."
-    for condition in state.conditions:
+    for condition in (state.finished,) if state.finished else state.conditions:
         if condition.status:
             why = ": ".join(part for part in (condition.reason, condition.message) if part)
             yield f"It is {condition.type}: {why}." if why else f"It is {condition.type}."

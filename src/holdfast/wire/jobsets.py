@@ -110,7 +110,7 @@ class JobSetView(JobSetSummary):
     """A job set with everything known of it."""
 
     updated_at: Timestamp
-    """When its manifest last changed."""
+    """When it, or what is known of it, last changed."""
     lenient: bool = False
     """Whether its manifest was read leniently."""
     managed_by: str | None = None
