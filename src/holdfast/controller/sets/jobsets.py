@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from holdfast.controller.world import World
     from holdfast.domain.events import JobSetEvent
     from holdfast.domain.job import Job
+    from holdfast.domain.jobset.model import JobSetSpec
     from holdfast.domain.jobset.state import JobSetState, Order, Pass
     from holdfast.domain.jobset.stored import JobSet
     from holdfast.domain.podjob.stored import PodJob
@@ -137,9 +138,11 @@ class JobSets:
             order = created(owner.spec, job, record)
             template = owner.spec.by_name[order.group].job
             seen = owner.children[job.name] = child_of(order, record, template)
-            if seen == before:
+            # How often its pods restarted in place is no part of how a job looks.
+            in_place = _restarts_in_place(owner.spec)
+            if seen == before and not in_place:
                 return
-            urgent = seen.phase is not ChildPhase.ACTIVE or seen.certain
+            urgent = in_place or seen.phase is not ChildPhase.ACTIVE or seen.certain
         else:
             owner.children.pop(job.name, None)
             urgent = before is not None
@@ -174,8 +177,7 @@ class JobSets:
         Pods that are not there hold nobody up at the barrier: they have ended well, or wait for what those at the
         barrier may have, and begin where the others are by then.
         """
-        policy = work.spec.failure
-        if policy is None or policy.strategy is not RestartStrategy.IN_PLACE:
+        if not _restarts_in_place(work.spec):
             return None
         jobs = (self._pods.jobs.get(job_id) for job_id in work.jobs.values())
         pods = [pod for job in jobs if job is not None for pod in job.pods.values() if pod.record.run]
@@ -278,6 +280,10 @@ class JobSets:
         self._timers.set(work.row.id, None)
         self._plans.forget(work.row.id)
         del self.sets[work.row.id]
+
+
+def _restarts_in_place(spec: JobSetSpec) -> bool:
+    return spec.failure is not None and spec.failure.strategy is RestartStrategy.IN_PLACE
 
 
 def _noted(row: JobSet, what: SetDecision | Event) -> JobSetEvent:
