@@ -177,12 +177,13 @@ def test_a_bulk_can_be_checked_without_storing_anything(client: Client) -> None:
 def test_what_needs_several_requests_is_all_or_none_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.cli.submission._MOST_JOBS", 2)
     lines = [json.dumps(one) for one in ({**JOB, "x": 1}, JOB, JOB, JOB, {"command": ["x"], "queue": "nope"})]
-    manifests = read_manifests(["-"], Cli(stdin=io.StringIO("\n".join(lines))), allowed=(Noun.JOB,))
+    cli = Cli(stdin=io.StringIO("\n".join(lines)))
+    manifests = read_manifests(["-"], cli, allowed=(Noun.JOB,))
     with pytest.raises(InvalidManifest) as caught:
-        submit_jobs(client, manifests)
+        submit_jobs(client, manifests, cli)
     assert [problem.line for problem in caught.value.problems] == [1, 5]
     assert list(client.jobs()) == []
-    assert len(submit_jobs(client, manifests[1:4])) == len(list(client.jobs())) == 3
+    assert len(submit_jobs(client, manifests[1:4], cli)) == len(list(client.jobs())) == 3
 
 
 def test_a_bulk_tells_the_outcome_of_each(client: Client) -> None:
