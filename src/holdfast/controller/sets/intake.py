@@ -73,8 +73,14 @@ class SetIntake:
     def _find(self, set_id: str) -> SetWork | None:
         """Return a set; one that was not known, or is over and was forgotten, is taken in with what is left of it."""
         if set_id not in self._sets.sets:
-            for row in self._rows_by_id([set_id]):
-                jobs = [job for job in self._children_of(set_id) if not job.terminal]
+            changes = self._world.changes
+            for stored in self._rows_by_id([set_id]):
+                if stored.id in changes.deleted_sets:
+                    continue
+                # What is not committed yet is newer than what is stored.
+                row = changes.job_sets.get(stored.id, stored)
+                jobs = [changes.jobs.get(job.id, job) for job in self._children_of(set_id)]
+                jobs = [job for job in jobs if not job.terminal]
                 for job in jobs:
                     self._world.admit(job)
                 self._sets.take_in(row, jobs)
