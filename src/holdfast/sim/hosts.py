@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from holdfast.controller.controller import Controller, ControllerSettings
-from holdfast.dialects.native.codec import load_spec
+from holdfast.dialects.codec import load_spec
 from holdfast.errors import Conflict, Unavailable
 from holdfast.executor.executor import Executor
 from holdfast.sim.chance import SeededDice
