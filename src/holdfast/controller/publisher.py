@@ -54,7 +54,9 @@ class Publisher:
             wanted[uid] = DesiredRun(_order(active, run))
             return True
         if run.status is RunStatus.TERMINATING:
-            wanted[uid] = DesiredRun(_order(active, run), stop=stop_reason(active, now))
+            known = wanted.get(uid)
+            order = known.order if known is not None and known.stop is None else _order(active, run)
+            wanted[uid] = DesiredRun(order, stop=stop_reason(active, now))
             return True
         return wanted.pop(uid, None) is not None
 

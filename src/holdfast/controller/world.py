@@ -244,9 +244,9 @@ class World:
 
     def place_pod(self, active: Active, run: Run) -> None:
         """Give an attempt one more run, on its place."""
-        active.attempt = self.changes.attempts[active.attempt.key] = replace(
-            active.attempt, dispatch=max(active.attempt.dispatch, run.dispatch)
-        )
+        if run.dispatch > active.attempt.dispatch:
+            active.attempt = replace(active.attempt, dispatch=run.dispatch)
+        self.changes.attempts[active.attempt.key] = active.attempt
         active.runs[run.uid] = run
         self.owner[run.uid] = run.job_id
         self.changes.runs[run.uid] = run

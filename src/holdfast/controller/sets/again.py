@@ -63,12 +63,21 @@ class Again:
         if not (plan.in_place or plan.policies or plan.spec.restart_policy is RestartPolicy.ON_FAILURE):
             return
         for name, pod in work.pods.items():
+            if pod.run is None and plan.in_place:
+                self._catch_up(active, pod)
             if pod.run is None or name in work.record.state.counted:
                 continue
             if plan.in_place and pod.run.status not in RUN_TERMINAL:
                 self._stop_straggler(active, pod, now)
             elif pod.run.status in RUN_TERMINAL and pod.run.outcome is not None and not pod.run.outcome.succeeded:
                 self._ended(active, pod, plan, pod.run.outcome, now)
+
+    def _catch_up(self, active: Active, pod: PodWork) -> None:
+        """Let a pod that runs nothing meet the others where they are by now, were it in line for a place already."""
+        first = self.first_in_place(active.job)
+        if pod.record.in_place < first:
+            self._line.remove(pod)
+            pod.record = replace(pod.record, in_place=first)
 
     def _stop_straggler(self, active: Active, pod: PodWork, now: float) -> None:
         """Stop a program of an earlier generation than the one that is to meet at the barrier."""
@@ -134,9 +143,9 @@ class Again:
             avoid_node=decision.avoid_node,
         )
 
-    def first_in_place(self, job: Job, plan: PodPlan) -> int:
+    def first_in_place(self, job: Job) -> int:
         """Say which restart in place a new pod begins with: the one the others of its set meet at, or are at."""
-        state = self._set_state(job) if plan.in_place else None
+        state = self._set_state(job)
         return 0 if state is None or state.in_place_previous is None else state.in_place_previous + 1
 
     def may_start(self, job: Job, pod: PodWork, plan: PodPlan, now: float) -> bool:

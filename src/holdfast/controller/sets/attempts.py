@@ -82,23 +82,25 @@ class PodAttempts:
             return run.status_since + PROMOTE_TO_RUNNING.timeout_s
         return None
 
-    def next_look(self, active: Active, work: JobWork, now: float) -> float | None:
-        """Return when a job is to be looked at although nothing happens."""
-        found = [_wake_at(work, now)]
-        found += [self._given_up_at(active, pod.run) for pod in work.pods.values() if pod.run is not None]
-        return min((at for at in found if at is not None), default=None)
+    def _next_look(self, active: Active, work: JobWork, wake_at: float | None) -> float | None:
+        found = [self._given_up_at(active, pod.run) for pod in work.pods.values() if pod.run is not None]
+        return min((at for at in (wake_at, *found) if at is not None), default=None)
 
-    def stand(self, active: Active, work: JobWork, now: float) -> None:
-        """Bring the attempt's status and the job's state in line with its pods."""
+    def stand(self, active: Active, work: JobWork, now: float) -> float | None:
+        """Bring the attempt's status and the job's state in line with its pods.
+
+        Returns:
+            When the job is to be looked at although nothing happens.
+        """
         self._move(active, work, now)
-        job = active.job
+        job, wake_at = active.job, _wake_at(work, now)
         live = [pod.run for pod in work.pods.values() if pod.run is not None and pod.run.status not in RUN_TERMINAL]
         found = standing(
             work.record,
             in_set=job.child is not None,
             placed=bool(live),
             waiting=any(pod.ticket for pod in work.pods.values()) or self._homeless(job.id),
-            wake_at=_wake_at(work, now),
+            wake_at=wake_at,
         )
         if found.state is not JobState.RUNNING:
             self.put(job, found, now)
@@ -113,6 +115,7 @@ class PodAttempts:
                 updated_at=now,
             )
             self._world.pods_started(active, live)
+        return self._next_look(active, work, wake_at)
 
     def put(self, job: Job, found: Standing, now: float) -> None:
         """Change a job's state, if that is news; in line, the reason is what placing it says."""

@@ -14,7 +14,6 @@ from holdfast.controller.sets.memory import SetWork, Timers
 from holdfast.controller.sets.plans import created
 from holdfast.dialects.jobset.loading import load_set
 from holdfast.domain.events import JobSetDecided, JobSetDeleted, JobSetEnded, JobSetNoted, Occurrence
-from holdfast.domain.job import JobState
 from holdfast.domain.jobset.in_place import InPlace, expected_pods
 from holdfast.domain.jobset.model import RestartStrategy
 from holdfast.domain.jobset.observed import child_of
@@ -31,10 +30,12 @@ from holdfast.domain.jobset.state import (
     SuspendJob,
 )
 from holdfast.domain.jobset.stored import SetLogEntry
+from holdfast.domain.podjob.stored import PodJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from holdfast.controller.sets.memory import JobWork
     from holdfast.controller.sets.plans import Plans
     from holdfast.controller.sets.podjobs import PodJobs
     from holdfast.controller.world import World
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from holdfast.domain.jobset.model import JobSetSpec
     from holdfast.domain.jobset.state import JobSetState, Order, Pass
     from holdfast.domain.jobset.stored import JobSet
-    from holdfast.domain.podjob.stored import PodJob
     from holdfast.ports.store import Snapshot
 
 
@@ -130,12 +130,12 @@ class JobSets:
             owner = self.sets.get(job.child.set_id)
             if owner is None:
                 continue
-            self._see(owner, job, work.record)
+            self._see(owner, job, work)
 
-    def _see(self, owner: SetWork, job: Job, record: PodJob) -> None:
-        before = owner.children.get(job.name)
+    def _see(self, owner: SetWork, job: Job, work: JobWork) -> None:
+        before, record = owner.children.get(job.name), work.record
         if record.present:
-            order = created(owner.spec, job, record)
+            order = created(owner.spec, job, work)
             template = owner.spec.by_name[order.group].job
             seen = owner.children[job.name] = child_of(order, record, template)
             # How often its pods restarted in place is no part of how a job looks.
@@ -180,7 +180,9 @@ class JobSets:
         if not _restarts_in_place(work.spec):
             return None
         jobs = (self._pods.jobs.get(job_id) for job_id in work.jobs.values())
-        pods = [pod for job in jobs if job is not None for pod in job.pods.values() if pod.record.run]
+        pods = [
+            pod for job in jobs if job is not None for pod in job.pods.values() if pod.record.run or pod.record.in_place
+        ]
         attempts = [pod.record.in_place for pod in pods]
         absent = expected_pods(work.spec) - len(attempts)
         return InPlace((*attempts, *[max(attempts, default=0)] * absent))
@@ -231,8 +233,8 @@ class JobSets:
     def _create(self, work: SetWork, job_id: str, order: CreateJob, now: float) -> None:
         job = self._world.jobs[job_id]
         size = work.spec.by_name[order.group].job
-        record = replace(
-            self._pods.jobs[job_id].record,
+        record = PodJob(
+            job_id=job_id,
             restart=order.restart,
             job_restart=order.job_restart,
             suspended=order.suspended,
@@ -240,6 +242,7 @@ class JobSets:
             completions=size.completions,
         )
         self._pods.create(job, record, now)
+        self._pods.jobs[job_id].created = order
 
     def _finish(self, work: SetWork, now: float) -> None:
         """Let a set's jobs end as it has ended, once nothing of it runs any more."""
@@ -272,7 +275,7 @@ class JobSets:
     def _end_jobs(self, work: SetWork, why: str, now: float) -> None:
         for job_id in work.jobs.values():
             job = self._world.jobs.get(job_id)
-            if job is not None and job.state is not JobState.RUNNING:
+            if job is not None:
                 self._pods.finish(job_id, why, now)
         work.jobs, work.children = {}, {}
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import RunOutcome
     from holdfast.domain.job import Run
     from holdfast.domain.jobset.model import JobSetSpec
-    from holdfast.domain.jobset.state import Child
+    from holdfast.domain.jobset.state import Child, CreateJob
     from holdfast.domain.jobset.stored import JobSet
     from holdfast.domain.podjob.stored import PodJob, PodRecord
 
@@ -40,6 +40,8 @@ class JobWork:
     """The record as it was last written."""
     pods: dict[str, PodWork] = field(default_factory=dict)
     """Those that have not ended, by name."""
+    created: CreateJob | None = None
+    """What its set ordered its attempt by, if it has a set."""
     wake_at: float | None = None
     """When to look at it again although nothing happens."""
     grace_s: float | None = None

@@ -97,27 +97,29 @@ class Plans:
             spec = replace(spec, backoff=self._backoff)
         return PodPlan(spec, program, template, any(_REFERENCE in word for word in words))
 
-    def told(self, job: Job, record: PodJob, rank: int) -> dict[str, str]:
+    def told(self, job: Job, work: JobWork, rank: int) -> dict[str, str]:
         """Return what a pod is told in its environment."""
         if job.child is None:
             return {"JOB_COMPLETION_INDEX": str(rank)}
         spec = self._sets[job.child.set_id].spec
-        return names.environment(spec, created(spec, job, record), rank)
+        return names.environment(spec, created(spec, job, work), rank)
 
 
-def created(spec: JobSetSpec, job: Job, record: PodJob) -> CreateJob:
-    """Return the order a job of a set was created by."""
-    if job.child is None:
-        msg = f"job {job.id} belongs to no set"
-        raise ValueError(msg)
-    return CreateJob(
-        name=job.name,
-        group=job.child.group,
-        index=job.child.index,
-        global_index=names.global_index(spec, job.child.group, job.child.index),
-        restart=record.restart,
-        job_restart=record.job_restart,
-    )
+def created(spec: JobSetSpec, job: Job, work: JobWork) -> CreateJob:
+    """Return the order a job of a set was created by, made anew after a restart of ours."""
+    if work.created is None:
+        if job.child is None:
+            msg = f"job {job.id} belongs to no set"
+            raise ValueError(msg)
+        work.created = CreateJob(
+            name=job.name,
+            group=job.child.group,
+            index=job.child.index,
+            global_index=names.global_index(spec, job.child.group, job.child.index),
+            restart=work.record.restart,
+            job_restart=work.record.job_restart,
+        )
+    return work.created
 
 
 def current_spec(plan: PodPlan, record: PodJob) -> PodJobSpec:
@@ -137,7 +139,7 @@ def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run],
     def write(run: Run) -> RunOrder:
         job = active.job
         plan = plans.of(job, active.spec.kube)
-        told = plans.told(job, work.record, run.rank)
+        told = plans.told(job, work, run.rank)
         program = read_program(plan.template, told) if plan.told_apart else plan.program
         grace_s = program.grace_s if work.grace_s is None else work.grace_s
         return RunOrder(

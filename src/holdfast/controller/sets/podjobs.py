@@ -69,6 +69,8 @@ class PodJobs:
         """Ids of jobs that look different than when their sets last looked."""
         self.touched: dict[str, None] = {}
         """Ids of jobs to look at."""
+        self._let_go: dict[str, None] = {}
+        """Ids of jobs whose attempt was deleted since ``set_aside``."""
 
     def restore(self, snapshot: Snapshot) -> None:
         """Take in the jobs made of pods that were going on when the last controller stopped."""
@@ -99,14 +101,14 @@ class PodJobs:
         suspended = job.child is None and self._plan(job).spec.suspend
         work = self.jobs[job.id] = JobWork(PodJob(job_id=job.id, present=False, suspended=suspended))
         if job.child is None:
-            self.create(job, work.record, job.queued_at)
+            self.create(job, replace(work.record, present=True), job.queued_at)
 
     def create(self, job: Job, record: PodJob, now: float) -> None:
-        """Begin an attempt at a job; its number follows from how often it and its set were restarted."""
+        """Begin an attempt at a job with a fresh record; its number follows from how often it and its set restarted."""
         number = 1 + record.restart + record.job_restart
         work = self.jobs[job.id]
-        work.pods, work.grace_s, work.last_failure = {}, None, None
-        self._put(work, replace(record, present=True, deleting_since=None, state=PodJobState(), pods=()))
+        work.pods, work.grace_s, work.last_failure, work.created = {}, None, None, None
+        self._put(work, record)
         queued = job
         if job.child is not None:
             queued = replace(
@@ -212,8 +214,7 @@ class PodJobs:
 
     def _stand(self, active: Active, work: JobWork, now: float) -> None:
         job_id = active.attempt.job_id
-        self._attempts.stand(active, work, now)
-        self.timers.set(job_id, self._attempts.next_look(active, work, now))
+        self.timers.set(job_id, self._attempts.stand(active, work, now))
         self._world.touched_pods.pop(job_id, None)
         self.changed[job_id] = None
 
@@ -225,7 +226,7 @@ class PodJobs:
             # Pods that had no place are gone at once: look again.
             synced = self._synced(active, work, plan, spec, now)
         for order in synced.create:
-            self._begin(active, work, order, self._again.first_in_place(active.job, plan))
+            self._begin(active, work, order, self._again.first_in_place(active.job))
         for pod in work.pods.values():
             if pod.run is None and not pod.ticket and self._again.may_start(active.job, pod, plan, now):
                 self._again.start(active, work, pod, plan, now)
@@ -311,9 +312,15 @@ class PodJobs:
             self._put(work, replace(work.record, state=PodJobState()))
             self.finish(job.id, job.reason or "cancelled", now)
             return
-        self.changed[job.id] = None
-        if job.state is not JobState.WAITING:
-            self._attempts.put(job, standing(work.record, in_set=True), now)
+        self.changed[job.id] = self._let_go[job.id] = None
+
+    def set_aside(self, now: float) -> None:
+        """Say of the jobs that were let go of, and that did not come again at once, that they wait for their sets."""
+        let_go, self._let_go = self._let_go, {}
+        for job_id in let_go:
+            work, job = self.jobs.get(job_id), self._world.jobs.get(job_id)
+            if work is not None and job is not None and not work.record.present:
+                self._attempts.put(job, standing(work.record, in_set=True), now)
 
     def _release(self, work: JobWork, job: Job) -> None:
         self._line.homeless.pop(job.id, None)

@@ -100,7 +100,8 @@ class Sets:
         for _ in range(_MOST_TURNS):
             self.pods.advance(now)
             if not self._jobsets.advance(now, urgent=True):
-                return
+                break
+        self.pods.set_aside(now)
 
     def has_more(self) -> bool:
         """Whether there is more to look at at once."""
