@@ -46,6 +46,8 @@ class Active:
     runs: dict[str, Run] = field(default_factory=dict)
     last: HistoryRow | None = None
     """The last step of its history."""
+    placed: int = 0
+    """Of pods: how many runs were named so far, so that no uid is given twice."""
     pods: bool = False
     """Whether its runs come and go one by one, as pods do; ``controller.sets`` moves it on then."""
     order: Callable[[Run], RunOrder] | None = None
@@ -130,7 +132,7 @@ class World:
         if attempt.status is AttemptStatus.PENDING and not pods:
             self.unplaced[job.id] = attempt
             return
-        active = Active(job, attempt, self.spec(job), last=last, pods=pods)
+        active = Active(job, attempt, self.spec(job), last=last, placed=attempt.dispatch, pods=pods)
         self.active[job.id] = active
         self.line.remove(job.id)
         self.by_status[attempt.status][job.id] = active

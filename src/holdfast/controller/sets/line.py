@@ -136,5 +136,5 @@ class PodLine:
 
 def fresh_uid(active: Active, rank: int) -> str:
     """Return a uid no run of this attempt had before."""
-    attempt = active.attempt = replace(active.attempt, dispatch=active.attempt.dispatch + 1)
-    return f"{attempt.job_id}-{attempt.number}-{rank}-{attempt.dispatch}"
+    active.placed += 1
+    return f"{active.attempt.job_id}-{active.attempt.number}-{rank}-{active.placed}"

@@ -35,6 +35,8 @@ def has_place(spec: PodJobSpec, pod: Pod) -> bool:
 
 def tally(spec: PodJobSpec, state: PodJobState, pods: Sequence[Pod]) -> Tally:
     """Count the pods that have ended since the last look."""
+    if not pods and not (state.active or state.ready or state.terminating or state.counted):
+        return Tally(state)
     fresh = [pod for pod in pods if pod.name not in state.counted and has_place(spec, pod)]
     succeeded = [pod for pod in fresh if pod.phase is PodPhase.SUCCEEDED]
     failed = [pod for pod in fresh if _failed(spec, pod)]
