@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from holdfast.controller.remembered import Remembered
 from holdfast.dialects.jobset.program import read_program
 from holdfast.domain.jobset import names
 from holdfast.domain.jobset.model import RestartStrategy
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.controller.sets.memory import JobWork, SetWork
     from holdfast.controller.world import Active
     from holdfast.dialects.jobset.program import Program
-    from holdfast.domain.job import Job, Run
+    from holdfast.domain.job import ChildOf, Job, Run
     from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.podjob.model import PodJobSpec
     from holdfast.domain.podjob.stored import PodJob
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from holdfast.domain.spec import KubeJob
 
 _REFERENCE = "$("
+_MOST_PLANS = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +58,28 @@ class Plans:
         """Remember where sets are found, and the operator's back-off for pods."""
         self._sets = sets
         self._backoff = backoff
-        self._of_groups: dict[tuple[str, int, str], PodPlan] = {}
-        self._of_specs: dict[str, PodPlan] = {}
+        self._of_groups: dict[str, dict[str, PodPlan]] = {}
+        self._of_specs: Remembered[PodPlan] = Remembered(_MOST_PLANS)
 
     def forget(self, set_id: str) -> None:
         """Forget what was made for a set that is gone or has changed."""
-        for key in [key for key in self._of_groups if key[0] == set_id]:
-            del self._of_groups[key]
+        self._of_groups.pop(set_id, None)
 
     def of(self, job: Job, kube: KubeJob | None) -> PodPlan:
         """Return the plan of a job."""
         if job.child is not None:
-            work = self._sets[job.child.set_id]
-            key = (job.child.set_id, work.row.generation, job.child.group)
-            if key not in self._of_groups:
-                self._of_groups[key] = self._of_group(work.spec, work.spec.by_name[job.child.group])
-            return self._of_groups[key]
+            return self._of_child(job.child)
         if kube is None:
             msg = f"job {job.id} has no pods"
             raise ValueError(msg)
-        if job.spec not in self._of_specs:
-            self._of_specs[job.spec] = self._plan(kube.spec, kube.raw.get("template") or {})
-        return self._of_specs[job.spec]
+        return self._of_specs.answer(job.spec, lambda: self._plan(kube.spec, kube.raw.get("template") or {}))
+
+    def _of_child(self, at: ChildOf) -> PodPlan:
+        plans = self._of_groups.setdefault(at.set_id, {})
+        if at.group not in plans:
+            spec = self._sets[at.set_id].spec
+            plans[at.group] = self._of_group(spec, spec.by_name[at.group])
+        return plans[at.group]
 
     def _of_group(self, spec: JobSetSpec, group: ReplicatedJob) -> PodPlan:
         job = group.template.get("spec") or {}
