@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.app.connect import connect
 from holdfast.app.settings import Settings
+from tests.e2e.jobset_stage import Stage
 from tests.e2e.server import Server
 
 if TYPE_CHECKING:
@@ -66,6 +67,15 @@ def holdfast(tmp_path: Path) -> Iterator[Holdfast]:
     settings = Settings(data=tmp_path / "data", cpus=4.0)
     with connect(drive=True, settings=settings) as client:
         yield Holdfast(client, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """A server that tests of job sets share; each deletes the sets it made."""
+    stage = Stage(tmp_path_factory.mktemp("stage"))
+    stage.open()
+    yield stage
+    stage.close()
 
 
 @pytest.fixture
