@@ -117,10 +117,11 @@ def standing(job_set: JobSet, spec: JobSetSpec, now: float) -> Iterator[str]:
             yield f"Of the {total} {'job' if total == 1 else 'jobs'} of {group.name}: {', '.join(counts)}."
     if not state.terminal and not spec.suspend:
         yield from _waiting(job_set, spec, now)
-    if state.left_failed:
+    if state.left_failed and not state.terminal:
         names = sorted(state.left_failed)
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        yield f"Left failed: {', '.join(names[:_MOST_NAMED])}{more}; the set fails when the others have ended."
+        yield f"Left failed: {', '.join(names[:_MOST_NAMED])}{more}."
+        yield "When the others have ended the set fails, unless its success policy is met by then."
     if spec.failure is not None and (state.counted or spec.failure.max_restarts):
         used = Budget(spec, spec.failure, state, now, allowed=True).used
         yield f"{used} of {spec.failure.max_restarts} counted restarts (maxRestarts) are used."
