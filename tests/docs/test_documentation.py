@@ -21,8 +21,10 @@ from holdfast.dialects.native.settings import read_settings
 from holdfast.domain import lifecycle
 from holdfast.domain.failure import Cause, Condition, EndedBy
 from holdfast.domain.job import JobState
+from holdfast.domain.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
-from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode
+from holdfast.domain.podjob.model import PodAction
+from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
 from holdfast.errors import all_errors
 from tools.docs import pages
 from tools.docs.blocks import BLOCKS
@@ -31,6 +33,8 @@ from tools.docs.source import member_docs
 
 if TYPE_CHECKING:
     from enum import StrEnum
+
+    from _pytest.mark import ParameterSet
 
     from holdfast.cli.command import Command
     from holdfast.errors import HoldfastError
@@ -46,7 +50,7 @@ def page(name: str) -> str:
     return TEXTS[DOCS / name]
 
 
-def blocks(language: str) -> list[object]:
+def blocks(language: str) -> list[ParameterSet]:
     """List every fenced block of a language, by page and place."""
     return [
         pytest.param(match[2], id=f"{path.relative_to(ROOT)}:{text[: match.start()].count(chr(10)) + 1}")
@@ -110,6 +114,10 @@ def test_every_metric_is_documented() -> None:
         (JitterMode, "policies.md"),
         (AntiAffinity, "policies.md"),
         (ExitCodeOperator, "policies.md"),
+        (SetAction, "jobsets.md"),
+        (RestartStrategy, "jobsets.md"),
+        (DependencyStatus, "jobsets.md"),
+        (PodAction, "jobsets.md"),
     ],
 )
 def test_every_word_of_the_vocabulary_is_documented(enum: type[StrEnum], name: str) -> None:
@@ -117,7 +125,22 @@ def test_every_word_of_the_vocabulary_is_documented(enum: type[StrEnum], name: s
 
 
 @pytest.mark.parametrize(
-    "enum", [JobState, Condition, Cause, EndedBy, Action, DecisionCode, JitterMode, AntiAffinity, ExitCodeOperator]
+    "enum",
+    [
+        JobState,
+        Condition,
+        Cause,
+        EndedBy,
+        Action,
+        DecisionCode,
+        JitterMode,
+        AntiAffinity,
+        ExitCodeOperator,
+        SetAction,
+        RestartStrategy,
+        DependencyStatus,
+        PodAction,
+    ],
 )
 def test_every_word_of_the_vocabulary_says_what_it_means(enum: type[StrEnum]) -> None:
     docs = member_docs(enum)
@@ -146,6 +169,18 @@ def test_every_manifest_in_the_documentation_can_be_read(text: str) -> None:
         read_settings(yaml.safe_load(text))
     else:
         assert read_manifests(text)
+
+
+@pytest.mark.parametrize("text", [param for param in blocks("yaml") if str(param.values[0]).startswith("# examples/")])
+def test_a_manifest_shown_under_a_files_name_is_that_files(text: str) -> None:
+    """The page's commands run the file; its first line, which says what it shows, is not repeated."""
+    name, _, shown = text.removeprefix("# ").partition("\n")
+    assert shown == (ROOT / name).read_text().partition("\n")[2]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples" / "jobsets").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_example_job_set_is_run_by_a_page(path: Path) -> None:
+    assert any(f"-f {path.relative_to(ROOT)}" in text for text in TEXTS.values())
 
 
 @pytest.mark.parametrize("text", blocks("json"))

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import Cause, Condition, EndedBy
 from holdfast.domain.job import JobState
+from holdfast.domain.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
-from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode
+from holdfast.domain.podjob.model import PodAction
+from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
 from tools.docs import commands, configuration, events, http, lifecycle, policies
 from tools.docs.source import enum_table
 
@@ -38,6 +40,10 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "jitter": partial(enum_table, JitterMode, title="Jitter"),
     "anti-affinity": partial(enum_table, AntiAffinity, title="Mode"),
     "exit-code-operators": partial(enum_table, ExitCodeOperator, title="Operator"),
+    "set-actions": partial(enum_table, SetAction, title="Action"),
+    "restart-strategies": partial(enum_table, RestartStrategy, title="Strategy"),
+    "dependency-statuses": partial(enum_table, DependencyStatus, title="Status", meaning="It waits until"),
+    "pod-actions": partial(enum_table, PodAction, title="Action"),
     "built-in-policy": policies.built_in,
     "events": events.registry,
     "audit-actions": events.acts,
