@@ -86,6 +86,15 @@ class PodAttempts:
         found = [self._given_up_at(active, pod.run) for pod in work.pods.values() if pod.run is not None]
         return min((at for at in (wake_at, *found) if at is not None), default=None)
 
+    def going(self, active: Active, work: JobWork, now: float) -> float | None:
+        """Bring the attempt's status in line with its pods, all of which were told to go and still run.
+
+        Returns:
+            When the job is to be looked at although nothing happens.
+        """
+        self._move(active, work, now)
+        return self._next_look(active, work, None)
+
     def stand(self, active: Active, work: JobWork, now: float) -> float | None:
         """Bring the attempt's status and the job's state in line with its pods.
 

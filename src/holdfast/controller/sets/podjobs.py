@@ -133,7 +133,9 @@ class PodJobs:
         if self._stop(active, work, list(work.pods), now, again=force) or not work.pods:
             self.touched[job_id] = None
         else:
-            self._stand(active, work, now)
+            self.timers.set(job_id, self._attempts.going(active, work, now))
+            self._world.touched_pods.pop(job_id, None)
+            self.changed[job_id] = None
 
     def suspend(self, job_id: str, *, suspended: bool) -> None:
         """Stop a job's pods and keep it, or let it go on."""

@@ -211,6 +211,8 @@ class PodJobState:
 
     def condition(self, type_: str) -> JobCondition | None:
         """Return a condition that holds."""
+        if not self.conditions:
+            return None
         return next((one for one in self.conditions if one.type == type_ and one.status), None)
 
     @property
