@@ -309,6 +309,12 @@ def changed(value: dict[str, Any], *path: str | int, to: object) -> dict[str, An
     return new
 
 
+def test_the_short_form_restarts_single_jobs_however_many_there_are() -> None:
+    spec = read_set(changed(NATIVE, "failurePolicy", "rules", 0, "action", to="RestartJob"))
+    assert spec.failure is not None
+    assert (spec.failure.rules[0].action, spec.by_name["workers"].replicas) == ("RestartJob", 2000)
+
+
 TEMPLATE = ("replicatedJobs", 0, "template", "spec")
 
 

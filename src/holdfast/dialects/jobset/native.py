@@ -68,7 +68,7 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: Notes) -> 
         annotations=metadata.mapping("annotations", most=1000, longest=65_536),
     )
     close_envelope(opened)
-    check(found, groups, notes, path=spec.path)
+    check(found, groups, notes, path=spec.path, native=True)
     return None if notes.problems else found
 
 
