@@ -1,0 +1,82 @@
+"""What happens to job sets, as values: the fields of each such event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetCreated:
+    """A job set was accepted."""
+
+    job_set: str
+    """Its id, here and in all that follow."""
+    name: str
+    jobs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetChanged:
+    """A person changed a job set: its manifest, or suspended, resumed or restarted it."""
+
+    job_set: str
+    name: str
+    change: str
+    """``updated``, ``suspended``, ``resumed``, ``restarted``."""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetDecided:
+    """A failed job of a set was judged."""
+
+    job_set: str
+    name: str
+    job: str
+    """Name of the job that failed."""
+    restart: int
+    """Restarts of the set when that job was created."""
+    job_restart: int
+    """Restarts of the job alone when it was created."""
+    action: str
+    """Empty when the set has no failure policy."""
+    granted: bool
+    reason: str
+    message: str
+    rule: str | None = None
+    delay_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetNoted:
+    """Something people should know of a job set, as Kubernetes' events tell it."""
+
+    job_set: str
+    name: str
+    type: str
+    """``Normal`` or ``Warning``."""
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetEnded:
+    """A job set is over; final."""
+
+    job_set: str
+    name: str
+    outcome: str
+    """``Completed`` or ``Failed``."""
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetDeleted:
+    """A job set was deleted, by a person or because its time to live was over."""
+
+    job_set: str
+    name: str
+
+
+JobSetEvent = JobSetCreated | JobSetChanged | JobSetDecided | JobSetNoted | JobSetEnded | JobSetDeleted

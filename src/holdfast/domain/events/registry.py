@@ -1,0 +1,138 @@
+"""Every event there is: its name, its version and its fields; and what is written and read of them.
+
+Decides the words other systems follow Holdfast by. The registry is closed and literal: a stored event keeps its
+meaning for ever, so a field is only added with a default, and anything else is a new version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import NamedTuple
+
+from holdfast.domain.events.jobs import (
+    AttemptEnded,
+    AttemptEvent,
+    AttemptStatusChanged,
+    FailureDecided,
+    JobCancelled,
+    JobCancelRequested,
+    JobEvent,
+    JobFailed,
+    JobHeld,
+    JobQueued,
+    JobReleased,
+    JobRetryScheduled,
+    JobSetAside,
+    JobStarted,
+    JobSubmitted,
+    JobSucceeded,
+    JobWaiting,
+)
+from holdfast.domain.events.jobsets import (
+    JobSetChanged,
+    JobSetCreated,
+    JobSetDecided,
+    JobSetDeleted,
+    JobSetEnded,
+    JobSetEvent,
+    JobSetNoted,
+)
+from holdfast.domain.events.operators import (
+    CatalogueEvent,
+    CategoryCreated,
+    CategoryDeleted,
+    CategoryUpdated,
+    OperatorActed,
+    PolicyCreated,
+    PolicyDeleted,
+    PolicyUpdated,
+    QueueCreated,
+    QueueDeleted,
+    QueueUpdated,
+    SettingsUpdated,
+)
+
+Event = JobEvent | AttemptEvent | CatalogueEvent | JobSetEvent | OperatorActed
+"""Everything that can happen."""
+
+
+class EventType(NamedTuple):
+    """One line of the registry."""
+
+    name: str
+    """``<what>.<happened>``."""
+    version: int
+    """Of its fields' meaning."""
+    kind: type[Event]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Return the names of its fields."""
+        return tuple(field.name for field in fields(self.kind))
+
+
+REGISTRY: tuple[EventType, ...] = (
+    EventType("job.submitted", 1, JobSubmitted),
+    EventType("job.queued", 1, JobQueued),
+    EventType("job.waiting", 1, JobWaiting),
+    EventType("job.set_aside", 1, JobSetAside),
+    EventType("job.started", 1, JobStarted),
+    EventType("job.retry_scheduled", 1, JobRetryScheduled),
+    EventType("job.held", 1, JobHeld),
+    EventType("job.released", 1, JobReleased),
+    EventType("job.cancel_requested", 1, JobCancelRequested),
+    EventType("job.succeeded", 1, JobSucceeded),
+    EventType("job.failed", 1, JobFailed),
+    EventType("job.cancelled", 1, JobCancelled),
+    EventType("attempt.status_changed", 1, AttemptStatusChanged),
+    EventType("attempt.ended", 1, AttemptEnded),
+    EventType("failure.decided", 1, FailureDecided),
+    EventType("policy.created", 1, PolicyCreated),
+    EventType("policy.updated", 1, PolicyUpdated),
+    EventType("policy.deleted", 1, PolicyDeleted),
+    EventType("queue.created", 1, QueueCreated),
+    EventType("queue.updated", 1, QueueUpdated),
+    EventType("queue.deleted", 1, QueueDeleted),
+    EventType("category.created", 1, CategoryCreated),
+    EventType("category.updated", 1, CategoryUpdated),
+    EventType("category.deleted", 1, CategoryDeleted),
+    EventType("settings.updated", 1, SettingsUpdated),
+    EventType("jobset.created", 1, JobSetCreated),
+    EventType("jobset.changed", 1, JobSetChanged),
+    EventType("jobset.decided", 1, JobSetDecided),
+    EventType("jobset.noted", 1, JobSetNoted),
+    EventType("jobset.ended", 1, JobSetEnded),
+    EventType("jobset.deleted", 1, JobSetDeleted),
+    EventType("operator.acted", 1, OperatorActed),
+)
+"""Every event there is; names are stored, so a line is never changed, only added."""
+BY_NAME = {entry.name: entry for entry in REGISTRY}
+BY_KIND: dict[type[Event], EventType] = {entry.kind: entry for entry in REGISTRY}
+TERMINAL = frozenset({"job.succeeded", "job.failed", "job.cancelled"})
+"""The last event of a job is one of these."""
+
+
+class Occurrence(NamedTuple):
+    """Something that happened and is to be written in the transaction that makes it true."""
+
+    job_id: str | None
+    """The job it is about; ``None`` for what is about no job."""
+    at: float
+    event: Event
+
+
+class StoredEvent(NamedTuple):
+    """An event as it was written."""
+
+    seq: int
+    """Its place among all events: grows in the order of commits, with gaps."""
+    job_id: str | None
+    job_seq: int | None
+    """Its place among its job's events: 1, 2, 3, without gaps."""
+    at: float
+    event: Event
+
+    @property
+    def type(self) -> EventType:
+        """Return its line of the registry."""
+        return BY_KIND[type(self.event)]
