@@ -24,19 +24,19 @@ def prepare(run: Run) -> None:
         again = not _make(run.directory)
     except FileNotFoundError:
         job = os.path.dirname(run.directory)  # noqa: PTH120 - once per run: a Path costs as much as the call
-        os.makedirs(f"{job}/{CHECKPOINTS}", _OURS, exist_ok=True)  # noqa: PTH103
+        os.makedirs(f"{job}/{CHECKPOINTS}", _OURS, exist_ok=True)  # noqa: PTH103 - as above
         again = not _make(run.directory)
     if not run.order.get("cwd"):
         _make(run.path(WORK))
     if again:  # an earlier dispatch of the same attempt
         for name in (TERMINATION, PROGRESS):
             with suppress(FileNotFoundError):
-                os.unlink(run.path(name))  # noqa: PTH108
+                os.unlink(run.path(name))  # noqa: PTH108 - as above
 
 
 def _make(path: str) -> bool:
     try:
-        os.mkdir(path, _OURS)  # noqa: PTH102
+        os.mkdir(path, _OURS)  # noqa: PTH102 - as above
     except FileExistsError:
         return False
     return True
