@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from holdfast.controller.controller import Controller
 from holdfast.controller.coordinator import Coordinator
-from holdfast.controller.intake import Intake
 from holdfast.controller.world import World
 from holdfast.dialects.codec import dump_spec, load_spec
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
 from holdfast.domain.lifecycle import START, AttemptStatus, HandlerRow, RunStatus
 from holdfast.domain.spec import JobSpec
+from holdfast.ports.store import Submission
+from holdfast.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.controller.world import Active
     from holdfast.domain.coordination import HandlerResult
-    from holdfast.domain.verdict import Circumstances, Verdict
+    from holdfast.domain.verdict import Verdict
 
 NOW = 1_000_000.0
 
@@ -31,15 +33,24 @@ def ready_at(retry_at: float, moments: Sequence[float]) -> list[bool]:
 
 
 def _stands_in_line(retry_at: float, now: float) -> bool:
-    world = World(load_spec)
-    world.admit(_job("job", JobState.BACKOFF, retry_at))
-    Intake(world, lambda _: (), _no_judgement).due(now)
-    return "job" in world.line
+    store = MemoryStore()
+    store.submit(Submission([_job("job", JobState.BACKOFF, retry_at)]))
+    controller = Controller(store, clock=_At(now), dice=_At(0.0), load_spec=load_spec, memory="cases")
+    controller.tick()
+    return "job" in controller.world.line
 
 
-def _no_judgement(job: Job, now: float) -> Circumstances:
-    msg = f"nothing about {job.id} is judged at {now}"
-    raise AssertionError(msg)
+class _At:
+    """A clock, and dice, that always say the same."""
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    def now(self) -> float:
+        return self._value
+
+    def draw(self) -> float:
+        return self._value
 
 
 def history_after_raising(count: int) -> list[HistoryRow]:
