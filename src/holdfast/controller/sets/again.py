@@ -169,7 +169,7 @@ class Again:
 
     def _keep_place(self, active: Active, pod: PodWork, run: Run) -> None:
         """Keep a pod's place while it waits at the barrier."""
-        pod.kept = replace(run, uid=f"{pod.record.name}/kept")
+        pod.kept = replace(run, uid=f"{run.uid}/kept")
         self._world.ledger.charge(pod.kept, active.job.queue)
 
     def forget(self, pod: PodWork) -> None:

@@ -73,7 +73,7 @@ class PodLine:
         job = active.job
         if plan.topology is not None and not self._has_domain(active, work, plan.topology, now):
             return
-        pod.ticket = pod.record.name if not pod.record.run else fresh_uid(active, pod.record.rank)
+        pod.ticket = fresh_uid(active, pod.record.rank) if pod.record.run else pod.first
         selector = dict(plan.program.node_selector)
         if plan.topology is not None:
             selector[plan.topology] = work.record.domain

@@ -25,6 +25,8 @@ class PodWork:
     record: PodRecord
     run: Run | None = None
     """Its program; ``None`` while it waits for a place or to start again."""
+    first: str = ""
+    """Uid its first run will have."""
     ticket: str = ""
     """Under which it waits in line; empty while it does not."""
     kept: Run | None = None

@@ -257,18 +257,17 @@ class PodJobs:
                 self._world.forget_run(active, pod.run.uid)
 
     def _begin(self, active: Active, work: JobWork, order: PodOrder, in_place: int) -> None:
-        """Make a pod; its name is as fresh as its first ticket will be."""
+        """Make a pod; its name is as fresh within its job as its first run's uid is among all."""
         rank = order.index if order.index is not None else _free_slot(work)
-        name = fresh_uid(active, rank)
-        work.pods[name] = PodWork(
-            PodRecord(
-                name=name,
-                rank=rank,
-                index_failures=order.index_failures,
-                index_ignored=order.index_ignored,
-                in_place=in_place,
-            )
+        uid = fresh_uid(active, rank)
+        record = PodRecord(
+            name=f"{active.job.name}-{rank}-{active.placed}",
+            rank=rank,
+            index_failures=order.index_failures,
+            index_ignored=order.index_ignored,
+            in_place=in_place,
         )
+        work.pods[record.name] = PodWork(record, first=uid)
 
     def _stop(self, active: Active, work: JobWork, pods: Sequence[str], now: float, *, again: bool = False) -> bool:
         """Stop pods; returns whether any of them had no program and is gone at once."""

@@ -19,7 +19,7 @@ class PodRecord:
     """What outlives one program of a pod that may run several, one after the other, in its place."""
 
     name: str
-    """Uid of its first run; the pod's identity among those of its job."""
+    """``<job name>-<rank>-<number>``, as messages name it; its identity within one attempt of its job."""
     rank: int
     """Its completion index, or its slot where pods have no indexes."""
     index_failures: int = 0
