@@ -71,7 +71,10 @@ def holdfast(tmp_path: Path) -> Iterator[Holdfast]:
 
 @pytest.fixture(scope="session")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """A server that tests of job sets share; each deletes the sets it made."""
+    """A server that tests of job sets share; each deletes the sets it made.
+
+    One set is there from the beginning: the document's first, to the letter, whose program sleeps for 20 s.
+    """
     stage = Stage(tmp_path_factory.mktemp("stage"))
     stage.open()
     yield stage

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 KEP = Path(__file__).parents[1] / "data" / "kep-262"
 TOPOLOGY = "kubernetes.io/hostname"
+VERBATIM = "fail-jobset"
 NODES = 10
 """As many as the document's simulations need that each want one to themselves."""
 PROGRAM = """\
@@ -141,8 +142,9 @@ class Stage(Server):
         self.count = 0
 
     def open(self) -> None:
-        """Start it."""
+        """Start it, and apply the document's first manifest to the letter."""
         self.api = self.start()
+        self.verbatim = self.command("apply", "--lenient", "-f", str(KEP / f"{VERBATIM}.yaml"))
 
     def close(self) -> None:
         """End everything."""

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.jobset_stage import KEP, Change, document
+from tests.e2e.jobset_stage import KEP, VERBATIM, Change, document
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Mapping, Sequence
 
     from holdfast.wire.jobsets import JobSetView
@@ -36,7 +35,6 @@ WITH_SERVER: tuple[Change, ...] = (
 )
 """The parameter server the story tells of and its manifest lacks, the three restarts it may cause, and a name that
 leaves room for it."""
-VERBATIM = "fail-jobset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,13 +286,6 @@ STORIES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def verbatim(stage: Stage) -> subprocess.CompletedProcess[str]:
-    """The first story's manifest to the letter: its program sleeps for 20 s, and meanwhile the other stories run."""
-    return stage.command("apply", "--lenient", "-f", str(KEP / f"{VERBATIM}.yaml"))
-
-
-@pytest.mark.usefixtures("verbatim")
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: f"{story.file}: {story.form}")
 def test_a_story_of_the_document_comes_out_as_it_tells(stage: Stage, story: Story) -> None:
     ledger = stage.ledger()
@@ -344,9 +335,10 @@ def test_read_strictly_the_documents_manifests_are_refused_line_by_line(stage: S
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the manifest's program is bash")
-def test_the_first_story_runs_to_the_letter(stage: Stage, verbatim: subprocess.CompletedProcess[str]) -> None:
-    assert (verbatim.returncode, verbatim.stdout) == (0, "jobset fail-jobset-example created\n")
-    warnings = verbatim.stderr.splitlines()
+def test_the_first_story_runs_to_the_letter(stage: Stage) -> None:
+    applied = stage.verbatim
+    assert (applied.returncode, applied.stdout) == (0, "jobset fail-jobset-example created\n")
+    warnings = applied.stderr.splitlines()
     assert any("(line 36): the key 'image' is there twice, first on line 35" in line for line in warnings)
     assert any("image docker.io/library/bash:5 is ignored" in line for line in warnings)
     view = stage.ended("fail-jobset-example")
