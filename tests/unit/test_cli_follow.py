@@ -10,9 +10,9 @@ import pytest
 
 from holdfast.cli import exit_codes
 from holdfast.cli.context import Cli
-from holdfast.cli.follow import ENDED, Follower, Prefixed
-from holdfast.cli.pacing import Pace
-from holdfast.cli.waiting import Wanted, wait_for
+from holdfast.cli.watching.follow import ENDED, Follower, Prefixed
+from holdfast.cli.watching.pacing import Pace
+from holdfast.cli.watching.waiting import Wanted, wait_for
 from holdfast.wire.jobs import JobView, LogChunk
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from holdfast.cli.commands.why import print_pods
-from holdfast.cli.follow import Follower
 from holdfast.cli.main import parse
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.render.decisions import attempt_line
@@ -19,6 +18,7 @@ from holdfast.cli.render.jobsets import jobset_facts, jobset_sections, jobset_ta
 from holdfast.cli.render.output import Output
 from holdfast.cli.render.words import age
 from holdfast.cli.targets import job_or_set
+from holdfast.cli.watching.follow import Follower
 from holdfast.domain.policy.model import SetAction
 from holdfast.errors import AlreadyExists, InvalidManifest, NotFound, Problem
 from holdfast.wire.jobsets import JobSetView

@@ -12,7 +12,7 @@ from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.options import TimeoutOption
 from holdfast.cli.things import SINGULAR, WRITTEN, desk
-from holdfast.cli.waiting import JOB_SETS, Wanted, wait_until_gone
+from holdfast.cli.watching.waiting import JOB_SETS, Wanted, wait_until_gone
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:

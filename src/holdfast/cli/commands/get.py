@@ -14,7 +14,7 @@ from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.printing import GET_FORMATS, print_thing, print_things
 from holdfast.cli.render.catalogue import settings_table
 from holdfast.cli.things import SHELVES, table_of
-from holdfast.cli.waiting import JOB_STATES
+from holdfast.cli.watching.waiting import JOB_STATES
 
 if TYPE_CHECKING:
     from holdfast.client import Client

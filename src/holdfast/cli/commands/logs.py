@@ -10,9 +10,9 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.follow import ENDED, Follower, Prefixed, RankLog, many_ranks, ranks_of
 from holdfast.cli.options import AttemptOption, JobArgument
-from holdfast.cli.pacing import Pace
+from holdfast.cli.watching.follow import ENDED, Follower, Prefixed, RankLog, many_ranks, ranks_of
+from holdfast.cli.watching.pacing import Pace
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:

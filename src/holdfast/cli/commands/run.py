@@ -11,11 +11,11 @@ import typer
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.flags import Flags
-from holdfast.cli.follow import ENDED, Follower
-from holdfast.cli.interrupts import Interrupts
 from holdfast.cli.job_manifest import JobFlags, RetryFlags, build
 from holdfast.cli.manifests import read_policy_specs
-from holdfast.cli.pacing import Pace
+from holdfast.cli.watching.follow import ENDED, Follower
+from holdfast.cli.watching.interrupts import Interrupts
+from holdfast.cli.watching.pacing import Pace
 from holdfast.errors import InvalidRequest, Unavailable
 
 if TYPE_CHECKING:

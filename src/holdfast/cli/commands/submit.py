@@ -14,7 +14,7 @@ from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun
 from holdfast.cli.options import FilesOption, LenientOption, TimeoutOption
 from holdfast.cli.submission import Submitted, submit_all
-from holdfast.cli.waiting import JOB_SETS, Wanted, wait_for, wait_for_sets
+from holdfast.cli.watching.waiting import JOB_SETS, Wanted, wait_for, wait_for_sets
 from holdfast.cli.writing import WAIT_FOR_SETS
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import Noun
 from holdfast.cli.options import TimeoutOption
 from holdfast.cli.targets import job_or_set
-from holdfast.cli.waiting import JOB_SETS, JOB_STATES, SET_STATES, TERMINAL, Wanted, wait_for, wait_for_sets
+from holdfast.cli.watching.waiting import JOB_SETS, JOB_STATES, SET_STATES, TERMINAL, Wanted, wait_for, wait_for_sets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

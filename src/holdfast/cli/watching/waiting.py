@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.cli import exit_codes
-from holdfast.cli.follow import ENDED
-from holdfast.cli.pacing import Pace
+from holdfast.cli.watching.follow import ENDED
+from holdfast.cli.watching.pacing import Pace
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
