@@ -7,10 +7,10 @@ only where that is known to be younger than the belief that it was there.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.controller.world import NODE_WRITTEN_EVERY_S
+from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import Condition, EndedBy, RunOutcome
 from holdfast.domain.job import Node, Run
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
@@ -124,7 +124,7 @@ class Observations:
             self._end(active, run, observation.outcome, now)
         elif observation.phase is RunPhase.RUNNING and run.status is RunStatus.CREATING:
             started = observation.started_at or now
-            running = replace(run, status=RunStatus.RUNNING, status_since=now, started_at=started)
+            running = evolve(run, status=RunStatus.RUNNING, status_since=now, started_at=started)
             self._world.put_run(active, running)
 
     def _gone(self, uid: str, executor: str, now: float) -> None:
@@ -142,10 +142,10 @@ class Observations:
         return active, run
 
     def _end(self, active: Active, run: Run, outcome: RunOutcome, now: float) -> None:
-        outcome = replace(outcome, node=outcome.node or run.node, executor=outcome.executor or run.executor)
+        outcome = evolve(outcome, node=outcome.node or run.node, executor=outcome.executor or run.executor)
         self._world.put_run(
             active,
-            replace(
+            evolve(
                 run,
                 status=ended_status(outcome),
                 status_since=now,

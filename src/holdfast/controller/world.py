@@ -7,7 +7,7 @@ in step. What is here can always be rebuilt from the store.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +15,7 @@ from holdfast.controller.ledger import Ledger
 from holdfast.controller.outbox import Outbox
 from holdfast.controller.remembered import Remembered
 from holdfast.domain.coordination import recorded
+from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Outcome
 from holdfast.domain.placement import Place
@@ -211,7 +212,7 @@ class World:
         """Remember why a job waits, if that is news."""
         job = self.jobs.get(job_id)
         if job is not None and job.reason != reason and job.state is JobState.QUEUED:
-            noted = replace(job, reason=reason, updated_at=now)
+            noted = evolve(job, reason=reason, updated_at=now)
             self.jobs[job_id] = self.changes.jobs[job_id] = noted
             self._outbox.job_changed(self.changes, job, noted)
             active = self.active.get(job_id)
@@ -247,7 +248,7 @@ class World:
     def place_pod(self, active: Active, run: Run) -> None:
         """Give an attempt one more run, on its place."""
         if run.dispatch > active.attempt.dispatch:
-            active.attempt = replace(active.attempt, dispatch=run.dispatch)
+            active.attempt = evolve(active.attempt, dispatch=run.dispatch)
         self.changes.attempts[active.attempt.key] = active.attempt
         active.runs[run.uid] = run
         self.owner[run.uid] = run.job_id

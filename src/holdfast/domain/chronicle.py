@@ -116,7 +116,7 @@ def _waits(before: Job, after: Job, ended: Attempt | None) -> JobEvent:
         return _set_aside(after)
     if before.state is JobState.HELD:
         return JobReleased(after.attempt)
-    if before.state is JobState.QUEUED:
+    if before.state is JobState.QUEUED and before.attempt == after.attempt:
         return JobWaiting(after.reason)
     return JobQueued(after.attempt, after.reason)
 

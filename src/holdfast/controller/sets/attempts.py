@@ -6,12 +6,12 @@ what pods lead to to ``podjobs``.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.controller.observations import lost
 from holdfast.controller.world import Step
 from holdfast.domain.classify import classify
+from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import Cause, EndedBy, Failure
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import (
@@ -69,7 +69,7 @@ class PodAttempts:
             due = self._given_up_at(active, run)
             if due is not None and due <= now:
                 outcome = lost(run, now)
-                run = replace(run, status=RunStatus.ERROR, status_since=now, ended_at=now, outcome=outcome)
+                run = evolve(run, status=RunStatus.ERROR, status_since=now, ended_at=now, outcome=outcome)
                 self._world.put_run(active, run)
             pod.run = run
             if run.outcome is not None and _failed_by_itself(run):
@@ -114,7 +114,7 @@ class PodAttempts:
         if found.state is not JobState.RUNNING:
             self.put(job, found, now)
         elif job.state is not JobState.RUNNING:
-            active.job = replace(
+            active.job = evolve(
                 job,
                 state=found.state,
                 reason="",
@@ -132,7 +132,7 @@ class PodAttempts:
         if state is job.state and (state is JobState.QUEUED or (reason, retry_at) == (job.reason, job.retry_at)):
             return
         queued_at = now if state is JobState.QUEUED else job.queued_at
-        moved = replace(job, state=state, reason=reason, retry_at=retry_at, queued_at=queued_at, updated_at=now)
+        moved = evolve(job, state=state, reason=reason, retry_at=retry_at, queued_at=queued_at, updated_at=now)
         self._world.put_job(moved)
 
     def _move(self, active: Active, work: JobWork, now: float) -> None:
@@ -140,14 +140,14 @@ class PodAttempts:
             self._world.record(active, Step(move.name, Outcome.SUCCESS, now), move.to)
             entered = active.attempt.entered(move.to, now)
             if move.to is AttemptStatus.RUNNING:
-                entered = replace(entered, started_at=now)
+                entered = evolve(entered, started_at=now)
             self._world.put_attempt(active, entered)
 
     def end(self, active: Active, ending: Ending, message: str, now: float, *, work: JobWork | None = None) -> None:
         """End an attempt; with ``work`` it has failed, of what is remembered there."""
         if ending is Ending.CANCELLED and active.attempt.started_at is None:
             ending = Ending.NEVER_STARTED
-        attempt = replace(
+        attempt = evolve(
             active.attempt,
             status=ENDING_STATUS[ending],
             status_since=now,

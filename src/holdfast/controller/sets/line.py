@@ -5,9 +5,9 @@ Decides which domain a job gets; leaves who goes first, and where within it, to 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.domain.evolve import evolve
 from holdfast.domain.job import JobState, Run
 from holdfast.domain.lifecycle import RunStatus
 from holdfast.domain.placement import Shape
@@ -97,7 +97,7 @@ class PodLine:
                 self._world.note_reason(job_id, f"no {key} is free to be had alone", now)
             return False
         self.homeless.pop(job_id, None)
-        work.record = replace(work.record, domain=domain)
+        work.record = evolve(work.record, domain=domain)
         return True
 
     def remove(self, pod: PodWork) -> None:
@@ -129,7 +129,7 @@ class PodLine:
             request=active.job.request,
         )
         pod.run, pod.ticket = run, ""
-        pod.record = replace(pod.record, run=uid, due=None)
+        pod.record = evolve(pod.record, run=uid, due=None)
         self._world.place_pod(active, run)
         return run
 

@@ -6,13 +6,13 @@ look is ``domain.podjob``'s. Whether a program runs again in its place is ``agai
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from holdfast.controller.sets.line import fresh_uid
 from holdfast.controller.sets.memory import JobWork, PodWork, Timers
 from holdfast.controller.sets.plans import current_spec, order_writer
+from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import (
     RUN_TERMINAL,
@@ -101,7 +101,7 @@ class PodJobs:
         suspended = job.child is None and self._plan(job).spec.suspend
         work = self.jobs[job.id] = JobWork(PodJob(job_id=job.id, present=False, suspended=suspended))
         if job.child is None:
-            self.create(job, replace(work.record, present=True), job.queued_at)
+            self.create(job, evolve(work.record, present=True), job.queued_at)
 
     def create(self, job: Job, record: PodJob, now: float) -> None:
         """Begin an attempt at a job with a fresh record; its number follows from how often it and its set restarted."""
@@ -111,7 +111,7 @@ class PodJobs:
         self._put(work, record)
         queued = job
         if job.child is not None:
-            queued = replace(
+            queued = evolve(
                 job, state=JobState.QUEUED, reason="", attempt=number, retry_at=None, queued_at=now, updated_at=now
             )
             self._world.put_job(queued)
@@ -129,7 +129,7 @@ class PodJobs:
         if force:
             work.grace_s = 0.0
         if work.record.deleting_since is None:
-            self._put(work, replace(work.record, deleting_since=now))
+            self._put(work, evolve(work.record, deleting_since=now))
         if self._stop(active, work, list(work.pods), now, again=force) or not work.pods:
             self.touched[job_id] = None
         else:
@@ -140,13 +140,13 @@ class PodJobs:
     def suspend(self, job_id: str, *, suspended: bool) -> None:
         """Stop a job's pods and keep it, or let it go on."""
         work = self.jobs[job_id]
-        self._put(work, replace(work.record, suspended=suspended))
+        self._put(work, evolve(work.record, suspended=suspended))
         self.touched[job_id] = None
 
     def resize(self, job_id: str, parallelism: int, completions: int | None) -> None:
         """Give a job another size."""
         work = self.jobs[job_id]
-        self._put(work, replace(work.record, parallelism=parallelism, completions=completions))
+        self._put(work, evolve(work.record, parallelism=parallelism, completions=completions))
         self.touched[job_id] = None
 
     def finish(self, job_id: str, otherwise: str, now: float) -> None:
@@ -155,8 +155,8 @@ class PodJobs:
         self.timers.set(job_id, None)
         state, reason, _ = final(work.record.state if work.record.present else PodJobState(), otherwise)
         cancelled = state is JobState.CANCELLED
-        ended = replace(job, state=state, reason=reason, retry_at=None, ended_at=now, updated_at=now)
-        self._world.put_job(replace(ended, cancel_requested=job.cancel_requested or cancelled))
+        ended = evolve(job, state=state, reason=reason, retry_at=None, ended_at=now, updated_at=now)
+        self._world.put_job(evolve(ended, cancel_requested=job.cancel_requested or cancelled))
 
     def placed(self, tickets: Iterable[tuple[str, tuple[str, str]]], now: float) -> None:
         """Hand out pods that got their places."""
@@ -166,7 +166,7 @@ class PodJobs:
             placed[active.attempt.job_id] = active
         for job_id, active in placed.items():
             work = self.jobs[job_id]
-            self._put(work, replace(work.record, pods=_records(work.pods.values())))
+            self._put(work, evolve(work.record, pods=_records(work.pods.values())))
             self._stand(active, work, now)
 
     def sweep(self) -> None:
@@ -232,7 +232,7 @@ class PodJobs:
         for pod in work.pods.values():
             if pod.run is None and not pod.ticket and self._again.may_start(active.job, pod, plan, now):
                 self._again.start(active, work, pod, plan, now)
-        self._put(work, replace(work.record, state=synced.state, pods=_records(work.pods.values())))
+        self._put(work, evolve(work.record, state=synced.state, pods=_records(work.pods.values())))
         work.wake_at = synced.wake_at
         if synced.state.finished is not None:
             self._finished(active, work, now)
@@ -245,7 +245,7 @@ class PodJobs:
             for name, pod in work.pods.items()
         ]
         found = sync(spec, work.record.state, pods, now)
-        work.record = replace(work.record, state=found.state)
+        work.record = evolve(work.record, state=found.state)
         self._clear(active, work)
         return found
 
@@ -307,10 +307,10 @@ class PodJobs:
         job = self._world.jobs[work.record.job_id]
         self._release(work, job)
         self.timers.set(job.id, None)
-        state = replace(work.record.state, active=0, ready=0, terminating=0)
-        self._put(work, replace(work.record, present=False, deleting_since=None, state=state, pods=()))
+        state = evolve(work.record.state, active=0, ready=0, terminating=0)
+        self._put(work, evolve(work.record, present=False, deleting_since=None, state=state, pods=()))
         if job.child is None:
-            self._put(work, replace(work.record, state=PodJobState()))
+            self._put(work, evolve(work.record, state=PodJobState()))
             self.finish(job.id, job.reason or "cancelled", now)
             return
         self.changed[job.id] = self._let_go[job.id] = None
@@ -327,7 +327,7 @@ class PodJobs:
         self._line.homeless.pop(job.id, None)
         if work.record.domain:
             self._line.domains.release(self._plan(job).topology, work.record.domain)
-            self._put(work, replace(work.record, domain=""))
+            self._put(work, evolve(work.record, domain=""))
 
     def _put(self, work: JobWork, record: PodJob) -> None:
         """Change what is remembered of a job, and write it down if that is news."""

@@ -187,7 +187,7 @@ class BackoffRecord:
     last_failure_at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PodJobState:
     """What is remembered of a Job between two looks at its pods."""
 

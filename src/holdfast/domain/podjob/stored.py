@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PodRecord:
     """What outlives one program of a pod that may run several, one after the other, in its place."""
 
@@ -38,7 +38,7 @@ class PodRecord:
     """How often it was restarted in place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PodJob:
     """One job whose runs are pods."""
 

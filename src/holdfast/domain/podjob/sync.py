@@ -7,9 +7,9 @@ or ``Complete`` follow once all have gone, with the reason and message of the in
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.domain.evolve import evolve
 from holdfast.domain.podjob.model import JobCondition, PodJobState, Synced
 from holdfast.domain.podjob.replacing import plan
 from holdfast.domain.podjob.tally import tally
@@ -55,7 +55,7 @@ def _started(spec: PodJobSpec, state: PodJobState, now: float) -> PodJobState:
         state = with_condition(
             state, JobCondition("Suspended", status=False, reason="JobResumed", message="Job resumed", since=now)
         )
-    return replace(state, started_at=now)
+    return evolve(state, started_at=now)
 
 
 def _ending(state: PodJobState, verdict: JobVerdict, pods: Sequence[Pod], now: float) -> Synced:
@@ -64,7 +64,7 @@ def _ending(state: PodJobState, verdict: JobVerdict, pods: Sequence[Pod], now: f
     interim, final = ("FailureTarget", "Failed") if verdict.failed else ("SuccessCriteriaMet", "Complete")
     state = with_condition(state, _condition(interim, verdict, now))
     if working or state.terminating:
-        ended = replace(
+        ended = evolve(
             state,
             active=0,
             ready=0,
@@ -73,7 +73,7 @@ def _ending(state: PodJobState, verdict: JobVerdict, pods: Sequence[Pod], now: f
             counted=state.counted | frozenset(working),
         )
         return Synced(state=ended, delete=tuple(working))
-    return Synced(state=replace(with_condition(state, _condition(final, verdict, now)), finished_at=now))
+    return Synced(state=evolve(with_condition(state, _condition(final, verdict, now)), finished_at=now))
 
 
 def _suspended(state: PodJobState, pods: Sequence[Pod], now: float) -> Synced:
@@ -81,7 +81,7 @@ def _suspended(state: PodJobState, pods: Sequence[Pod], now: float) -> Synced:
     condition = JobCondition("Suspended", status=True, reason="JobSuspended", message="Job suspended", since=now)
     stopped = tuple(pod.name for pod in pods if pod.active)
     going = {pod.name for pod in pods if pod.deleting}
-    new = replace(
+    new = evolve(
         with_condition(state, condition),
         started_at=None,
         active=0,
@@ -97,7 +97,7 @@ def _going_on(spec: PodJobSpec, state: PodJobState, pods: Sequence[Pod], now: fl
     due = [] if planned.wake_at is None else [planned.wake_at]
     if spec.active_deadline_s is not None and state.started_at is not None:
         due.append(state.started_at + spec.active_deadline_s)
-    new = replace(
+    new = evolve(
         state,
         active=state.active - len(planned.delete) + len(planned.create),
         terminating=state.terminating + len(planned.delete),
@@ -116,5 +116,5 @@ def with_condition(state: PodJobState, condition: JobCondition) -> PodJobState:
     if old is not None and old.status == condition.status:
         return state
     if old is None:
-        return replace(state, conditions=(*state.conditions, condition))
-    return replace(state, conditions=tuple(condition if one is old else one for one in state.conditions))
+        return evolve(state, conditions=(*state.conditions, condition))
+    return evolve(state, conditions=tuple(condition if one is old else one for one in state.conditions))

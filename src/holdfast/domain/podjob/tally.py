@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.domain.evolve import evolve
 from holdfast.domain.podjob.backoff import updated
 from holdfast.domain.podjob.failure_policy import PodVerdict, judge
 from holdfast.domain.podjob.model import PodAction, PodPhase, PodReplacement
@@ -45,7 +46,7 @@ def tally(spec: PodJobSpec, state: PodJobState, pods: Sequence[Pod]) -> Tally:
     ignored = sum(verdict.action is PodAction.IGNORE for _, verdict in verdicts)
     seen = {pod.name for pod in pods}
     counted = state.counted & seen | {pod.name for pod in (*succeeded, *failed)}
-    new = replace(
+    new = evolve(
         state,
         active=sum(pod.active for pod in pods),
         ready=sum(pod.active and pod.ready for pod in pods),
@@ -81,4 +82,4 @@ def _per_index(limit: int, state: PodJobState, verdicts: Iterable[tuple[Pod, Pod
         failures[pod.index] = (pod.index_failures + (not ignored), pod.index_ignored + ignored, pod.finished_at)
     for index in state.completed_indexes | lost:
         failures.pop(index, None)
-    return replace(state, failed_indexes=frozenset(lost), index_failures=failures)
+    return evolve(state, failed_indexes=frozenset(lost), index_failures=failures)

@@ -1,0 +1,29 @@
+"""Copies of records with changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.domain.evolve import evolve
+from holdfast.domain.job import Attempt, Job, Run
+from holdfast.domain.podjob.model import PodJobState
+from holdfast.domain.podjob.stored import PodJob, PodRecord
+
+JOB = Job("id", "name", "queue", 1, 2.0, "{}")
+RECORDS = [JOB, Attempt("id", 1), Run("id-1-0-1", "id", 1, 0), PodJob("id"), PodJobState(), PodRecord("pod", 0)]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_a_copy_without_changes_is_equal(record: object) -> None:
+    assert evolve(record) == record
+
+
+def test_a_copy_differs_in_what_was_changed_and_in_nothing_else() -> None:
+    assert evolve(JOB, reason="because", attempt=3) == replace(JOB, reason="because", attempt=3)
+
+
+def test_a_field_that_is_not_there_is_refused() -> None:
+    with pytest.raises(KeyError, match="raeson"):
+        evolve(JOB, raeson="because")
