@@ -6,7 +6,6 @@ here and only here (BEP-1030). Leaves the phases' work to ``handlers`` and endin
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -23,6 +22,7 @@ from holdfast.domain.coordination import (
     resolve_options,
     target_of,
 )
+from holdfast.domain.evolve import evolve
 from holdfast.domain.lifecycle import (
     GANG_PROMOTIONS,
     PROMOTE_TO_TERMINATED,
@@ -122,7 +122,7 @@ class Coordinator:
     def _patience(self, row: HandlerRow, active: Active) -> HandlerOptions:
         options = self.options(row)
         if AttemptStatus.TERMINATING in row.targets and options.timeout_s is None:
-            return replace(options, timeout_s=self._lease_s + active.spec.grace_s + KILL_ALLOWANCE_S)
+            return evolve(options, timeout_s=self._lease_s + active.spec.grace_s + KILL_ALLOWANCE_S)
         return options
 
     def _apply(self, active: Active, row: HandlerRow, step: Step) -> None:
@@ -164,7 +164,7 @@ class Coordinator:
         self._world.record(active, step, to)
         attempt = moved(active.attempt, step.outcome, to, step.now)
         if to is AttemptStatus.RUNNING:
-            attempt = replace(attempt, started_at=max(run.started_at or step.now for run in active.runs.values()))
+            attempt = evolve(attempt, started_at=max(run.started_at or step.now for run in active.runs.values()))
         self._world.put_attempt(active, attempt)
 
     def _end(self, active: Active, step: Step) -> None:

@@ -6,10 +6,10 @@ is only ever to change the desired set, which executors fetch after the commit.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.coordination import HandlerResult
+from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, JobState, Run
 from holdfast.domain.lifecycle import (
     PREPARE,
@@ -103,7 +103,7 @@ class ScheduleAttempts:
             )
             for rank, (executor, node) in enumerate(places)
         ]
-        running = replace(
+        running = evolve(
             job,
             state=JobState.RUNNING,
             reason="",

@@ -6,9 +6,10 @@ leaves the tables to ``lifecycle`` and carrying transitions out to ``controller`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from holdfast.domain.evolve import evolve
 from holdfast.domain.lifecycle import (
     HandlerRow,
     Match,
@@ -100,7 +101,7 @@ def moved(attempt: Attempt, outcome: Outcome, target: AttemptStatus | None, now:
     if target is not None and target is not attempt.status:
         return attempt.entered(target, now)
     if outcome in {Outcome.NEED_RETRY, Outcome.GIVE_UP, Outcome.EXPIRED}:
-        return replace(attempt, tries=attempt.tries + 1)
+        return evolve(attempt, tries=attempt.tries + 1)
     return attempt
 
 
@@ -140,5 +141,5 @@ def recorded(last: HistoryRow | None, row: HistoryRow) -> HistoryRow:
     if last is None:
         return row
     if merges(last, row):
-        return replace(last, attempts=last.attempts + 1, outcome=row.outcome, updated_at=row.updated_at)
-    return row if row.seq == last.seq + 1 else replace(row, seq=last.seq + 1)
+        return evolve(last, attempts=last.attempts + 1, outcome=row.outcome, updated_at=row.updated_at)
+    return row if row.seq == last.seq + 1 else evolve(row, seq=last.seq + 1)

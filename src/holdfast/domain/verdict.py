@@ -6,11 +6,12 @@ when it waited too long; leaves matching rules to ``policy`` and writing it down
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.domain.classify import classify, initiating
 from holdfast.domain.delay import retry_at as due_at
+from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import Cause, Condition, EndedBy, Failure, in_words
 from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.lifecycle import ENDING_STATUS, Ending
@@ -86,7 +87,7 @@ def fail(job: Job, attempt: Attempt, failure: Failure, at: Circumstances) -> Ver
     due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=at.now, grace_s=at.spec.grace_s)
     decision = _within_total_deadline(decision, job, at, due)
     decision = _that_still_fits(decision, job, at)
-    ended = replace(
+    ended = evolve(
         attempt,
         status=ENDING_STATUS[Ending.FAILED if failure.started else Ending.NEVER_STARTED],
         status_since=at.now,
@@ -139,7 +140,7 @@ def cancelled(job: Job, attempt: Attempt, now: float, *, started: bool) -> Verdi
     failure = Failure(
         Cause.USER_CANCELLED, frozenset(), started=started, failed_at=now, message=job.reason, ended_by=EndedBy.USER
     )
-    ended = replace(
+    ended = evolve(
         attempt,
         status=ENDING_STATUS[ending],
         status_since=now,
@@ -152,7 +153,7 @@ def cancelled(job: Job, attempt: Attempt, now: float, *, started: bool) -> Verdi
 
 def cancelled_in_line(job: Job, now: float) -> Job:
     """End a job that has no attempt in flight because a user asked for it."""
-    return replace(
+    return evolve(
         job,
         state=JobState.CANCELLED,
         reason=job.reason or "cancelled",
@@ -165,19 +166,19 @@ def cancelled_in_line(job: Job, now: float) -> Job:
 
 def held(job: Job, reason: str, now: float) -> Job:
     """Make a waiting job wait for a person."""
-    return replace(job, state=JobState.HELD, reason=reason or "held", retry_at=None, updated_at=now)
+    return evolve(job, state=JobState.HELD, reason=reason or "held", retry_at=None, updated_at=now)
 
 
 def queued(job: Job, now: float) -> Job:
     """Put a job back in line: its hold was lifted, or its retry is due."""
-    return replace(job, state=JobState.QUEUED, reason="", retry_at=None, queued_at=now, updated_at=now)
+    return evolve(job, state=JobState.QUEUED, reason="", retry_at=None, queued_at=now, updated_at=now)
 
 
 def _succeeded(job: Job, attempt: Attempt, now: float) -> Verdict:
-    ended = replace(
+    ended = evolve(
         attempt, status=ENDING_STATUS[Ending.SUCCEEDED], status_since=now, ended_at=now, ending=Ending.SUCCEEDED
     )
-    return Verdict(replace(job, state=JobState.SUCCEEDED, reason="", ended_at=now, updated_at=now), ended)
+    return Verdict(evolve(job, state=JobState.SUCCEEDED, reason="", ended_at=now, updated_at=now), ended)
 
 
 def _within_total_deadline(decision: Decision, job: Job, at: Circumstances, due: float) -> Decision:
@@ -194,8 +195,8 @@ def _that_still_fits(decision: Decision, job: Job, at: Circumstances) -> Decisio
     places = at.law.places
     if decision.memory is None or not decision.runs_again or not places:
         return decision
-    grown = replace(
-        shape_of(job, at.spec.node_selector), request=replace(job.request, memory=decision.memory), avoid=None
+    grown = evolve(
+        shape_of(job, at.spec.node_selector), request=evolve(job.request, memory=decision.memory), avoid=None
     )
     if ever_fits(grown, places):
         return decision
@@ -205,7 +206,7 @@ def _that_still_fits(decision: Decision, job: Job, at: Circumstances) -> Decisio
 
 
 def _refused(decision: Decision, code: DecisionCode, reason: str) -> Decision:
-    return replace(
+    return evolve(
         decision, action=Action.FAIL, code=code, reason=reason, counter=None, delay_s=0.0, avoid_node=None, memory=None
     )
 
@@ -215,11 +216,11 @@ def _after(job: Job, decision: Decision, failure: Failure, *, now: float, due: f
     if decision.action is Action.HOLD:
         return held(job, decision.reason, now)
     if not decision.runs_again:
-        return replace(
+        return evolve(
             job, state=JobState.FAILED, reason=f"{what}; {decision.reason}", retry_at=None, ended_at=now, updated_at=now
         )
     waits = due > now
-    return replace(
+    return evolve(
         job,
         state=JobState.BACKOFF if waits else JobState.QUEUED,
         reason=f"{what}; {decision.reason}",
@@ -228,7 +229,7 @@ def _after(job: Job, decision: Decision, failure: Failure, *, now: float, due: f
         updated_at=now,
         counters=_counted(job.counters, decision.counter),
         retries=job.retries + (decision.counter is not None),
-        request=job.request if decision.memory is None else replace(job.request, memory=decision.memory),
+        request=job.request if decision.memory is None else evolve(job.request, memory=decision.memory),
         avoid_node=decision.avoid_node,
     )
 

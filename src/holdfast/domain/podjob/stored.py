@@ -59,3 +59,5 @@ class PodJob:
     state: PodJobState = field(default_factory=PodJobState)
     pods: tuple[PodRecord, ...] = ()
     """Pods that have not ended."""
+    expires_at: float | None = None
+    """When it is forgotten, once it has ended; ``None`` leaves that to the operator's retention."""
