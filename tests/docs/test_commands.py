@@ -107,6 +107,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     made.close()
 
 
+@pytest.mark.timeout(300)  # a page may be long, and each command has its own patience
 @pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES if shown(page)])
 def test_the_commands_of_a_page_do_what_it_says(page: Path, shell: Shell) -> None:
     for command, output in shown(page):
