@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from holdfast.domain.placement import Shape
     from holdfast.domain.waiting import GroupKey, Waiting, WaitingLine
 
+    _Rank = tuple[int, bool, int, str, GroupKey]
+    """Turn, not retried, order of submission, ticket; pods of one job share the first three, and groups do not sort."""
+
 
 _NOTHING = Resources(-1, -1, -1)
 
@@ -95,7 +98,7 @@ class Round:
     total: Resources
     """Capacity of all places together."""
     limits: RoundLimits = RoundLimits()
-    _heaps: dict[str, list[tuple[int, bool, int, GroupKey]]] = field(default_factory=dict)
+    _heaps: dict[str, list[_Rank]] = field(default_factory=dict)
     _reserved: bool = False
     _jobs_placed: int = 0
     _pods_placed: int = 0
@@ -127,16 +130,16 @@ class Round:
             heapq.heapify(heap)
             self._settle(queue, heap)
 
-    def _settle(self, queue: str, heap: list[tuple[int, bool, int, GroupKey]]) -> None:
+    def _settle(self, queue: str, heap: list[_Rank]) -> None:
         """Forget the balance of a priority for which retries and new jobs no longer both wait."""
         if self.balances:
-            retried, fresh = ({rank[0] for rank in heap if rank[3].retry is kind} for kind in (True, False))
+            retried, fresh = ({rank[0] for rank in heap if rank[-1].retry is kind} for kind in (True, False))
             for key in [key for key in self.balances if key[0] == queue and key[1] not in retried & fresh]:
                 del self.balances[key]
 
     @staticmethod
-    def _rank(key: GroupKey, head: Waiting) -> tuple[int, bool, int, GroupKey]:
-        return (head.turn, not key.retry, head.seq, key)
+    def _rank(key: GroupKey, head: Waiting) -> _Rank:
+        return (head.turn, not key.retry, head.seq, head.job_id, key)
 
     def _share(self, queue: str) -> tuple[float, str]:
         """Dominant share of the capacity, by weight; ties by name."""
@@ -158,19 +161,19 @@ class Round:
         if not heap:
             return None
         first = heapq.heappop(heap)
-        if not first[3].retry:
-            return first[3]
-        rival = min((other for other in heap if other[0] == first[0] and not other[3].retry), default=None)
+        if not first[-1].retry:
+            return first[-1]
+        rival = min((other for other in heap if other[0] == first[0] and not other[-1].retry), default=None)
         if rival is None:
-            return first[3]
+            return first[-1]
         balance = self.balances.setdefault((queue, first[0]), RetryBalance())
         share = self.limits.retry_share
         if balance.retried_m * (1 - share) <= balance.fresh_m * share:
-            return first[3]
+            return first[-1]
         heap.remove(rival)
         heap.append(first)
         heapq.heapify(heap)
-        return rival[3]
+        return rival[-1]
 
     def _try(self, key: GroupKey, plan: Plan) -> None:
         head = self.line.head(key)
