@@ -215,7 +215,10 @@ class _Passing:
         if allowed.in_order:
             self._turn(conditions.startup(self._state, self._now, done=allowed.done))
         self._meet_at_the_barrier()
-        if not (created.missing or self._jobs.active or self._jobs.previous):
+        # Suspended jobs whose dependencies will not be met again have nothing to wait for.
+        names = {group.name for group in allowed.allowed}
+        working = any(not child.suspended or child.group in names for child in self._jobs.active)
+        if not (created.missing or working or self._jobs.previous):
             self._nothing_left()
 
     def _nothing_left(self) -> None:
