@@ -138,11 +138,11 @@ class JobSets:
             order = created(owner.spec, job, work)
             template = owner.spec.by_name[order.group].job
             seen = owner.children[job.name] = child_of(order, record, template)
-            # How often its pods restarted in place is no part of how a job looks.
-            in_place = _restarts_in_place(owner.spec)
-            if seen == before and not in_place:
+            told, owner.in_place[job.name] = owner.in_place.get(job.name), _told_in_place(owner.spec, work)
+            reported = told != owner.in_place[job.name]
+            if seen == before and not reported:
                 return
-            urgent = in_place or seen.phase is not ChildPhase.ACTIVE or seen.certain
+            urgent = reported or seen.phase is not ChildPhase.ACTIVE or seen.certain
         else:
             owner.children.pop(job.name, None)
             urgent = before is not None
@@ -180,10 +180,7 @@ class JobSets:
         if not _restarts_in_place(work.spec):
             return None
         jobs = (self._pods.jobs.get(job_id) for job_id in work.jobs.values())
-        pods = [
-            pod for job in jobs if job is not None for pod in job.pods.values() if pod.record.run or pod.record.in_place
-        ]
-        attempts = [pod.record.in_place for pod in pods]
+        attempts = [told for job in jobs if job is not None for told in _told_in_place(work.spec, job)]
         absent = expected_pods(work.spec) - len(attempts)
         return InPlace((*attempts, *[max(attempts, default=0)] * absent))
 
@@ -287,6 +284,14 @@ class JobSets:
 
 def _restarts_in_place(spec: JobSetSpec) -> bool:
     return spec.failure is not None and spec.failure.strategy is RestartStrategy.IN_PLACE
+
+
+def _told_in_place(spec: JobSetSpec, work: JobWork) -> tuple[int, ...]:
+    """List how often each pod of a job restarted in place, of those that have run or are to go on with the others."""
+    if not _restarts_in_place(spec):
+        return ()
+    records = (pod.record for pod in work.pods.values())
+    return tuple(record.in_place for record in records if record.run or record.in_place)
 
 
 def _noted(row: JobSet, what: SetDecision | Event) -> JobSetEvent:

@@ -62,6 +62,8 @@ class SetWork:
     """Ids of its jobs, by name."""
     children: dict[str, Child] = field(default_factory=dict)
     """Those of its jobs that are there, by name, as last seen."""
+    in_place: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """What their pods last told of restarting in place, by name."""
 
 
 class Timers:

@@ -126,6 +126,8 @@ class PodJobs:
         if active is None:
             self._gone(work, now)
             return
+        if force and work.grace_s == 0.0:
+            return
         if force:
             work.grace_s = 0.0
         if work.record.deleting_since is None:
@@ -236,6 +238,8 @@ class PodJobs:
         work.wake_at = synced.wake_at
         if synced.state.finished is not None:
             self._finished(active, work, now)
+        elif work.record.suspended and not work.pods:
+            self._release(work, active.job)
 
     def _synced(self, active: Active, work: JobWork, plan: PodPlan, spec: PodJobSpec, now: float) -> Synced:
         container = plan.program.container

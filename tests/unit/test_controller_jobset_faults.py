@@ -1,0 +1,185 @@
+"""What the simulated world found in job sets and jobs made of pods, each in its smallest form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.domain.chronicle import events_of
+from holdfast.domain.events import JobQueued
+from holdfast.domain.job import Job, JobState, Queue
+from holdfast.domain.jobset.state import Terminal
+from holdfast.domain.placement import Place, Shape
+from holdfast.domain.scheduling import Round, Usage
+from holdfast.domain.spec import Resources
+from holdfast.domain.waiting import GroupKey, Waiting, WaitingLine
+from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.errors import Unavailable
+from holdfast.ports.engine import NodeInfo
+from holdfast.ports.store import RequestKind
+from tests.unit.conftest import exits
+from tests.unit.jobset_lab import FOREVER, SetLab, attempts_started, fails_first, group, manifest, rule
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from holdfast.ports.engine import RunOrder
+    from holdfast.ports.store import Changes
+
+IN_PLACE = {"maxRestarts": 2, "restartStrategy": "InPlaceRestart"}
+TOPOLOGY = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}
+
+
+def in_place_group(name: str, replicas: int) -> dict[str, Any]:
+    rules = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "restartPolicy": "OnFailure"}
+    return group(name, replicas, parallelism=1, completions=1, **rules)
+
+
+@pytest.fixture
+def lab() -> SetLab:
+    lab = SetLab()
+    lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0), {"rack": "r0"}))
+    return lab
+
+
+def test_a_pod_that_is_due_and_waits_for_a_place_does_not_keep_the_controller_busy(lab: SetLab) -> None:
+    job = group("w", 1, restartPolicy="OnFailure", backoffLimit=5)
+    lab.submit_set(manifest(replicatedJobs=[job]), lambda _: exits(3))
+    lab.pass_s(3)
+    lab.store.put_queue(Queue("default", paused=True))
+    lab.pass_s(30)
+    ticked = lab.tick()
+    assert not ticked.more
+    assert ticked.next_due is None or ticked.next_due > lab.clock.now()
+
+
+def test_a_deleted_job_is_let_go_of_although_the_controller_forgot_that_its_pods_had_ended(lab: SetLab) -> None:
+    def plan(order: RunOrder) -> SimulatedRun:
+        quick = order.rank == 0
+        return SimulatedRun(duration_s=None, term_delay_s=0.0 if quick else 20.0)
+
+    job = group("w", 1, parallelism=2, completions=2, completionMode="Indexed")
+    set_id = lab.submit_set(manifest(replicatedJobs=[job]), plan)
+    lab.pass_s(3)
+    lab.ask_set(RequestKind.SET_DELETE, set_id)
+    lab.pass_s(5)
+    lab.restart_controller()
+    lab.pass_s(60)
+    assert not lab.store.job_sets()
+
+
+def test_a_pod_that_has_ended_well_does_not_hold_the_others_up_at_the_barrier(lab: SetLab) -> None:
+    def plan(order: RunOrder) -> SimulatedRun:
+        if order.job_name == "train-w-0":
+            return exits(0, after_s=1.0)
+        if order.job_name == "train-w-2":
+            return exits(0, after_s=15.0)
+        first = [each.job_name for each in lab.orders].count(order.job_name) == 1
+        return exits(3 if first else 0, after_s=5.0)
+
+    set_id = lab.submit_set(manifest(replicatedJobs=[in_place_group("w", 3)], failurePolicy=IN_PLACE), plan)
+    lab.pass_s(60)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert attempts_started(lab) == {"train-w-0": [1], "train-w-1": [1, 1], "train-w-2": [1, 1]}
+
+
+def test_pods_that_come_after_a_restart_in_place_begin_where_the_others_are(lab: SetLab) -> None:
+    document = manifest(replicatedJobs=[in_place_group("w", 2)], failurePolicy=IN_PLACE)
+    set_id = lab.submit_set(document, fails_first("train-w-1"))
+    lab.pass_s(4)
+    lab.ask_set(RequestKind.SET_SUSPEND, set_id)
+    lab.pass_s(5)
+    lab.ask_set(RequestKind.SET_RESUME, set_id)
+    lab.pass_s(60)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+
+
+def test_pods_without_a_place_of_their_own_do_not_hold_those_at_the_barrier_up(lab: SetLab) -> None:
+    document = manifest(replicatedJobs=[in_place_group("w", 2)], failurePolicy=IN_PLACE)
+    document["metadata"]["annotations"] = TOPOLOGY
+    set_id = lab.submit_set(document, fails_first("train-w-0"))
+    lab.pass_s(60)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+
+
+def test_what_is_asked_of_a_set_that_ended_while_nothing_could_be_stored_finds_it_over(
+    lab: SetLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_id = lab.submit_set(manifest(replicatedJobs=[group("w", 2)]), lambda _: exits(0, after_s=5.0))
+    lab.pass_s(3)
+    commit = lab.store.commit
+
+    def full(_: Changes) -> None:
+        raise Unavailable
+
+    monkeypatch.setattr(lab.store, "commit", full)
+    lab.pass_s(10)
+    lab.ask_set(RequestKind.SET_RESUME, set_id)
+    lab.pass_s(1)
+    monkeypatch.setattr(lab.store, "commit", commit)
+    lab.pass_s(10)
+    assert lab.states() == {"train-w-0": "Succeeded", "train-w-1": "Succeeded"}
+    ends = [each.event for each in lab.store.events(limit=1000) if type(each.event).__name__ == "JobSucceeded"]
+    assert len(ends) == 2
+
+
+def test_a_set_ends_whose_suspended_jobs_wait_for_one_that_was_left_failed(lab: SetLab) -> None:
+    second = {**group("b"), "dependsOn": [{"name": "a", "status": "Complete"}]}
+    policy = {"maxRestarts": 1, "rules": [rule("FailJob")]}
+    document = manifest(replicatedJobs=[group("a"), second], failurePolicy=policy)
+
+    def plan(order: RunOrder) -> SimulatedRun:
+        if order.job_name == "train-b-0":
+            return exits(0, after_s=30.0)
+        return exits(0 if order.attempt == 1 else 3)
+
+    set_id = lab.submit_set(document, plan)
+    lab.pass_s(5)
+    lab.ask_set(RequestKind.SET_SUSPEND, set_id)
+    lab.pass_s(5)
+    lab.ask_set(RequestKind.SET_RESTART, set_id, group="a", index=0)
+    lab.ask_set(RequestKind.SET_RESUME, set_id)
+    lab.pass_s(60)
+    assert lab.store.job_set(set_id).state.terminal is not Terminal.NONE
+
+
+def test_a_suspended_job_gives_its_topology_domain_back(lab: SetLab) -> None:
+    def alone(name: str) -> dict[str, Any]:
+        document = manifest(name, replicatedJobs=[group("w")])
+        document["metadata"]["annotations"] = TOPOLOGY
+        return document
+
+    first = lab.submit_set(alone("one"), lambda _: exits(0, after_s=FOREVER))
+    lab.pass_s(3)
+    lab.ask_set(RequestKind.SET_SUSPEND, first)
+    lab.pass_s(5)
+    second = lab.submit_set(alone("two"), lambda _: exits(0))
+    lab.pass_s(10)
+    assert lab.store.job_set(second).state.terminal is Terminal.COMPLETED
+
+
+def test_a_queued_job_whose_set_restarts_is_told_of_as_queued_anew() -> None:
+    queued = Job("j", "w", "default", 0, 0.0, "", attempt=1, queued_at=1.0, updated_at=1.0)
+    (told,) = events_of(queued, replace(queued, attempt=2, queued_at=5.0, updated_at=5.0))
+    assert told.event == JobQueued(2)
+    assert queued.state is JobState.QUEUED
+
+
+def test_pods_of_one_job_with_different_shapes_can_wait_at_once() -> None:
+    line = WaitingLine()
+    for number, avoid in enumerate(("n1", "n2")):
+        line.add(GroupKey("default", Shape(Resources(500), avoid=avoid), True), Waiting(0, 7, f"j-{number}", 0.0))  # noqa: FBT003
+    place = Place(("e0", "n0"), Resources(4000, 0, 0))
+    plan = Round(
+        line=line,
+        places=[place],
+        free={place.key: place.capacity},
+        queues={},
+        usage={"default": Usage()},
+        balances={},
+        now=0.0,
+        total=place.capacity,
+    ).plan()
+    assert [placed.job_id for placed in plan.placements] == ["j-0", "j-1"]
