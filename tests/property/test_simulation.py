@@ -8,11 +8,19 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.domain.events import JobSetChanged, JobSetDeleted
+from holdfast.domain.policy.model import SetAction
 from holdfast.sim.promises import INVARIANTS
 from holdfast.sim.run import simulate
+from holdfast.sim.world import SETS_EVERY, World
+from holdfast.storage.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CHUNK = 10
 ONCE_BROKEN = (200_444, 219, 201_135, 201_203)
@@ -54,6 +62,31 @@ def test_worlds_see_every_kind_of_fault_and_much_work() -> None:
     assert faults.keys() == expected
     assert sum(report.decisions for report in reports) > 400
     assert sum(report.lives for report in reports) > 100
+
+
+def test_worlds_with_job_sets_see_every_action_and_every_way_to_restart() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(301, 301 + 60 * SETS_EVERY):
+        if seed % SETS_EVERY == 1:
+            seen.update(what_happened_to_sets(seed))
+    actions = {str(action) for action in SetAction}
+    assert seen.keys() >= {*actions, *("spent", "suspended", "resumed", "updated", "restarted", "deleted", "in place")}
+
+
+def what_happened_to_sets(seed: int) -> Iterator[str]:
+    """Live a world with job sets, and tell what was decided and asked for in it."""
+    store = MemoryStore()
+    world = World(seed, lambda: store)
+    world.run()
+    for set_id in world.sets.accepted:
+        for decision in world.sets.decisions(set_id):
+            yield str(decision.action) if decision.granted else "spent"
+    for stored in store.events(limit=100_000):
+        if isinstance(stored.event, JobSetChanged):
+            yield stored.event.change
+        elif isinstance(stored.event, JobSetDeleted):
+            yield "deleted"
+    yield from ("in place" for times in world.sets.in_place.values() if times)
 
 
 def test_a_seed_is_the_same_world_in_every_process() -> None:

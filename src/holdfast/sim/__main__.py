@@ -48,6 +48,7 @@ class Totals:
     def __init__(self) -> None:
         """Begin with none."""
         self.seeds = self.steps = self.lives = self.jobs = self.attempts = self.programs = self.decisions = 0
+        self.sets = self.set_decisions = 0
         self.simulated_s = 0.0
         self.faults: Counter[str] = Counter()
         self.broken: list[Report] = []
@@ -55,7 +56,7 @@ class Totals:
     def add(self, report: Report) -> None:
         """Add one seed."""
         self.seeds += 1
-        for name in ("steps", "lives", "jobs", "attempts", "programs", "decisions"):
+        for name in ("steps", "lives", "jobs", "attempts", "programs", "decisions", "sets", "set_decisions"):
             setattr(self, name, getattr(self, name) + getattr(report, name))
         self.simulated_s += report.simulated_s
         self.faults.update(report.faults)
@@ -69,6 +70,7 @@ class Totals:
         lines = [
             f"{self.seeds:,} seeds in {took_s:.1f} s: {self.steps:,} steps, {lived}",
             f"{self.jobs:,} jobs, {self.attempts:,} attempts, {self.programs:,} programs, {self.decisions:,} decisions",
+            f"{self.sets:,} job sets, {self.set_decisions:,} decisions about their jobs",
             f"{self.faults.total():,} faults: {faults}",
             f"{len(INVARIANTS)} invariants after every step: {self._verdict()}",
         ]

@@ -10,7 +10,9 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from holdfast.controller.controller import Controller, ControllerSettings
+from holdfast.controller.sets.sets import PodSettings
 from holdfast.dialects.codec import load_spec
+from holdfast.domain.policy.model import Backoff
 from holdfast.errors import Conflict, Unavailable
 from holdfast.executor.executor import Executor
 from holdfast.sim.chance import SeededDice
@@ -38,6 +40,8 @@ HEARTBEAT_S = 2.0
 POLL_S = 1.0
 _REQUESTS_PER_TICK = 3
 _AFTER_FAILURE_S = 0.5
+POD_BACKOFF = Backoff(initial_s=1.0, max_s=8.0, multiplier=2.0)
+"""Of failed pods, and of programs that start again in theirs."""
 
 
 class ControllerHost:
@@ -80,6 +84,7 @@ class ControllerHost:
         self._memories = count(1)
         self.up = False
         self.lease_s = LEASES_S[0]
+        self.attempts_per_tick = ControllerSettings().attempts_per_tick
         self.lose_next_answers = False
         self.hint: Callable[[str], None] = lambda _: None
         """Called with the executors whose desired set changed."""
@@ -166,7 +171,11 @@ class ControllerHost:
 
     def _new_controller(self, store: ControllersStore) -> Controller:
         settings = ControllerSettings(
-            requests_per_tick=_REQUESTS_PER_TICK, executor_lease_s=self.lease_s, epoch=self._epoch
+            requests_per_tick=_REQUESTS_PER_TICK,
+            executor_lease_s=self.lease_s,
+            attempts_per_tick=self.attempts_per_tick,
+            epoch=self._epoch,
+            pods=PodSettings(POD_BACKOFF, POD_BACKOFF),
         )
         dice = SeededDice(self._chance)
         memory = f"memory {next(self._memories)}"

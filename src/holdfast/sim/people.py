@@ -88,9 +88,9 @@ class People:
             self._agenda.at(chance.moment(now, now + (until - now) * 0.7), partial(self._submit, batch))
         deeds = (self._cancel, self._hold, self._release, self._release, self._edit, self._edit_queue, self._settings)
         for _ in range(chance.randint(0, 14)):
-            self._agenda.at(chance.moment(now, until), self._willing(chance.choice(deeds)))
+            self._agenda.at(chance.moment(now, until), self.willing(chance.choice(deeds)))
 
-    def _willing(self, deed: Callable[[], None]) -> Callable[[], None]:
+    def willing(self, deed: Callable[[], None]) -> Callable[[], None]:
         """Make somebody who comes back when refused."""
 
         def act() -> None:
@@ -117,7 +117,7 @@ class People:
             self._record.accept(self._store().jobs_by_id([job.id for job in jobs]))
             self._trace.say(f"submitted {jobs[0].id} to {jobs[-1].id}")
 
-        self._willing(submit)()
+        self.willing(submit)()
 
     def _job(self) -> Job:
         self.submitted += 1

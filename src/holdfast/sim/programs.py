@@ -12,7 +12,7 @@ from holdfast.domain.spec import Resources
 from holdfast.sim.promises import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from holdfast.ports.engine import Observation, RunOrder
 
@@ -45,7 +45,11 @@ class Programs:
         """Called with each program that starts."""
         self.by_uid: dict[str, Program] = {}
         self._live: dict[str, dict[str, Program]] = {}
-        self._beside: list[tuple[Program, Program]] = []
+        self._beside: list[tuple[str, Program, Program]] = []
+        self._over: list[str] = []
+        self._of_pods: dict[str, list[Program]] = {}
+        self.pods: Collection[str] = ()
+        """Ids of jobs whose programs come and go one by one, each in a place of its own."""
 
     def seen(self, machine: str, order: RunOrder, observation: Observation) -> None:
         """Take in how a machine sees one of its runs now."""
@@ -75,12 +79,24 @@ class Programs:
 
     def settle(self) -> None:
         """Judge the programs that seemed to start beside others, once every machine has told what ended by now."""
-        for program, other in self._beside:
+        for promise, program, other in self._beside:
             if other.ended_at is None or other.ended_at > program.started_at:
                 since = f"since {other.started_at:.3f}"
                 where = f"{program.order.uid} on {program.machine} at {program.started_at:.3f}"
-                refuse("never-twice", f"{where} starts beside {other.order.uid} on {other.machine} {since}")
+                refuse(promise, f"{where} starts beside {other.order.uid} on {other.machine} {since}")
         self._beside.clear()
+        for job_id in self._over:
+            if self._live.get(job_id):
+                refuse("nothing-outlives", f"{job_id} is over, and {list(self._live[job_id])} run")
+        self._over.clear()
+
+    def suspect(self, promise: str, program: Program, other: Program) -> None:
+        """Break a promise if a program that starts now really starts beside another; ``settle`` knows."""
+        self._beside.append((promise, program, other))
+
+    def must_be_gone(self, job_id: str) -> None:
+        """Have it judged whether anything of a job still runs."""
+        self._over.append(job_id)
 
     def live(self) -> Iterator[Program]:
         """Go through what runs now."""
@@ -91,6 +107,10 @@ class Programs:
         """List the programs of one placement of an attempt."""
         beginning, end = f"{job_id}-{attempt}-", f"-{dispatch}"
         return [each for uid, each in self.by_uid.items() if uid.startswith(beginning) and uid.endswith(end)]
+
+    def of_attempt(self, job_id: str, attempt: int) -> list[Program]:
+        """List the programs of an attempt at a job made of pods."""
+        return [each for each in self._of_pods.get(job_id, ()) if each.order.attempt == attempt]
 
     def used(self) -> dict[tuple[str, str], Resources]:
         """Sum what really runs, by machine and node."""
@@ -105,11 +125,19 @@ class Programs:
         self.by_uid[order.uid] = program
         beside = self._live.setdefault(order.job_id, {})
         for other in beside.values():
-            if other.placement != program.placement:
-                self._beside.append((program, other))
+            if self._excludes(program, other):
+                self.suspect("never-twice", program, other)
         beside[order.uid] = program
+        if order.job_id in self.pods:
+            self._of_pods.setdefault(order.job_id, []).append(program)
         self.on_start(program)
         return program
+
+    def _excludes(self, program: Program, other: Program) -> bool:
+        """Whether two programs of one job may not run at once."""
+        if program.order.job_id in self.pods:
+            return program.order.attempt != other.order.attempt or program.order.rank == other.order.rank
+        return program.placement != other.placement
 
     def _ended(self, program: Program, at: float, *, well: bool) -> None:
         program.ended_at, program.well = at, well

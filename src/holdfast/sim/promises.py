@@ -10,12 +10,18 @@ INVARIANTS: dict[str, str] = {
     "no-job-lost": (
         "A job that was accepted stays stored, and until it has ended the controller knows it or has yet to be told."
     ),
-    "never-twice": "A program never runs beside a program of another attempt, or of another placement, of its job.",
+    "never-twice": (
+        "A program never runs beside a program of another attempt, or of another placement, of its job; nor, where "
+        "programs come and go as pods, beside one in its own place."
+    ),
     "started-once": "A run's program is started at most once, whatever is repeated, lost or forgotten.",
     "stored-first": "A program is started only for a run that is stored: nothing is handed out before its commit.",
     "stored-last": "A result is forgotten by its executor only when the controller has it stored.",
-    "true-success": "A job has succeeded only if every program of its last placement really ended well.",
-    "terminal-absorbs": "A job, an attempt or a run that has ended never changes again.",
+    "true-success": (
+        "A job has succeeded only if every program of its last placement really ended well; a pod counts as succeeded "
+        "only if its program did."
+    ),
+    "terminal-absorbs": "A job, an attempt, a run or a job set that has ended never changes again.",
     "judged-once": (
         "Every failed attempt has one decision and no other attempt has any; counters are the decisions' sums."
     ),
@@ -29,6 +35,19 @@ INVARIANTS: dict[str, str] = {
     ),
     "no-node-overloaded": "The programs that really run on a node never ask for more than it has.",
     "queue-limits": "A queue starts nothing while it is paused, and nothing that takes it over its limits.",
+    "sets-judge-once": (
+        "Every failed attempt at a job of a set is judged once, as long as the set goes on, and nothing else is judged."
+    ),
+    "sets-add-up": "What a job set counts is the sum of its logged decisions and of the restarts people asked for.",
+    "sets-within-budgets": "No restart is granted beyond maxRestarts, nor beyond a rule's or replicated job's limit.",
+    "generations-apart": (
+        "Under BlockingRecreate and InPlaceRestart, no program of a generation of a job set starts while one of an "
+        "earlier generation runs."
+    ),
+    "domains-exclusive": (
+        "A job with exclusive topology has one domain, and no other such job has a program in it at the same time."
+    ),
+    "nothing-outlives": "No program of a job made of pods outlives its job, and no unfinished job its job set.",
     "replay": "A job's state is the sum of its events.",
     "one-writer": "A controller that another one has replaced can commit nothing.",
     "all-ends": "Once faults stop, every job ends soon, or waits for a person or for a place that does not exist.",

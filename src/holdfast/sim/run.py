@@ -37,6 +37,8 @@ class Report:
     attempts: int
     programs: int
     decisions: int
+    sets: int
+    set_decisions: int
     lives: int
     """Of the controller."""
     faults: Mapping[str, int] = field(default_factory=Counter)
@@ -74,6 +76,8 @@ def simulate(seed: int) -> Report:
         attempts=sum(len(attempts) for attempts in world.record.attempts.values()),
         programs=len(world.programs.by_uid),
         decisions=world.record.decisions,
+        sets=len(world.sets.accepted),
+        set_decisions=world.set_checks.decisions,
         lives=world.controller.life,
         faults=world.trace.faults,
         broken=broken,

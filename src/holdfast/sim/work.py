@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.ports.engine import RunOrder
 
 _MOST_BAD_ATTEMPTS = 4
+_MOST_BAD_PODS = 12
 
 
 def _exit(code: int, *, message: str = "", signal: int | None = None) -> RunOutcome:
@@ -83,4 +84,23 @@ def script(seed: int, order: RunOrder) -> SimulatedRun:
         return plan
     if order.deadline_s is not None and chance.happens(0.3):
         return replace(plan, duration_s=None)
+    return replace(plan, outcome=chance.choice(_BAD_ENDS))
+
+
+def pod_script(seed: int, order: RunOrder) -> SimulatedRun:
+    """Say what a pod's program does: however often its job and its pods run again, it ends well in the end."""
+    bad_attempts = Chance(f"{seed}/{order.job_id}").randint(0, _MOST_BAD_ATTEMPTS)
+    chance = Chance(f"{seed}/{order.uid}")
+    plan = SimulatedRun(
+        start_delay_s=chance.choice((0.0, 0.0, chance.moment(0.0, 2.0))),
+        duration_s=chance.choice((0.0, chance.moment(0.0, 3.0), chance.moment(0.0, 10.0), chance.moment(0.0, 40.0))),
+        outcome=_exit(0),
+        term_delay_s=chance.choice((0.0, 0.0, chance.moment(0.0, 8.0), 40.0)),
+    )
+    if order.attempt > 2 * _MOST_BAD_ATTEMPTS:
+        # However short the deadline is: a set may restart its jobs for that, and count it against nothing.
+        return replace(plan, start_delay_s=0.0, duration_s=0.0)
+    _, _, dispatch = order.uid.rpartition("-")
+    if order.attempt > bad_attempts or int(dispatch) > _MOST_BAD_PODS or chance.happens(0.6):
+        return plan
     return replace(plan, outcome=chance.choice(_BAD_ENDS))

@@ -19,7 +19,10 @@ from holdfast.sim.hosts import HEARTBEAT_S, LEASES_S, MARGIN_S, POLL_S, Controll
 from holdfast.sim.invariants.caps import Caps
 from holdfast.sim.invariants.commits import CommitChecks
 from holdfast.sim.invariants.ending import EndChecks
+from holdfast.sim.invariants.pods import PodChecks
 from holdfast.sim.invariants.record import Record
+from holdfast.sim.invariants.setrecord import SetRecord
+from holdfast.sim.invariants.sets import SetChecks
 from holdfast.sim.invariants.ticks import TickChecks
 from holdfast.sim.invariants.truth import TruthChecks
 from holdfast.sim.laws import GIB
@@ -27,8 +30,9 @@ from holdfast.sim.lines import Line
 from holdfast.sim.machine import Machine
 from holdfast.sim.people import People
 from holdfast.sim.programs import Programs
+from holdfast.sim.set_people import SetPeople
 from holdfast.sim.trace import Fuse, Trace
-from holdfast.sim.work import script
+from holdfast.sim.work import pod_script, script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +48,11 @@ STORM_S = (20.0, 100.0)
 PEACE_S = 1500.0
 """The bound of "in bounded time"."""
 _JOBS = (4, 24)
+SETS_EVERY = 3
+"""One seed of this many also has job sets and jobs made of pods, and fewer others."""
+_FEWER_JOBS = 4
+_ATTEMPTS_PER_TICK = (500, 500, 2, 5)
+"""In a world with job sets: so few that a tick cannot always look at all that happened."""
 _CALM_BEATS = 3
 """In peace, hearts beat this many times more slowly, so that the end is reached in fewer steps."""
 
@@ -66,7 +75,9 @@ class World:
         self._store = open_store()
         self._explainer = Explainer(self._store)
         self.record = Record()
+        self.sets = SetRecord(self.record)
         self.programs = Programs()
+        self.programs.pods = self.record.pods
         self._disk = Disk(self.agenda, self.trace)
         self._caps = Caps()
         self.controller = ControllerHost(
@@ -89,11 +100,23 @@ class World:
             caps=self._caps,
             hint=lambda: self.agenda.after(0.0, self.controller.tick),
         )
+        self._set_people = SetPeople(
+            lambda: self._store,
+            agenda=self.agenda,
+            chance=Chance(f"{seed}/sets"),
+            trace=self.trace,
+            record=self.sets,
+            willing=self.people.willing,
+        )
         self.controller.lease_s = self.chance.choice(LEASES_S)
+        self._has_sets = seed % SETS_EVERY == 1
+        if self._has_sets:
+            self.controller.attempts_per_tick = Chance(f"{seed}/pace").choice(_ATTEMPTS_PER_TICK)
         self._build_executors()
         self._commits = CommitChecks(self.record, self.programs, self._caps)
-        self._ticks = TickChecks(self.record)
-        self._end = EndChecks(self.record, self.programs, self.machines)
+        self.set_checks = SetChecks(self.sets)
+        self._ticks = TickChecks(self.record, self.sets)
+        self._end = EndChecks(self.record, self.sets, self.programs, self.machines)
         self._catalogue = self._store.catalogue()
         self._peaceful = False
 
@@ -108,6 +131,8 @@ class World:
             (machine.name, node.name): node.capacity for machine in self.machines for node in machine.all_nodes()
         }
         self._truth = TruthChecks(self.record, capacity)
+        labels = {(machine.name, node.name): node.labels for machine in self.machines for node in machine.all_nodes()}
+        self._pods = PodChecks(self.sets, self.programs, labels)
         self.programs.on_start = self._program_started
         hosts = {host.name: host for host in self.executors}
         self.controller.hint = lambda name: hosts[name].wake() if self.chance.happens(0.8) else None
@@ -161,15 +186,23 @@ class World:
             trace=self.trace,
         )
         faults.plan(until)
-        self.people.plan(self.chance.randint(*_JOBS), until)
+        self._ask_for_work(until)
         self._revive(faults)
         self.agenda.run_until(until)
         self._peaceful = True
         faults.heal()
+        self._set_people.make_peace()
         self.people.make_peace()
         self.agenda.run_until(until + PEACE_S, enough=self._settled)
         controller = self.controller.controller
         self._end.check(controller.world if controller is not None else None, self._store)
+
+    def _ask_for_work(self, until: float) -> None:
+        jobs = self.chance.randint(*_JOBS)
+        if self._has_sets:
+            self._set_people.plan(until)
+            jobs //= _FEWER_JOBS
+        self.people.plan(jobs, until)
 
     def close(self) -> None:
         """Let go of the store."""
@@ -180,6 +213,7 @@ class World:
         return (
             controller is not None
             and not controller.world.changes
+            and not controller.world.ledger.charged()
             and self._end.settled()
             and not self._store.requests(limit=1)
         )
@@ -205,11 +239,12 @@ class World:
         self._store = self._open_store()
         self._explainer = Explainer(self._store)
         self.record.compare(self._store)
+        self.sets.compare(self._store)
         return self._store
 
     def _script(self, order: RunOrder) -> SimulatedRun:
         self._truth.ordered(order)
-        return script(self.seed, order)
+        return (pod_script if order.job_id in self.record.pods else script)(self.seed, order)
 
     def _forgotten(self, uid: str) -> None:
         self._truth.forgotten(uid)
@@ -217,11 +252,16 @@ class World:
     def _program_started(self, program: Program) -> None:
         self.trace.say(f"program {program.order.uid} starts on {program.machine}/{program.order.node}")
         self._truth.started(program, self.programs.used())
+        self._pods.started(program)
 
     def _committed(self, changes: Changes) -> None:
         for job in changes.jobs.values():
             self._say_job(job)
+        for entry in changes.set_log:
+            self.trace.say(f"{entry.set_id}: {entry.what}")
         self._commits.check(changes, self._store, self._explainer)
+        self._pods.check(changes)
+        self.set_checks.check(changes)
 
     def _say_job(self, job: Job) -> None:
         before = self.record.jobs.get(job.id)

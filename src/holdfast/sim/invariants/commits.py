@@ -92,7 +92,7 @@ class CommitChecks:
     def _job(self, job: Job) -> None:
         if job.cancel_requested and job.state not in _AFTER_CANCEL:
             refuse("cancelled-stays", f"job {job.id} is {job.state} after its cancellation: {job.reason}")
-        if job.state is JobState.SUCCEEDED:
+        if job.state is JobState.SUCCEEDED and job.id not in self._record.pods:
             self._truly_succeeded(job)
         rebuilt = rebuild(self._record.events[job.id])
         if rebuilt is None or rebuilt != replace(job, spec="", seq=0, updated_at=rebuilt.updated_at):
@@ -106,10 +106,14 @@ class CommitChecks:
             refuse("true-success", f"job {job.id} of {job.gang} ranks succeeded with {ends}")
 
     def _attempt(self, attempt: Attempt) -> None:
-        if attempt.status in ATTEMPT_TERMINAL:
-            failed = attempt.ending is Ending.FAILED
-            if failed != (attempt.decision is not None) or (failed and attempt.failure is None):
-                refuse("judged-once", f"attempt {attempt.key} ended {attempt.ending} with {attempt.decision}")
+        failed = attempt.ending is Ending.FAILED
+        if attempt.job_id in self._record.pods:
+            if attempt.decision is not None or failed != (attempt.failure is not None):
+                refuse("judged-once", f"attempt {attempt.key} ended {attempt.ending} with {attempt}")
+            return
+        unjudged = failed != (attempt.decision is not None) or (failed and attempt.failure is None)
+        if attempt.status in ATTEMPT_TERMINAL and unjudged:
+            refuse("judged-once", f"attempt {attempt.key} ended {attempt.ending} with {attempt.decision}")
         if attempt.number == 1:
             return
         before = self._record.attempts[attempt.job_id].get(attempt.number - 1)

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from holdfast.controller.world import World
     from holdfast.domain.job import Job
+    from holdfast.domain.jobset.stored import JobSet
     from holdfast.ports.store import Store
     from holdfast.sim.invariants.record import Record
+    from holdfast.sim.invariants.setrecord import SetRecord
     from holdfast.sim.machine import Machine
     from holdfast.sim.programs import Programs
 
@@ -24,9 +26,10 @@ if TYPE_CHECKING:
 class EndChecks:
     """What must hold in the end."""
 
-    def __init__(self, record: Record, programs: Programs, machines: Sequence[Machine]) -> None:
+    def __init__(self, record: Record, sets: SetRecord, programs: Programs, machines: Sequence[Machine]) -> None:
         """Remember what was committed, what ran, and where."""
         self._record = record
+        self._sets = sets
         self._programs = programs
         self._machines = machines
         self._places = [
@@ -37,11 +40,25 @@ class EndChecks:
 
     def settled(self) -> bool:
         """Whether every job has ended or waits for good reason, and all machines are empty."""
-        return all(self._may_wait(job) for job in self._record.unfinished()) and not self._left()
+        sets = all(row.state.terminal or self._set_may_wait(row) for row in self._sets.rows.values())
+        return sets and all(self._may_wait(job) for job in self._record.unfinished()) and not self._left()
+
+    def _set_may_wait(self, row: JobSet) -> bool:
+        """Whether a set is suspended, or one of its jobs can never be placed."""
+        if row.deleting:
+            return False
+        jobs = [self._record.jobs[job.id] for job in self._sets.jobs[row.id].values()]
+        return self._sets.spec(row).suspend or any(self._hopeless(job) for job in jobs)
+
+    def _hopeless(self, job: Job) -> bool:
+        return not ever_fits(shape_of(job, load_spec(job.spec).node_selector), self._places)
 
     def _may_wait(self, job: Job) -> bool:
         if job.state is JobState.HELD:
             return True
+        if job.child is not None:
+            row = self._sets.rows.get(job.child.set_id)
+            return row is not None and not row.state.terminal and self._set_may_wait(row)
         shape = shape_of(job, load_spec(job.spec).node_selector)
         return job.state in {JobState.QUEUED, JobState.BACKOFF} and not ever_fits(shape, self._places)
 
@@ -54,10 +71,15 @@ class EndChecks:
             if not self._may_wait(job):
                 attempts = self._record.attempts[job.id]
                 refuse("all-ends", f"job {job.id} is still {job.state} ({job.reason}): {attempts.get(job.attempt)}")
+        for row in self._sets.rows.values():
+            if not row.state.terminal and not self._set_may_wait(row):
+                refuse("all-ends", f"job set {row.name} goes on and on: {row.state}")
         if self._left() or any(True for _ in self._programs.live()):
             refuse("nothing-left", f"machines still have {self._left()}")
         if world is None:
             refuse("all-ends", "there is no controller in the end")
-        if world.ledger.charged() or world.active or world.changes or store.requests(limit=1):
-            refuse("nothing-left", f"the controller still has {dict(world.ledger.charged())}, {list(world.active)}")
+        active = [job_id for job_id in world.active if job_id not in self._record.pods]
+        if world.ledger.charged() or active or world.changes or store.requests(limit=1):
+            refuse("nothing-left", f"the controller still has {dict(world.ledger.charged())}, {active}")
+        self._sets.compare(store)
         self._record.compare(store)

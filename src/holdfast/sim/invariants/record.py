@@ -27,6 +27,8 @@ class Record:
         self.released: set[str] = set()
         """Jobs that a person let go on, whose retries therefore need not wait."""
         self.decisions = 0
+        self.pods: set[str] = set()
+        """Ids of jobs made of pods; what else must hold of these is checked in ``pods`` and ``sets``."""
 
     def accept(self, jobs: Sequence[Job]) -> None:
         """Take in jobs that were accepted."""

@@ -9,11 +9,13 @@ from holdfast.domain.spec import Resources
 from holdfast.sim.promises import refuse
 
 if TYPE_CHECKING:
-    from holdfast.controller.world import World
+    from holdfast.controller.world import Active, World
     from holdfast.domain.job import Queue
+    from holdfast.domain.placement import PlaceKey
     from holdfast.domain.scheduling import Usage
     from holdfast.ports.store import Catalogue, Store
     from holdfast.sim.invariants.record import Record
+    from holdfast.sim.invariants.setrecord import SetRecord
 
 _NOTHING = Resources(0)
 
@@ -21,11 +23,14 @@ _NOTHING = Resources(0)
 class TickChecks:
     """What must hold of the controller's memory."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Record, sets: SetRecord) -> None:
         """Remember what was committed."""
         self._record = record
+        self._sets = sets
         self._world: World | None = None
         self._active: set[str] = set()
+        self._pods: set[str] = set()
+        self._new_pods: set[str] = set()
 
     def check(self, world: World, store: Store, catalogue: Catalogue) -> None:
         """Check the memory after a tick that ran under a catalogue."""
@@ -38,11 +43,30 @@ class TickChecks:
         unknown = {job.id for job in self._record.unfinished()} - world.jobs.keys()
         if unknown:
             told = {job_id for request in store.requests(limit=10_000) for job_id in request.job_ids}
+            for set_id in told & self._sets.rows.keys():
+                told |= {job.id for job in self._sets.jobs[set_id].values()}
             if unknown - told:
                 refuse("no-job-lost", f"the controller does not know {sorted(unknown - told)}")
 
-    @staticmethod
-    def _capacity(world: World) -> None:
+    def _kept(self, world: World) -> dict[str, tuple[PlaceKey, Resources, str]]:
+        """Work out what pods that restart in place may keep: the place of a last program, which has ended."""
+        kept = {}
+        for uid in world.ledger.charged():
+            run, _, rest = uid.partition("/")
+            if rest:
+                # Unless the last commit was refused, what is committed knows the pod.
+                kept[uid] = world.ledger.charged()[uid] if world.changes else self._place_kept(run, world)
+        return kept
+
+    def _place_kept(self, run: str, world: World) -> tuple[PlaceKey, Resources, str]:
+        """Find the place a pod may keep after a run."""
+        pods = (pod for job_id in world.active for pod in self._sets.pods_of(job_id))
+        last = next((self._record.runs[pod.run] for pod in pods if pod.run == run), None)
+        if last is None or last.status not in RUN_TERMINAL:
+            refuse("capacity-adds-up", f"a place is kept of {run}, which waits for none")
+        return ((last.executor, last.node), last.request, world.active[last.job_id].job.queue)
+
+    def _capacity(self, world: World) -> None:
         ledger = world.ledger
         owed = {
             uid: ((run.executor, run.node), run.request, active.job.queue)
@@ -50,6 +74,7 @@ class TickChecks:
             for uid, run in active.runs.items()
             if run.status not in RUN_TERMINAL
         }
+        owed |= self._kept(world)
         if owed != ledger.charged():
             refuse("capacity-adds-up", f"charged are {dict(ledger.charged())}, running {owed}")
         used: dict[tuple[str, str], Resources] = {}
@@ -62,7 +87,7 @@ class TickChecks:
             if free != place.capacity - used.get(key, _NOTHING) or not _NOTHING.fits(free):
                 refuse("capacity-adds-up", f"{key} has {place.capacity}, {free} free and {used.get(key)} in use")
         for queue, usage in ledger.usage.items():
-            jobs = sum(active.job.queue == queue for active in world.active.values())
+            jobs = sum(_counts(active) for active in world.active.values() if active.job.queue == queue)
             if usage.resources != queues.get(queue, _NOTHING) or usage.jobs != jobs:
                 refuse(
                     "capacity-adds-up", f"queue {queue} is said to use {usage}, and uses {queues.get(queue)}, {jobs}"
@@ -71,14 +96,31 @@ class TickChecks:
     def _queues(self, world: World, catalogue: Catalogue | None) -> None:
         """Check the queues of jobs that were started by this tick of this controller."""
         before = self._active if self._world is world else set(world.active)
+        pods = {uid for active in world.active.values() if active.pods for uid in active.runs}
+        self._new_pods = pods - (self._pods if self._world is world else pods)
+        self._pods = pods
         self._world, self._active = world, set(world.active)
         if catalogue is None:
             return
+        self._pods_within(world, catalogue)
         for job_id in self._active - before:
+            if world.active[job_id].pods:
+                continue
             name = world.active[job_id].job.queue
             queue = catalogue.queues.get(name)
             if queue is not None:
                 self._within(queue, world.ledger.usage[name], job_id)
+
+    def _pods_within(self, world: World, catalogue: Catalogue) -> None:
+        """Check the queues of pods that were started by this tick; those that stay in their place ask nobody."""
+        for job_id, active in world.active.items():
+            queue = catalogue.queues.get(active.job.queue)
+            kept = self._sets.pod_jobs.get(job_id)
+            if not active.pods or queue is None or kept is None or world.changes:
+                continue
+            fresh = [pod for pod in kept.pods if pod.run in self._new_pods and not pod.in_place]
+            if fresh and queue.paused:
+                refuse("queue-limits", f"{fresh} was started in queue {queue.name}, which is paused")
 
     @staticmethod
     def _within(queue: Queue, usage: Usage, job_id: str) -> None:
@@ -89,3 +131,10 @@ class TickChecks:
         most = queue.max_running
         if most is not None and most.cpu_m and usage.resources.cpu_m > most.cpu_m:
             refuse("queue-limits", f"{job_id} takes queue {queue.name} to {usage.resources}, limit {most}")
+
+
+def _counts(active: Active) -> int:
+    """Say how many jobs an attempt counts for in its queue: one, or each of its pods that has not ended."""
+    if not active.pods:
+        return 1
+    return sum(run.status not in RUN_TERMINAL for run in active.runs.values())

@@ -1,0 +1,175 @@
+"""The world is worth something for job sets, too: the code, broken in named ways, is caught within a few seeds each."""
+
+# ruff: noqa: ANN401, ARG001, ARG005, SLF001 - what breaks private parts must reach them, and takes whatever they take
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.controller.sets import jobsets
+from holdfast.controller.sets.again import Again
+from holdfast.controller.sets.attempts import PodAttempts
+from holdfast.controller.sets.jobsets import JobSets
+from holdfast.controller.sets.line import Domains
+from holdfast.controller.sets.podjobs import PodJobs
+from holdfast.domain.jobset import reconcile
+from holdfast.domain.jobset.budget import Budget
+from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.sim.run import simulate
+from holdfast.sim.world import SETS_EVERY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.domain.jobset.children import Sorted
+
+SEEDS = 60
+
+
+def a_job_left_failed_is_judged_again(patch: pytest.MonkeyPatch) -> None:
+    settle = jobsets.settle
+
+    def forgetful(*arguments: Any) -> Any:
+        passed = settle(*arguments)
+        return replace(passed, state=replace(passed.state, left_failed={}))
+
+    patch.setattr(jobsets, "settle", forgetful)
+
+
+def restarts_are_not_counted(patch: pytest.MonkeyPatch) -> None:
+    grant = Budget.grant
+    patch.setattr(
+        Budget, "grant", lambda self, scope, rule, child, counted: grant(self, scope, rule, child, counted=False)
+    )
+
+
+def limits_are_ignored(patch: pytest.MonkeyPatch) -> None:
+    check = Budget.check
+
+    def generous(self: Budget, rule: Any, child: Any, *, counted: bool) -> Any:
+        looked_at = [limit for limit, _, _ in self._limits(rule, child, counted=counted)]
+        return check(self, None, child, counted=False) or tuple(looked_at)
+
+    patch.setattr(Budget, "check", generous)
+
+
+def a_generation_starts_before_the_last_has_gone(patch: pytest.MonkeyPatch) -> None:
+    create = reconcile.create
+
+    def hasty(spec: Any, state: Any, jobs: Sorted, startup: Any) -> Any:
+        return create(spec, state, replace(jobs, previous=[]), startup)
+
+    patch.setattr(reconcile, "create", hasty)
+
+
+def a_restart_loses_what_is_remembered_of_pods(patch: pytest.MonkeyPatch) -> None:
+    resume = PodJobs._resume
+    patch.setattr(PodJobs, "_resume", lambda self, job, record: resume(self, job, record and replace(record, pods=())))
+
+
+def a_set_is_stored_a_decision_late(patch: pytest.MonkeyPatch) -> None:
+    put = JobSets._put
+
+    def late(self: JobSets, work: Any, state: Any, now: float) -> None:
+        stored = work.row
+        put(self, work, state, now)
+        if state.restarts > stored.state.restarts:
+            self._world.changes.job_sets[stored.id] = stored
+
+    patch.setattr(JobSets, "_put", late)
+
+
+def a_domain_is_given_twice(patch: pytest.MonkeyPatch) -> None:
+    claim = Domains.claim
+
+    def shared(self: Domains, key: str, job_id: str) -> str:
+        self._owners.clear()
+        return claim(self, key, job_id)
+
+    patch.setattr(Domains, "claim", shared)
+
+
+def a_kept_place_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Again, "forget", lambda *_: None)
+
+
+def a_pod_is_replaced_before_it_has_gone(patch: pytest.MonkeyPatch) -> None:
+    def impatient(self: PodJobs, active: Any, work: Any) -> None:
+        gone = {*RUN_TERMINAL, RunStatus.TERMINATING}
+        for name in [name for name, pod in work.pods.items() if pod.run and pod.run.status in gone]:
+            work.pods.pop(name)
+
+    patch.setattr(PodJobs, "_clear", impatient)
+
+
+def a_deleted_set_does_not_wait_for_its_programs(patch: pytest.MonkeyPatch) -> None:
+    def at_once(self: JobSets, work: Any, now: float) -> None:
+        self._forget(work)
+        self._world.changes.job_sets.pop(work.row.id, None)
+        self._world.changes.deleted_sets[work.row.id] = None
+
+    patch.setattr(JobSets, "_clear", at_once)
+
+
+def pods_do_not_wait_before_they_start_again(patch: pytest.MonkeyPatch) -> None:
+    may_start = Again.may_start
+
+    def hasty(self: Again, job: Any, pod: Any, plan: Any, now: float) -> bool:
+        return may_start(self, job, pod, plan, max(now, pod.record.due or now))
+
+    patch.setattr(Again, "may_start", hasty)
+
+
+def a_stopped_program_is_given_up_at_once(patch: pytest.MonkeyPatch) -> None:
+    given_up = PodAttempts._given_up_at
+
+    def impatient(self: PodAttempts, active: Any, run: Any) -> float | None:
+        return run.status_since if run.status is RunStatus.TERMINATING else given_up(self, active, run)
+
+    patch.setattr(PodAttempts, "_given_up_at", impatient)
+
+
+BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
+    "a job left failed is judged again": (a_job_left_failed_is_judged_again, {"sets-judge-once"}),
+    "restarts are not counted": (restarts_are_not_counted, {"sets-add-up"}),
+    "limits are ignored": (limits_are_ignored, {"sets-within-budgets"}),
+    "a generation starts before the last has gone": (
+        a_generation_starts_before_the_last_has_gone,
+        {"generations-apart"},
+    ),
+    "a restart loses what is remembered of pods": (
+        a_restart_loses_what_is_remembered_of_pods,
+        {"capacity-adds-up", "never-twice", "asked-for"},
+    ),
+    "a set is stored a decision late": (a_set_is_stored_a_decision_late, {"sets-add-up"}),
+    "a domain is given twice": (a_domain_is_given_twice, {"domains-exclusive"}),
+    "a kept place is not given back": (a_kept_place_is_not_given_back, {"capacity-adds-up"}),
+    "a pod is replaced before it has gone": (
+        a_pod_is_replaced_before_it_has_gone,
+        {"capacity-adds-up", "never-twice", "nothing-outlives", "generations-apart"},
+    ),
+    "a deleted set does not wait for its programs": (
+        a_deleted_set_does_not_wait_for_its_programs,
+        {"nothing-outlives"},
+    ),
+    "pods do not wait before they start again": (pods_do_not_wait_before_they_start_again, {"back-off-waits"}),
+    "a stopped program is given up at once": (
+        a_stopped_program_is_given_up_at_once,
+        {"never-twice", "nothing-outlives", "generations-apart", "no-node-overloaded"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_it, expected = BREAKS[name]
+    break_it(monkeypatch)
+    for seed in range(1, 1 + SEEDS * SETS_EVERY, SETS_EVERY):
+        report = simulate(seed)
+        if report.broken:
+            assert report.broken in expected, report.story
+            return
+    pytest.fail(f"{SEEDS} seeds saw nothing wrong")
