@@ -88,6 +88,7 @@ POD_JOB = PodJob(
     domain="rack-1",
     parallelism=3,
     completions=4,
+    expires_at=12.5,
     state=PodJobState(
         started_at=1.5,
         active=1,

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, Outcome
+from holdfast.domain.podjob.stored import PodJob
 from holdfast.errors import NotFound
 from holdfast.ports.retention import FinishedJob
 from holdfast.ports.store import Changes, JobFilter, Submission
@@ -73,6 +74,20 @@ def test_a_job_that_has_not_ended_is_never_deleted(store: Store) -> None:
     assert store.delete_finished(["j2"]) == 0
     assert store.job("j2") == before
     assert story(store, "j2") == [1, 1, 1]
+
+
+def test_jobs_whose_time_to_live_is_over_are_listed_the_earliest_first_and_only_once_they_have_ended(
+    store: Store,
+) -> None:
+    fill(store)
+    times = {"j1": 250.0, "j2": 205.0, "j3": 210.0, "j4": None}
+    store.commit(Changes(pod_jobs={name: PodJob(job_id=name, expires_at=at) for name, at in times.items()}))
+    assert store.expired_jobs(until=209.9, limit=9) == []
+    assert store.expired_jobs(until=210.0, limit=9) == ["j3"]
+    assert store.expired_jobs(until=999.0, limit=9) == ["j3", "j1"]
+    assert store.expired_jobs(until=999.0, limit=1) == ["j3"]
+    assert store.delete_finished(["j3"]) == 1
+    assert store.expired_jobs(until=999.0, limit=9) == ["j1"]
 
 
 def test_a_place_in_the_order_is_never_given_again(store: Store) -> None:

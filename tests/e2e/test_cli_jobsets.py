@@ -163,6 +163,15 @@ def test_a_job_of_kubernetes_runs_its_pods(shell: Shell) -> None:
     assert "Complete " in described
 
 
+def test_a_job_of_kubernetes_is_forgotten_when_its_time_to_live_is_over(shell: Shell) -> None:
+    manifest = JOB.format(name="brief").replace("spec:\n", "spec:\n  ttlSecondsAfterFinished: 0\n", 1)
+    (shell.folder / "brief.yaml").write_text(manifest)
+    assert shell.run("submit", "-f", str(shell.folder / "brief.yaml")).returncode == 0
+    wait_until(lambda: shell.run("get", "job", "brief").returncode == 3, "a job that is gone")
+    assert shell.run("get", "job", "kube").returncode == 0, "what has no time to live stays"
+    assert shell.run("logs", "brief").returncode == 3
+
+
 def test_the_documents_own_manifest_is_accepted_leniently(shell: Shell) -> None:
     file = str(KEP / "fail-jobset.yaml")
     strict = shell.run("apply", "-f", file)

@@ -226,6 +226,33 @@ def test_a_job_of_its_own_replaces_failed_pods_and_succeeds(lab: SetLab) -> None
     assert [run.attempt for run in lab.store.runs(batch.id)] == [1, 1]
 
 
+@pytest.mark.parametrize(("code", "ended"), [(0, JobState.SUCCEEDED), (1, JobState.FAILED)])
+def test_a_job_of_its_own_that_ended_remembers_until_when_it_is_kept(lab: SetLab, code: int, ended: JobState) -> None:
+    batch = Batch(lab, lambda _: exits(code), backoffLimit=0, ttlSecondsAfterFinished=30)
+    assert lab.store.expired_jobs(until=1e12, limit=9) == []
+    lab.pass_s(10)
+    job = lab.store.job(batch.id)
+    assert job.state is ended
+    assert job.ended_at is not None
+    assert lab.store.pod_jobs([batch.id])[batch.id].expires_at == job.ended_at + 30.0
+
+
+def test_a_cancelled_job_of_its_own_is_kept_as_long_as_one_that_ended(lab: SetLab) -> None:
+    batch = Batch(lab, lambda _: exits(0, after_s=FOREVER), ttlSecondsAfterFinished=0)
+    lab.pass_s(5)
+    lab.ask(RequestKind.CANCEL, batch.id)
+    lab.pass_s(5)
+    assert batch.state is JobState.CANCELLED
+    assert lab.store.pod_jobs([batch.id])[batch.id].expires_at == lab.store.job(batch.id).ended_at
+
+
+def test_a_job_of_its_own_without_a_time_to_live_is_kept(lab: SetLab) -> None:
+    batch = Batch(lab, lambda _: exits(0))
+    lab.pass_s(10)
+    assert batch.state is JobState.SUCCEEDED
+    assert lab.store.pod_jobs([batch.id])[batch.id].expires_at is None
+
+
 def test_a_job_of_its_own_that_waits_for_its_pods_says_until_when(lab: SetLab) -> None:
     batch = Batch(lab, lambda _: exits(1), backoffLimit=2)
     lab.pass_s(3)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.app.upkeep import Forgetter
 from holdfast.domain.job import Job, JobState
+from holdfast.domain.podjob.stored import PodJob
 from holdfast.errors import Unavailable
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.service.retention import Retention
@@ -93,3 +95,66 @@ def test_a_sweep_goes_in_bounded_steps_and_may_stop_after_any() -> None:
     assert next(sweep) == 200
     assert len(left(store)) == 250
     assert list(sweep) == [200, 50]
+
+
+# Jobs that expire by themselves
+
+
+def expiring(store: MemoryStore, **times: float) -> MemoryStore:
+    """Say of jobs when they expire."""
+    store.commit(Changes(pod_jobs={name: PodJob(job_id=name, expires_at=at) for name, at in times.items()}))
+    return store
+
+
+class Hand:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.at = NOW
+
+    def now(self) -> float:
+        return self.at
+
+
+def steps(forgetter: Forgetter) -> list[float]:
+    """Take steps until one asks for a long rest; returns the rests."""
+    rests = [forgetter.step()]
+    while rests[-1] < 1.0:
+        rests.append(forgetter.step())
+    return rests
+
+
+def test_a_job_is_forgotten_when_its_own_time_is_over_and_no_other_is_without_an_age() -> None:
+    store, files, clock = expiring(store_of([50.0, 50.0, 50.0]), j1=NOW, j2=NOW + 30.0), Shelf(), Hand()
+    forgetter = Forgetter(Retention(store, files), None, clock)
+    assert steps(forgetter)[-1] <= 5.0, "the next to expire is not kept waiting"
+    assert (left(store), files.discarded) == (["j0", "j2"], ["j1"])
+    clock.at += 30.0
+    steps(forgetter)
+    assert (left(store), files.discarded) == (["j0"], ["j1", "j2"])
+
+
+def test_with_an_age_old_jobs_are_looked_for_at_long_intervals_and_expired_ones_at_short() -> None:
+    store, clock = expiring(store_of([50.0, 5.0, 5.0]), j1=NOW + 2.0), Hand()
+    forgetter = Forgetter(Retention(store, Shelf()), 10.0, clock)
+    steps(forgetter)
+    assert left(store) == ["j1", "j2"]
+    clock.at += 8.0
+    steps(forgetter)
+    assert left(store) == ["j2"]
+    clock.at += 600.0
+    steps(forgetter)
+    assert left(store) == []
+
+
+def test_files_that_cannot_be_deleted_keep_an_expired_job_for_now_and_hold_up_no_sweep() -> None:
+    store, clock, files = expiring(store_of([5.0, 50.0]), j0=NOW), Hand(), Shelf(stuck="j0")
+    forgetter = Forgetter(Retention(store, files), 10.0, clock)
+    steps(forgetter)
+    assert left(store) == ["j0"]
+    files.stuck = None
+    assert steps(forgetter) == [2.0], "not again at once"
+    assert left(store) == ["j0"]
+    clock.at += 60.0
+    steps(forgetter)
+    assert left(store) == []

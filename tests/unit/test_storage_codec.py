@@ -226,7 +226,7 @@ POD = PodRecord(
 )  # fmt: skip
 POD_JOB = PodJob(
     job_id="j", restart=1, job_restart=2, present=False, suspended=True, deleting_since=1.5, domain="rack",
-    parallelism=3, completions=4, state=POD_STATE, pods=(POD,),
+    parallelism=3, completions=4, expires_at=12.5, state=POD_STATE, pods=(POD,),
 )  # fmt: skip
 EXAMPLES = [JOB, ATTEMPT, RUN, HISTORY, NODE, SET_STATE, JOB_SET, LOGGED, POD_STATE, POD, POD_JOB]
 

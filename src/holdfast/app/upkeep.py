@@ -21,7 +21,7 @@ from holdfast.service.retention import Retention
 from holdfast.storage.sql import migrations, upkeep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from holdfast.app.datadir import DataDir
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from holdfast.storage.sql.upkeep import Health
 
 _SWEEP_EVERY_S = 600.0
+_EXPIRE_EVERY_S = 2.0
+"""How late a job is forgotten whose own time to live is over."""
+_AFTER_FAILURE_S = 60.0
 _BETWEEN_STEPS_S = 0.1
 """Leaves the database to the controller most of the time."""
 _log = structlog.get_logger(__name__)
@@ -122,9 +125,7 @@ def refuse_damage(settings: Settings, directory: DataDir) -> None:
 
 
 def forget_regularly(stack: ExitStack, settings: Settings, directory: DataDir, store: RetentionStore) -> None:
-    """Forget in the background what the settings say is old, until the stack ends it."""
-    if settings.retention is None:
-        return
+    """Forget in the background what the settings say is old, and what expires by itself, until the stack ends it."""
     forgetter = Forgetter(Retention(store, ProcessFiles(directory.runs)), settings.retention, SystemClock())
     loop = Loop("holdfast-retention", forgetter.step)
     stack.callback(loop.stop)
@@ -132,29 +133,51 @@ def forget_regularly(stack: ExitStack, settings: Settings, directory: DataDir, s
 
 
 class Forgetter:
-    """Goes through all finished jobs again and again, one bounded step at a time."""
+    """Forgets jobs that expire soon after they do, and goes through all others again and again, in bounded steps."""
 
-    def __init__(self, retention: Retention, age_s: float, clock: Clock) -> None:
-        """Begin with a sweep."""
+    def __init__(self, retention: Retention, age_s: float | None, clock: Clock) -> None:
+        """Begin with a sweep; without an age, only jobs that expire by themselves are forgotten."""
         self._retention = retention
         self._age_s = age_s
         self._clock = clock
         self._sweep: Iterator[int] | None = None
+        self._sweep_at = self._expire_at = 0.0
         self._forgotten = 0
 
     def step(self) -> float:
         """Take one step; returns how long to wait for the next."""
-        sweep = self._sweep or self._retention.sweep(ended_before=self._clock.now() - self._age_s)
-        self._sweep = sweep
+        now = self._clock.now()
+        went_on = [self._tried(part, now) for part in (self._expired, self._swept)]
+        return _BETWEEN_STEPS_S if any(went_on) else _EXPIRE_EVERY_S
+
+    def _tried(self, part: Callable[[float], bool], now: float) -> bool:
         try:
-            forgotten = next(sweep, None)
+            return part(now)
         except HoldfastError as error:
             _log.warning("forgetting old jobs failed; trying again later", error=str(error))
-            forgotten = None
+            return False
+
+    def _expired(self, now: float) -> bool:
+        """Take one step at what has expired; returns whether there may be more of it."""
+        if now < self._expire_at:
+            return False
+        self._expire_at = now + _AFTER_FAILURE_S
+        forgotten = self._retention.expire(now)
+        self._expire_at = now
+        return forgotten > 0
+
+    def _swept(self, now: float) -> bool:
+        """Take one step of the sweep that is going on or due; returns whether there may be more of it."""
+        if self._age_s is None or now < self._sweep_at:
+            return False
+        sweep, self._sweep = self._sweep or self._retention.sweep(ended_before=now - self._age_s), None
+        self._sweep_at = now + _SWEEP_EVERY_S
+        forgotten = next(sweep, None)
         if forgotten is not None:
+            self._sweep, self._sweep_at = sweep, now
             self._forgotten += forgotten
-            return _BETWEEN_STEPS_S
+            return True
         if self._forgotten:
             _log.info("old jobs forgotten", jobs=self._forgotten)
-        self._sweep, self._forgotten = None, 0
-        return _SWEEP_EVERY_S
+        self._forgotten = 0
+        return False

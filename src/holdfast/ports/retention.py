@@ -33,6 +33,10 @@ class RetentionStore(Protocol):
         """Count finished jobs."""
         ...
 
+    def expired_jobs(self, *, until: float, limit: int) -> Sequence[str]:
+        """List ids of finished jobs whose own time to live was over by then, the earliest first."""
+        ...
+
     def delete_finished(self, job_ids: Sequence[str]) -> int:
         """Delete those jobs with all that is stored about them; jobs that have not ended are left alone.
 

@@ -1,4 +1,4 @@
-"""Forgets jobs that have ended long enough ago.
+"""Forgets jobs that have ended long enough ago, or whose own time to live is over.
 
 Decides which: older than a time, but never the newest so many; in bounded steps, each of which may be the last.
 Files go first and rows last, so that whatever interrupts it, the next sweep still knows what is left to delete.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from holdfast.ports.retention import RetentionStore, RunFiles
 
@@ -51,7 +51,18 @@ class Retention:
         if not dry_run:
             yield from self._forget_keys(ended_before)
 
-    def _forget(self, job_ids: list[str]) -> int:
+    def expire(self, now: float) -> int:
+        """Take one step at the jobs whose own time to live is over.
+
+        Returns:
+            How many were forgotten; 0: none is left.
+
+        Raises:
+            Unavailable: Files cannot be deleted, or the database cannot be written.
+        """
+        return self._forget(self._store.expired_jobs(until=now, limit=_JOBS_PER_STEP))
+
+    def _forget(self, job_ids: Sequence[str]) -> int:
         if not job_ids:
             return 0
         for job_id in job_ids:

@@ -159,6 +159,9 @@ class PodJobs:
         cancelled = state is JobState.CANCELLED
         ended = evolve(job, state=state, reason=reason, retry_at=None, ended_at=now, updated_at=now)
         self._world.put_job(evolve(ended, cancel_requested=job.cancel_requested or cancelled))
+        ttl_s = None if job.child is not None else self._plan(job).spec.ttl_s
+        if ttl_s is not None:
+            self._put(work, evolve(work.record, expires_at=now + ttl_s))
 
     def placed(self, tickets: Iterable[tuple[str, tuple[str, str]]], now: float) -> None:
         """Hand out pods that got their places."""

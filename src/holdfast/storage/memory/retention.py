@@ -31,6 +31,17 @@ class MemoryRetentionStore:
         """Count finished jobs."""
         return len(self._finished())
 
+    def expired_jobs(self, *, until: float, limit: int) -> Sequence[str]:
+        """List ids of finished jobs whose own time to live was over by then, the earliest first."""
+        with self._retention_lock:
+            finished = {job.job_id for job in self._finished()}
+            expiring = [
+                (job.expires_at, job_id)
+                for job_id, job in self._finished_among.pod_jobs.items()
+                if job.expires_at is not None and job.expires_at <= until and job_id in finished
+            ]
+            return [job_id for _, job_id in sorted(expiring)[:limit]]
+
     def _finished(self) -> list[FinishedJob]:
         with self._retention_lock:
             return [

@@ -80,13 +80,15 @@ def pod_job_row(job: PodJob) -> tuple[Any, ...]:
         storable(job.domain),
         job.parallelism,
         job.completions,
+        job.expires_at,
         dump_json({"state": job_record(job.state), "pods": pods_record(job.pods)}),
     )
 
 
 def read_pod_job(row: Row) -> PodJob:
     """Build a job made of pods from its row."""
-    job_id, restart, job_restart, present, suspended, deleting_since, domain, parallelism, completions, text = row
+    job_id, restart, job_restart, present, suspended, deleting_since, domain, parallelism, completions, *rest = row
+    expires_at, text = rest
     record = load_json(text)
     return PodJob(
         job_id=job_id,
@@ -98,6 +100,7 @@ def read_pod_job(row: Row) -> PodJob:
         domain=domain,
         parallelism=parallelism,
         completions=completions,
+        expires_at=expires_at,
         state=job_state(record["state"]),
         pods=pods_of(record["pods"]),
     )

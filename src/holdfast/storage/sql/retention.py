@@ -55,6 +55,15 @@ class SqlRetentionStore:
         with self._database.reading() as connection:
             return int(connection.execute(query).scalar_one())
 
+    def expired_jobs(self, *, until: float, limit: int) -> Sequence[str]:
+        """List ids of finished jobs whose own time to live was over by then, the earliest first."""
+        jobs, pods = tables.jobs, tables.pod_jobs
+        due = pods.c.expires_at.is_not(None) & (pods.c.expires_at <= until)
+        query = select(pods.c.job_id).join(jobs).where(due, selects.STATE_UNINDEXED.in_(_ENDED_STATES))
+        with self._database.reading() as connection:
+            found = connection.execute(query.order_by(pods.c.expires_at, pods.c.job_id).limit(limit))
+            return found.scalars().all()
+
     def delete_finished(self, job_ids: Sequence[str]) -> int:
         """Delete those jobs with all that is stored about them; jobs that have not ended are left alone."""
         with self._database.writing() as connection:

@@ -257,11 +257,14 @@ pod_jobs = Table(
     Column("domain", Text, nullable=False),
     Column("parallelism", Integer),
     Column("completions", Integer),
+    Column("expires_at", Double),
     Column("record", Text, nullable=False),
     _job_reference(),
     CheckConstraint("restart >= 0 AND job_restart >= 0", name="restarts"),
 )
 """What is remembered of the pods of a job that is made of them; goes with the job."""
+_expiring = pod_jobs.c.expires_at.is_not(None)
+Index("ix_pod_jobs_expiring", pod_jobs.c.expires_at, sqlite_where=_expiring, postgresql_where=_expiring)
 
 events = Table(
     "events",

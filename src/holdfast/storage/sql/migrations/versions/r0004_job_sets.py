@@ -13,6 +13,7 @@ depends_on = None
 _KEY = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _COUNTER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _IN_A_SET = sa.text("set_id IS NOT NULL")
+_EXPIRING = sa.text("expires_at IS NOT NULL")
 
 
 def upgrade() -> None:
@@ -60,8 +61,12 @@ def upgrade() -> None:
         sa.Column("domain", sa.Text(), nullable=False),
         sa.Column("parallelism", sa.Integer()),
         sa.Column("completions", sa.Integer()),
+        sa.Column("expires_at", sa.Double()),
         sa.Column("record", sa.Text(), nullable=False),
         sa.CheckConstraint("restart >= 0 AND job_restart >= 0", name=op.f("ck_pod_jobs_restarts")),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_pod_jobs_job_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("job_id", name=op.f("pk_pod_jobs")),
+    )
+    op.create_index(
+        "ix_pod_jobs_expiring", "pod_jobs", ["expires_at"], sqlite_where=_EXPIRING, postgresql_where=_EXPIRING
     )
