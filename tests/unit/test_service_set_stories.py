@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,6 +22,9 @@ from holdfast.service.query import Queries
 from holdfast.service.submit import Submitter, Written
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest, rule
+
+if TYPE_CHECKING:
+    from holdfast.engines.simulated.engine import SimulatedRun
 
 NATIVE = {
     "apiVersion": "holdfast.dev/v1",
@@ -143,6 +146,37 @@ def test_the_headline_says_where_a_set_is(
     sets.create(document)
     lab.pass_s(2)
     assert stories.why("short").headline == line
+
+
+LEFT = "Left failed: train-workers-1."
+TO_COME = "When the others have ended the set fails, unless its success policy is met by then."
+
+
+@pytest.mark.parametrize(
+    ("driver", "success", "told", "headline"),
+    [
+        (exits(0, after_s=FOREVER), "All", [LEFT, TO_COME], "Job set train is running."),
+        (exits(0, after_s=5.0), "All", [], "Job set train failed: "),
+        (exits(0, after_s=5.0), "Any", [LEFT, "Its success policy was met without it."], "Job set train is complete: "),
+        (exits(1, after_s=5.0), "All", [LEFT], "Job set train failed: "),
+    ],
+    ids=["going on", "failed of it", "complete without it", "failed of another"],
+)
+def test_what_a_job_left_failed_means_is_told_as_it_is_by_now(
+    lab: SetLab, stories: SetStories, driver: SimulatedRun, success: str, told: list[str], headline: str
+) -> None:
+    lab.plan = lambda order: exits(1) if "workers-1" in order.job_name else driver
+    policy = {"maxRestarts": 0, "rules": [rule("FailJob", targetReplicatedJobs=["workers"])]}
+    targets = {} if success == "All" else {"targetReplicatedJobs": ["driver"]}
+    groups = [group("driver"), group("workers", 2)]
+    spec = {"failurePolicy": policy, "successPolicy": {"operator": success, **targets}}
+    stories.sets.create(manifest(replicatedJobs=groups, **spec))
+    lab.pass_s(30)
+    why = stories.why("train")
+    assert why.headline.startswith(headline)
+    assert [line for line in why.prose if line.startswith(("Left", "When", "Its success"))] == told
+    named = sum("train-workers-1" in line for line in (why.headline, *why.prose))
+    assert named == 1, "who is to blame is named once"
 
 
 def test_a_set_that_nobody_has_looked_at_has_not_started(sets: JobSets, stories: SetStories) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.loading import load_set
 from holdfast.domain.jobset.budget import Budget
+from holdfast.domain.jobset.conditions import FAILED_JOBS
 from holdfast.domain.jobset.explain import explain
 from holdfast.domain.jobset.model import CONTROLLER, StartupOrder
 from holdfast.domain.jobset.state import SetDecision, Terminal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.jobset.state import JobSetState
     from holdfast.domain.jobset.stored import JobSet
     from holdfast.service.jobsets.sets import JobSets
 
@@ -117,14 +119,25 @@ def standing(job_set: JobSet, spec: JobSetSpec, now: float) -> Iterator[str]:
             yield f"Of the {total} {'job' if total == 1 else 'jobs'} of {group.name}: {', '.join(counts)}."
     if not state.terminal and not spec.suspend:
         yield from _waiting(job_set, spec, now)
-    if state.left_failed and not state.terminal:
-        names = sorted(state.left_failed)
-        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        yield f"Left failed: {', '.join(names[:_MOST_NAMED])}{more}."
-        yield "When the others have ended the set fails, unless its success policy is met by then."
+    if state.left_failed:
+        yield from _left_failed(state)
     if spec.failure is not None and (state.counted or spec.failure.max_restarts):
         used = Budget(spec, spec.failure, state, now, allowed=True).used
         yield f"{used} of {spec.failure.max_restarts} counted restarts (maxRestarts) are used."
+
+
+def _left_failed(state: JobSetState) -> Iterator[str]:
+    """Name the jobs left failed and say what that means to their set; a set that failed of them has named them."""
+    names = sorted(state.left_failed)
+    ended = state.condition(state.terminal.value) if state.terminal else None
+    if ended is not None and ended.reason == FAILED_JOBS[0]:
+        return
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    yield f"Left failed: {', '.join(names[:_MOST_NAMED])}{more}."
+    if not state.terminal:
+        yield "When the others have ended the set fails, unless its success policy is met by then."
+    elif state.terminal is Terminal.COMPLETED:
+        yield f"Its success policy was met without {'it' if len(names) == 1 else 'them'}."
 
 
 def _counts(ready: int, succeeded: int, failed: int) -> Iterator[tuple[str, int]]:
