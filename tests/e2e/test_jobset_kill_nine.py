@@ -33,7 +33,7 @@ AROUND_S = 0.2
 SETTLES_S = 0.05
 """After a kill: by then what the dead server began is there."""
 LINGER_S = 0.4
-"""How long a program of the other job takes to stop; with ``BlockingRecreate`` none of the next attempt starts before."""
+"""How long the other job takes to stop; with ``BlockingRecreate`` no program of the next attempt starts before."""
 
 
 class Restarting:
