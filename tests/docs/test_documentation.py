@@ -26,6 +26,7 @@ from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
 from holdfast.domain.podjob.model import PodAction
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
 from holdfast.errors import all_errors
+from holdfast.wire.jobsets import JobSetSummary
 from tools.docs import pages
 from tools.docs.blocks import BLOCKS
 from tools.docs.http import application
@@ -122,6 +123,12 @@ def test_every_metric_is_documented() -> None:
 )
 def test_every_word_of_the_vocabulary_is_documented(enum: type[StrEnum], name: str) -> None:
     assert [member.value for member in enum if f"`{member.value}`" not in page(name)] == []
+
+
+def test_every_state_of_a_job_set_is_documented() -> None:
+    states = re.findall(r"\b[A-Z][a-z]+", member_docs(JobSetSummary)["state"])
+    assert len(states) > 1
+    assert [state for state in states if f"\n| `{state}` |" not in page("jobsets.md")] == []
 
 
 @pytest.mark.parametrize(
