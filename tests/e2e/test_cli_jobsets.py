@@ -163,6 +163,20 @@ def test_a_job_of_kubernetes_runs_its_pods(shell: Shell) -> None:
     assert "Complete " in described
 
 
+def test_a_job_of_kubernetes_is_suspended_and_resumed(shell: Shell) -> None:
+    manifest = JOB.format(name="paused").replace("echo", f"{STAYS}; echo")
+    (shell.folder / "paused.yaml").write_text(manifest)
+    assert shell.run("submit", "-f", str(shell.folder / "paused.yaml")).returncode == 0
+    wait_until(lambda: shell.has_programs(2), "two pods that run")
+    assert shell.run("suspend", "job", "paused").stdout == "job paused suspend requested\n"
+    wait_until(lambda: shell.json("get", "job", "paused")["state"] == "Held", "a job that is held")
+    assert shell.has_programs(0)
+    assert shell.run("resume", "job", "paused").returncode == 0
+    wait_until(lambda: shell.has_programs(2), "two pods that run again")
+    assert shell.run("cancel", "paused").returncode == 0
+    wait_until(lambda: shell.has_programs(0), "no pods of a cancelled job")
+
+
 def test_a_job_of_kubernetes_is_forgotten_when_its_time_to_live_is_over(shell: Shell) -> None:
     manifest = JOB.format(name="brief").replace("spec:\n", "spec:\n  ttlSecondsAfterFinished: 0\n", 1)
     (shell.folder / "brief.yaml").write_text(manifest)

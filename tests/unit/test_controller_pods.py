@@ -281,6 +281,35 @@ def test_a_held_job_of_its_own_runs_nothing_until_it_is_released(lab: SetLab) ->
     assert batch.state is JobState.SUCCEEDED
 
 
+def test_a_running_job_of_its_own_that_is_held_stops_its_pods_and_makes_them_anew(lab: SetLab) -> None:
+    batch = Batch(lab, lambda order: exits(0, after_s=FOREVER if order.rank < 2 else 1.0), parallelism=3, completions=3)
+    lab.pass_s(5)
+    assert batch.state is JobState.RUNNING
+    lab.ask(RequestKind.HOLD, batch.id)
+    lab.pass_s(5)
+    held = lab.store.job(batch.id)
+    assert (held.state, held.reason) == (JobState.HELD, "suspended")
+    assert not lab.engine_runs()
+    lab.plan = lambda _: exits(0)
+    lab.ask(RequestKind.RELEASE, batch.id)
+    lab.pass_s(10)
+    assert batch.state is JobState.SUCCEEDED
+    assert len(lab.orders) == 5, "what had succeeded is not run again"
+    assert lab.store.pod_jobs([batch.id])[batch.id].state.failed == 0, "a stop on request is no failure"
+    assert {run.attempt for run in lab.store.runs(batch.id)} == {1}
+
+
+def test_a_job_of_its_own_released_while_its_pods_stop_goes_on(lab: SetLab) -> None:
+    batch = Batch(lab, lambda _: SimulatedRun(duration_s=FOREVER, term_delay_s=4.0))
+    lab.pass_s(3)
+    lab.ask(RequestKind.HOLD, batch.id)
+    lab.pass_s(1)
+    lab.ask(RequestKind.RELEASE, batch.id)
+    lab.plan = lambda _: exits(0)
+    lab.pass_s(20)
+    assert batch.state is JobState.SUCCEEDED
+
+
 def test_a_work_queue_is_done_when_one_worker_succeeded_and_all_have_ended(lab: SetLab) -> None:
     batch = Batch(lab, lambda order: exits(0, after_s=1.0 + order.rank), parallelism=3, completions=None)
     lab.pass_s(10)

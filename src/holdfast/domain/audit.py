@@ -47,7 +47,7 @@ class Act(StrEnum):
     CANCEL = "cancel"
     """Asked for a job to be ended."""
     HOLD = "hold"
-    """Asked for a waiting job to be held."""
+    """Asked for a job to be held."""
     RELEASE = "release"
     """Asked for a held job to go on."""
     SUSPEND = "suspend"

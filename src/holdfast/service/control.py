@@ -18,6 +18,7 @@ from holdfast.service.audit import audited
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
+    from holdfast.domain.podjob.stored import PodJob
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
 
@@ -51,11 +52,11 @@ class Control:
             return self._ask(RequestKind.CANCEL, job, reason, by)
 
     def hold(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Job:
-        """Ask for a waiting job to be held until it is released.
+        """Ask for a job to be held until it is released: one that waits, or one made of pods, which are stopped.
 
         Raises:
             NotFound: There is no such job.
-            Conflict: It is running, has ended, or belongs to a job set.
+            Conflict: It is running and not made of pods, is about to end, has ended, or belongs to a job set.
         """
         with audited(self.store, by, Act.HOLD, Subject.JOB, reference):
             job = self.store.job(reference)
@@ -65,7 +66,10 @@ class Control:
             if job.terminal:
                 msg = f"job {job.name!r} ({job.id}) is {job.state} already: it cannot be held"
                 raise Conflict(msg)
-            if job.state is JobState.RUNNING:
+            if job.cancel_requested:
+                msg = f"job {job.name!r} ({job.id}) is being cancelled: it cannot be held"
+                raise Conflict(msg)
+            if job.state is JobState.RUNNING and self._pods(job) is None:
                 msg = f"job {job.name!r} ({job.id}) is running: only a job that waits can be held"
                 hint = "cancel it, or give it a retry rule with action Hold that holds it at its next failure"
                 raise Conflict(msg, hint=hint)
@@ -81,7 +85,7 @@ class Control:
         with audited(self.store, by, Act.RELEASE, Subject.JOB, reference):
             job = self.store.job(reference)
             _check_free(job, "released")
-            if job.state is not JobState.HELD and not self._hold_is_pending(job):
+            if job.state is not JobState.HELD and not self._stops(job) and not self._hold_is_pending(job):
                 msg = f"job {job.name!r} ({job.id}) is {job.state}: only a held job can be released"
                 raise Conflict(msg)
             return self._ask(RequestKind.RELEASE, job, reason, by)
@@ -90,6 +94,15 @@ class Control:
         actor = self.actor if by is None else by.actor
         self.store.append(Request(kind, (job.id,), self.clock.now(), actor=actor, reason=reason), by=by)
         return job
+
+    def _pods(self, job: Job) -> PodJob | None:
+        """Return what is remembered of a job's pods, which can be stopped and made anew."""
+        return self.store.pod_jobs([job.id]).get(job.id)
+
+    def _stops(self, job: Job) -> bool:
+        """Whether a job was held as it ran, and is Held once its pods have stopped."""
+        pods = self._pods(job) if job.state is JobState.RUNNING else None
+        return pods is not None and pods.suspended
 
     def _hold_is_pending(self, job: Job) -> bool:
         """Whether the controller has yet to act on a hold, as when no server is running."""

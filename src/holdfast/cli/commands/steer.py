@@ -32,7 +32,11 @@ def cancel(options: SteerOptions, cli: Cli) -> int:
 
 
 def hold(options: SteerOptions, cli: Cli) -> int:
-    """Keep waiting jobs from starting until they are released."""
+    """Keep waiting jobs from starting until they are released.
+
+    A job made of pods can be held while it runs, too: its programs get SIGTERM and, after their grace, SIGKILL, and
+    its pods are made anew when it is released.
+    """
     with cli.connect() as client:
         return _each(options.jobs, lambda job: client.hold(job, reason=options.reason), "hold", cli)
 

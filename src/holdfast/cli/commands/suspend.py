@@ -1,4 +1,4 @@
-"""``holdfast suspend`` and ``resume``: stop a job set's pods and keep the set, and let it go on."""
+"""``holdfast suspend`` and ``resume``: stop the pods of a job set or a Job and keep it, and let it go on."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -10,40 +10,50 @@ from holdfast.cli.context import Cli
 from holdfast.cli.each import do_each
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.options import ReasonOption
+from holdfast.cli.things import SINGULAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_KINDS = (Noun.JOB_SET, Noun.JOB)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspendOptions:
     """What ``suspend`` and ``resume`` can be told."""
 
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="jobset.")]
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="jobset or job.")]
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="One or more names.")]
     reason: ReasonOption = ""
 
 
 def suspend(options: SuspendOptions, cli: Cli) -> int:
-    """Suspend job sets.
+    """Suspend job sets, or jobs.
 
-    Their programs get SIGTERM and, after their grace, SIGKILL; the sets stay, and count no restart.
+    Programs of pods get SIGTERM and, after their grace, SIGKILL; the job set or job stays, and counts no restart. For
+    jobs it is the same as hold.
     """
-    read_noun(options.kind, (Noun.JOB_SET,))
+    noun = read_noun(options.kind, _KINDS)
     with cli.connect() as client:
-        return _each(options, lambda name: client.suspend_job_set(name, reason=options.reason), "suspend", cli)
+        ask = client.hold if noun is Noun.JOB else client.suspend_job_set
+        return _each(options, noun, lambda name: ask(name, reason=options.reason), "suspend", cli)
 
 
 def resume(options: SuspendOptions, cli: Cli) -> int:
-    """Let suspended job sets go on."""
-    read_noun(options.kind, (Noun.JOB_SET,))
+    """Let suspended job sets, or jobs, go on; for jobs it is the same as release."""
+    noun = read_noun(options.kind, _KINDS)
     with cli.connect() as client:
-        return _each(options, lambda name: client.resume_job_set(name, reason=options.reason), "resume", cli)
+        ask = client.release if noun is Noun.JOB else client.resume_job_set
+        return _each(options, noun, lambda name: ask(name, reason=options.reason), "resume", cli)
 
 
-def _each(options: SuspendOptions, act: "Callable[[str], object]", verb: str, cli: Cli) -> int:
-    return do_each(options.names, act, cli, what="jobset", done=f"{verb} requested")
+def _each(options: SuspendOptions, noun: Noun, act: "Callable[[str], object]", verb: str, cli: Cli) -> int:
+    return do_each(options.names, act, cli, what=SINGULAR[noun], done=f"{verb} requested")
 
 
-SUSPEND = Command("suspend", SuspendOptions, suspend, "Steer", examples=("holdfast suspend jobset train",))
-RESUME = Command("resume", SuspendOptions, resume, "Steer", examples=("holdfast resume jobset train",))
+SUSPEND = Command(
+    "suspend", SuspendOptions, suspend, "Steer", examples=("holdfast suspend jobset train", "holdfast suspend job pi")
+)
+RESUME = Command(
+    "resume", SuspendOptions, resume, "Steer", examples=("holdfast resume jobset train", "holdfast resume job pi")
+)

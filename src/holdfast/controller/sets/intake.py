@@ -155,9 +155,9 @@ class SetIntake:
                 else:
                     self._world.jobs[job.id] = replace(job, reason=reason)
                 self._pods.delete(job.id, now)
-            case RequestKind.HOLD if job.state in {JobState.QUEUED, JobState.BACKOFF}:
+            case RequestKind.HOLD if not job.cancel_requested:
                 self._pods.suspend(job.id, suspended=True)
-            case RequestKind.RELEASE if job.state is JobState.HELD:
+            case RequestKind.RELEASE:
                 self._pods.suspend(job.id, suspended=False)
             case _:
                 pass
