@@ -160,6 +160,20 @@ def test_a_suspended_job_gives_its_topology_domain_back(lab: SetLab) -> None:
     assert lab.store.job_set(second).state.terminal is Terminal.COMPLETED
 
 
+def test_a_pod_of_an_index_waits_until_the_last_one_has_gone(lab: SetLab) -> None:
+    stubborn = SimulatedRun(duration_s=FOREVER, term_delay_s=20.0)
+    job = group("w", 1, parallelism=1, completions=1, podReplacementPolicy="TerminatingOrFailed")
+    set_id = lab.submit_set(manifest(replicatedJobs=[job]), lambda _: stubborn)
+    lab.pass_s(3)
+    lab.ask_set(RequestKind.SET_SUSPEND, set_id)
+    lab.pass_s(2)
+    lab.ask_set(RequestKind.SET_RESUME, set_id)
+    lab.pass_s(5)
+    assert len(lab.engine_runs()) == 1
+    lab.pass_s(25)
+    assert len(lab.orders) == 2
+
+
 def test_a_queued_job_whose_set_restarts_is_told_of_as_queued_anew() -> None:
     queued = Job("j", "w", "default", 0, 0.0, "", attempt=1, queued_at=1.0, updated_at=1.0)
     (told,) = events_of(queued, replace(queued, attempt=2, queued_at=5.0, updated_at=5.0))

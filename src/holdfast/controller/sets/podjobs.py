@@ -234,8 +234,11 @@ class PodJobs:
             synced = self._synced(active, work, plan, spec, now)
         for order in synced.create:
             self._begin(active, work, order, self._again.first_in_place(active.job))
+        # Kubernetes may run two pods of one index for as long as the earlier one takes to go; here it waits for that.
+        taken = {pod.record.rank for pod in work.pods.values() if pod.run is not None}
         for pod in work.pods.values():
-            if pod.run is None and not pod.ticket and self._again.may_start(active.job, pod, plan, now):
+            idle = pod.run is None and not pod.ticket and pod.record.rank not in taken
+            if idle and self._again.may_start(active.job, pod, plan, now):
                 self._again.start(active, work, pod, plan, now)
         self._put(work, evolve(work.record, state=synced.state, pods=_records(work.pods.values())))
         work.wake_at = synced.wake_at
