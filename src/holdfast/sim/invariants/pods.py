@@ -78,7 +78,9 @@ class PodChecks:
         ended = self._record.record.runs.get(last.run)
         if last.due is not None or ended is None or ended.ended_at is None:
             return last.due
-        by_itself = pod.restarts == last.restarts + 1 and not pod.counters and pod.in_place == last.in_place
+        row, child = self._record.set_of(ended.job_id), self._record.record.jobs[ended.job_id].child
+        policies = row and child and self._record.spec(row).by_name[child.group].retry_policies
+        by_itself = pod.restarts == last.restarts + 1 and not policies and pod.in_place == last.in_place
         return ended.ended_at + delay_s(POD_BACKOFF, pod.restarts, seed="") if by_itself else None
 
     def _may_run(self, run: Run, changes: Changes) -> None:
