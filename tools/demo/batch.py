@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from holdfast.wire.jobs import JobView
+    from holdfast.wire.jobsets import JobSetSummary
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -38,6 +39,8 @@ STORIES: Mapping[str, Expected] = {
     "estimate-pi": Expected("Succeeded", 2, "retry"),
     "reach-archive": Expected("Failed", 3, "fail_policy_limit"),
 }
+SETS: Mapping[str, tuple[str, int]] = {"fine-tune": ("Completed", 1), "sweep": ("Failed", 1)}
+"""How each job set must end, and how many restarts must count."""
 EXPLAINED = "build-index"
 """The job whose ``why`` is printed."""
 
@@ -52,15 +55,24 @@ def jobs() -> list[Mapping[str, Any]]:
     return [*_manifests("stories.yaml"), *_manifests("crunch.jsonl")]
 
 
+def job_sets() -> list[Mapping[str, Any]]:
+    """Return the job sets."""
+    return _manifests("jobsets.yaml")
+
+
 def _manifests(name: str) -> list[Mapping[str, Any]]:
     paths = {"PYTHON": sys.executable, "PROGRAMS": str(EXAMPLES / "programs")}
     text = string.Template((EXAMPLES / "demo" / name).read_text()).substitute(paths)
     return [document.value for document in read_documents(text, name=name)]
 
 
-def surprises(found: Iterable[JobView]) -> list[str]:
-    """Say which jobs did not end as they must."""
-    said = []
+def surprises(found: Iterable[JobView], sets: Iterable[JobSetSummary]) -> list[str]:
+    """Say which jobs and job sets did not end as they must."""
+    said = [
+        f"{one.name}: expected {SETS[one.name]}, was {one.state} after {one.restarts_counted} restarts: {one.message}"
+        for one in sets
+        if SETS[one.name] != (one.state, one.restarts_counted)
+    ]
     for job in found:
         expected = STORIES.get(job.name, Expected())
         code = next((one.decision.code for one in reversed(job.attempts) if one.decision), None)

@@ -1,4 +1,4 @@
-"""Shows what became of the batch: a table of all jobs, and one decision explained."""
+"""Shows what became of the batch: a table of all jobs, one of the job sets, and one decision explained."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from holdfast.client import Client
     from holdfast.wire.jobs import AttemptView, JobView
+    from holdfast.wire.jobsets import JobSetSummary
 
 
 def table(jobs: Sequence[JobView]) -> Table:
@@ -34,6 +35,22 @@ def table(jobs: Sequence[JobView]) -> Table:
             ", ".join(f"{count} x {cause}" if count > 1 else cause for cause, count in _causes(failed)),
             _decision(failed[-1]) if failed else "",
             _time(job),
+        )
+    return made
+
+
+def table_of_sets(client: Client, sets: Sequence[JobSetSummary]) -> Table:
+    """Make the table of job sets, with what was decided about their failed jobs."""
+    made = Table("JOB SET", "STATE", "JOBS", "RESTARTS", "DECISIONS", "TIME", box=box.SIMPLE_HEAD)
+    for one in sets:
+        decisions = [entry.decision for entry in client.job_set_log(one.name) if entry.decision]
+        made.add_row(
+            one.name,
+            coloured(one.state),
+            f"{one.succeeded} of {one.jobs} succeeded",
+            f"{one.restarts_counted} of {one.max_restarts}",
+            ", ".join(f"{decision.action} for {decision.job}" for decision in decisions),
+            "" if one.ended_at is None else f"{seconds_of(one.ended_at) - seconds_of(one.created_at):.1f} s",
         )
     return made
 

@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from tools.demo.batch import STORIES
+from tools.demo.batch import SETS, STORIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,21 +21,30 @@ if TYPE_CHECKING:
 
     from holdfast.client import Client
     from holdfast.wire.jobs import JobSummary
+    from holdfast.wire.jobsets import JobSetSummary
 
 AT_REST = frozenset({"Succeeded", "Failed", "Cancelled", "Held"})
 STATES = ("Queued", "Running", "BackOff", "Held", "Succeeded", "Failed", "Cancelled")
-COLOURS = {"Running": "cyan", "BackOff": "yellow", "Held": "magenta", "Succeeded": "green", "Failed": "red"}
+COLOURS = {
+    "Running": "cyan",
+    "BackOff": "yellow",
+    "Restarting": "yellow",
+    "Held": "magenta",
+    "Succeeded": "green",
+    "Completed": "green",
+    "Failed": "red",
+}
 _LOOK_EVERY_S = 0.1
 
 
 def watch(client: Client, console: Console, *, patience_s: float) -> bool:
-    """Follow all jobs; returns whether they came to rest in time."""
+    """Follow all jobs and job sets; returns whether they came to rest in time."""
     give_up = time.monotonic() + patience_s
     with _view(console) as view:
         while True:
-            jobs = list(client.jobs())
-            view.show(jobs)
-            if all(job.state in AT_REST for job in jobs):
+            jobs, sets = list(client.jobs()), list(client.job_sets())
+            view.show([job for job in jobs if job.job_set is None], sets)
+            if all(job.state in AT_REST for job in jobs) and all(one.terminal for one in sets):
                 return True
             if time.monotonic() > give_up:
                 return False
@@ -52,7 +61,7 @@ def _view(console: Console) -> LiveView | PlainView:
 
 
 class LiveView:
-    """A bar, the counts by state, and the jobs with a story."""
+    """A bar, the counts by state, the jobs with a story, and the job sets."""
 
     def __init__(self, console: Console) -> None:
         """Prepare the view."""
@@ -67,24 +76,32 @@ class LiveView:
         """End; the view disappears."""
         self._live.stop()
 
-    def show(self, jobs: Sequence[JobSummary]) -> None:
+    def show(self, jobs: Sequence[JobSummary], sets: Sequence[JobSetSummary]) -> None:
         """Draw the present state."""
         counts = Counter(job.state for job in jobs)
         done = sum(counts[state] for state in AT_REST)
         line = Text("  ").join(Text.assemble(coloured(state), f" {counts[state]}") for state in STATES if counts[state])
-        self._live.update(Group(ProgressBar(total=max(1, len(jobs)), completed=done, width=60), line, _stories(jobs)))
+        self._live.update(
+            Group(ProgressBar(total=max(1, len(jobs)), completed=done, width=60), line, _stories(jobs, sets))
+        )
 
 
-def _stories(jobs: Sequence[JobSummary]) -> RenderableType:
+def _stories(jobs: Sequence[JobSummary], sets: Sequence[JobSetSummary]) -> RenderableType:
     table = Table(box=None, pad_edge=False, show_header=False)
     for job in jobs:
         if job.name in STORIES:
             table.add_row(job.name, f"attempt {job.attempt}", coloured(job.state), Text(job.reason, style="dim"))
+    for one in sets:
+        table.add_row(one.name, _restarts(one), coloured(one.state), Text(one.message, style="dim"))
     return table
 
 
+def _restarts(one: JobSetSummary) -> str:
+    return "1 restart" if one.restarts_counted == 1 else f"{one.restarts_counted} restarts"
+
+
 class PlainView:
-    """One line whenever a job with a story moves, or the others have come further."""
+    """One line whenever a job with a story or a job set moves, or the others have come further."""
 
     def __init__(self, console: Console) -> None:
         """Prepare the view."""
@@ -99,8 +116,13 @@ class PlainView:
     def __exit__(self, *_: object) -> None:
         """End; the lines stay."""
 
-    def show(self, jobs: Sequence[JobSummary]) -> None:
+    def show(self, jobs: Sequence[JobSummary], sets: Sequence[JobSetSummary]) -> None:
         """Print what moved."""
+        for one in sets:
+            seen = (one.state, one.restarts_counted)
+            if one.name in SETS and self._seen.get(one.name, ("Pending", 0)) != seen:
+                self._say(f"{one.name}: {one.state}, {_restarts(one)}" + (f" ({one.message})" if one.message else ""))
+                self._seen[one.name] = seen
         for job in jobs:
             now = (job.state, job.attempt)
             if job.name in STORIES and self._seen.get(job.name, ("Queued", 0)) != now:
