@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SEEDS = 100
+BESIDE = {"never-twice", "no-node-overloaded", "generations-apart", "domains-exclusive", "nothing-outlives"}
+"""What can come of it when the controller does not know what still runs."""
 FIRST = {"an executor ignores its lease": 5421, "messages to an earlier controller are believed": 201_135}
 """Where to begin, for what few worlds can see: a line must be cut for longer than its lease under a long program,
 and another place be free; or the controller's memory be dropped between a late message and all newer ones."""
@@ -188,11 +190,11 @@ BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
     "a failure hides a cancellation": (a_failure_hides_a_cancellation, {"cancelled-stays"}),
     "a gang is judged rank by rank": (a_gang_is_judged_rank_by_rank, {"judged-once"}),
     "one good rank makes a gang succeed": (one_good_rank_is_enough, {"true-success"}),
-    "an executor ignores its lease": (an_executor_ignores_its_lease, {"never-twice"}),
-    "overtaken messages are believed": (overtaken_messages_are_believed, {"never-twice", "no-node-overloaded"}),
+    "an executor ignores its lease": (an_executor_ignores_its_lease, BESIDE),
+    "overtaken messages are believed": (overtaken_messages_are_believed, BESIDE),
     "messages to an earlier controller are believed": (
         messages_to_an_earlier_controller_are_believed,
-        {"never-twice", "no-node-overloaded"},
+        BESIDE,
     ),
     "what a new controller misses is started": (what_a_new_controller_misses_is_started, {"started-once"}),
     "a paused queue goes on": (a_paused_queue_goes_on, {"queue-limits"}),

@@ -15,7 +15,7 @@ from holdfast.controller.sets.attempts import PodAttempts
 from holdfast.controller.sets.jobsets import JobSets
 from holdfast.controller.sets.line import Domains
 from holdfast.controller.sets.podjobs import PodJobs
-from holdfast.domain.jobset import reconcile
+from holdfast.domain.jobset import reconcile, startup
 from holdfast.domain.jobset.budget import Budget
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.sim.run import simulate
@@ -59,10 +59,14 @@ def limits_are_ignored(patch: pytest.MonkeyPatch) -> None:
 def a_generation_starts_before_the_last_has_gone(patch: pytest.MonkeyPatch) -> None:
     create = reconcile.create
 
-    def hasty(spec: Any, state: Any, jobs: Sorted, startup: Any) -> Any:
-        return create(spec, state, replace(jobs, previous=[]), startup)
+    def hasty(spec: Any, state: Any, jobs: Sorted, allowed: Any) -> Any:
+        return create(spec, state, replace(jobs, previous=[]), allowed)
 
     patch.setattr(reconcile, "create", hasty)
+
+
+def dependencies_are_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(startup, "dependencies_met", lambda *_: True)
 
 
 def a_restart_loses_what_is_remembered_of_pods(patch: pytest.MonkeyPatch) -> None:
@@ -140,6 +144,7 @@ BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
         a_generation_starts_before_the_last_has_gone,
         {"generations-apart"},
     ),
+    "dependencies are ignored": (dependencies_are_ignored, {"starts-in-order"}),
     "a restart loses what is remembered of pods": (
         a_restart_loses_what_is_remembered_of_pods,
         {"capacity-adds-up", "never-twice", "asked-for"},

@@ -44,6 +44,9 @@ INVARIANTS: dict[str, str] = {
         "Under BlockingRecreate and InPlaceRestart, no program of a generation of a job set starts while one of an "
         "earlier generation runs."
     ),
+    "starts-in-order": (
+        "Nothing of a replicated job is handed out before all it has to wait for has begun, or is complete, as asked."
+    ),
     "domains-exclusive": (
         "A job with exclusive topology has one domain, and no other such job has a program in it at the same time."
     ),

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.delay import delay_s
 from holdfast.domain.job import JobState
-from holdfast.domain.jobset.model import RestartStrategy
-from holdfast.domain.lifecycle import RunStatus
+from holdfast.domain.jobset.model import DependencyStatus, RestartStrategy, StartupOrder
+from holdfast.domain.lifecycle import Ending, RunStatus
 from holdfast.sim.hosts import POD_BACKOFF
 from holdfast.sim.promises import refuse
 
@@ -91,8 +91,31 @@ class PodChecks:
         if run.attempt != 1 + kept.restart + kept.job_restart:
             refuse("asked-for", f"{run.uid} is handed out, and the attempt is {kept}")
         row = self._row(run.job_id, changes)
-        if row is not None and (row.deleting or row.state.terminal or self._record.spec(row).suspend):
+        if row is None:
+            return
+        if row.deleting or row.state.terminal or self._record.spec(row).suspend:
             refuse("asked-for", f"{run.uid} is handed out, and its job set is {row}")
+        self._in_order(run, row)
+
+    def _in_order(self, run: Run, row: JobSet) -> None:
+        """Require that what a replicated job waits for has come, at least once."""
+        spec, child = self._record.spec(row), self._record.record.jobs[run.job_id].child
+        names = [group.name for group in spec.replicated_jobs]
+        mine = child.group if child is not None else ""
+        earlier = names[: names.index(mine)] if spec.startup is StartupOrder.IN_ORDER else []
+        awaited = [(name, DependencyStatus.READY) for name in earlier]
+        awaited += [(one.name, one.status) for one in spec.by_name[mine].depends_on]
+        for name, status in awaited:
+            jobs = (job for job in self._record.jobs[row.id].values() if job.child and job.child.group == name)
+            missing = [job.name for job in jobs if not self._has_come(job.id, status)]
+            if missing:
+                refuse("starts-in-order", f"{run.uid} is handed out, {missing} are not {status}")
+
+    def _has_come(self, job_id: str, status: DependencyStatus) -> bool:
+        attempts = self._record.record.attempts[job_id].values()
+        if status is DependencyStatus.COMPLETE:
+            return any(attempt.ending is Ending.SUCCEEDED for attempt in attempts)
+        return any(attempt.started_at is not None or attempt.ended_at is not None for attempt in attempts)
 
     def _row(self, job_id: str, changes: Changes) -> JobSet | None:
         row = self._record.set_of(job_id)
