@@ -14,6 +14,7 @@ from holdfast.domain.failure import Condition, EndedBy
 from holdfast.domain.spec import Resources
 from holdfast.engines.process import log_path, log_start
 from holdfast.engines.process.engine import MEMORY_LABEL
+from holdfast.engines.process.logs import ProcessLogs
 from holdfast.ports.engine import RunPhase, StopReason
 
 if TYPE_CHECKING:
@@ -171,6 +172,28 @@ def test_a_second_dispatch_of_an_attempt_appends_to_its_log_and_starts_with_no_m
     second = machine.start("sh", "-c", "echo two; exit 1", job_id="again")
     assert machine.finish(second).containers[0].message == ""
     assert machine.log(second) == "one\ntwo\n"
+
+
+def test_where_each_program_of_a_rank_began_is_known_while_the_disk_has_its_log(machine: Machine) -> None:
+    logs, count = ProcessLogs(machine.directory), 4
+    for number in range(count):
+        machine.finish(machine.start("sh", "-c", f"printf {number}{'x' * number}", job_id="again"))
+    part = logs.read("again", 1, 0, offset=0, limit=100)
+    assert (part.data, part.began) == (b"01x2xx3xxx", (1, 3, 6))
+    assert logs.read("again", 1, 0, offset=4, limit=0).began == (1, 3, 6)
+    assert logs.read("other", 1, 0, offset=0, limit=100).began == ()
+
+
+def test_a_program_that_spoils_where_others_began_spoils_no_more_than_that(machine: Machine) -> None:
+    spoil = "printf one; printf 'x\\n-3\\n99999\\n2\\n' > ../began"
+    machine.finish(machine.start("sh", "-c", spoil, job_id="again"))
+    machine.finish(machine.start("sh", "-c", "printf two; rm ../began; mkdir ../began", job_id="again"))
+    assert ProcessLogs(machine.directory).read("again", 1, 0, offset=0, limit=100).began == ()
+    machine.finish(
+        machine.start("sh", "-c", "printf three; rmdir ../began; printf '9\\n3\\n3\\n77\\n' > ../began", job_id="again")
+    )
+    part = ProcessLogs(machine.directory).read("again", 1, 0, offset=0, limit=100)
+    assert (part.data, part.began) == (b"onetwothree", (3, 9))
 
 
 # programs that cannot start

@@ -433,7 +433,8 @@ def test_what_is_read_can_be_sent_back(http: httpx.Client) -> None:
 def test_logs_are_read_from_an_offset_or_from_the_end(http: httpx.Client) -> None:
     http.post("/api/v1/jobs", json=JOB)
     part = http.get("/api/v1/jobs/train/logs?offset=4&limit=4").json()
-    assert part == {"attempt": 1, "rank": 0, "offset": 4, "next_offset": 8, "text": "two\n", "finished": False}
+    where = {"attempt": 1, "rank": 0, "run": 1, "offset": 4, "next_offset": 8}
+    assert part == {**where, "text": "two\n", "finished": False}
     assert http.get("/api/v1/jobs/train/logs?tail=1").json()["text"] == "three\n"
 
 

@@ -95,6 +95,8 @@ class Server:
     jobs: list[JobView] = field(default_factory=list)
     asked: list[tuple[Any, ...]] = field(default_factory=list)
     children: dict[str, str] = field(default_factory=dict)
+    began: dict[str, list[int]] = field(default_factory=dict)
+    """Where in the log of a pod those began that took its place."""
 
     def job_set(self, reference: str) -> JobSetView:
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
@@ -153,10 +155,14 @@ class Server:
         assert reference in {found.id, found.name}
         return found
 
-    def logs(self, reference: str, *, attempt: int, rank: int, offset: int) -> LogChunk:
-        whole = self.children[f"{reference}/{attempt}/{rank}"]
-        end = len(whole)
-        return LogChunk(attempt=attempt, rank=rank, offset=offset, next_offset=end, text=whole[offset:], finished=False)
+    def logs(self, reference: str, *, attempt: int, rank: int, offset: int, newest: bool = False) -> LogChunk:
+        log = f"{reference}/{attempt}/{rank}"
+        whole, began = self.children[log], self.began.get(log, [])
+        offset = max(offset, *began[-1:], 0) if newest else offset
+        end = next((place for place in began if place > offset), len(whole))
+        run = 1 + sum(place <= offset for place in began)
+        where = {"attempt": attempt, "rank": rank, "offset": offset, "next_offset": end, "run": run}
+        return LogChunk.model_validate({**where, "text": whole[offset:end], "finished": False})
 
     def last_job_set_log(self, reference: str, *, tail: int) -> list[JobSetLogEntry]:
         assert (reference, tail > 0) == ("01s", True)

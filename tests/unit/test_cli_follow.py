@@ -118,7 +118,7 @@ def test_lines_of_a_gang_follow_their_rank() -> None:
 
 def test_a_rank_never_breaks_into_the_line_of_another() -> None:
     out = io.StringIO()
-    lines = Prefixed(out, many=True)
+    lines = Prefixed(out, print, many=True)
     for rank, text in ((0, "half"), (1, "whole\n"), (0, " and half\n")):
         lines.write(rank, text)
     lines.close()

@@ -344,8 +344,48 @@ def test_pods_that_come_later_and_those_that_take_anothers_place_are_followed_to
     follower = Follower(cast("Client", server), "01j", cli)
     follower.look()
     server.children["01j/1/0"] += "new\n"
+    server.began["01j/1/0"] = [4]
     follower.look()
     assert cast("Any", cli.stdout).getvalue() == "[0] old\n[0] new\n[2] two\n"
+    assert cast("Any", cli.stderr).getvalue() == "rank 0: run 2 begins\n"
+
+
+REPLACED = {"01j/1/0": "half of onetwo\nthree\n", "01j/1/2": "only\n"}
+BEGAN = {"01j/1/0": [11, 15]}
+
+
+@pytest.mark.parametrize(
+    ("line", "out", "err"),
+    [
+        ("logs train-workers-0", "[0] three\n[2] only\n", "runs of pods that were replaced are left out; --all "),
+        ("logs train-workers-0 --rank 0", "three\n", "runs of pods that were replaced are left out; --all "),
+        ("logs train-workers-0 --rank 2", "only\n", ""),
+        (
+            "logs train-workers-0 --all",
+            "[0] half of one\n[0] two\n[0] three\n[2] only\n",
+            "rank 0: run 2 begins\nrank 0: run 3 begins\n",
+        ),
+        ("logs train-workers-0 --all --rank 0", "half of onetwo\nthree\n", "run 2 begins\nrun 3 begins\n"),
+    ],
+)
+def test_the_newest_pod_of_each_rank_is_printed_and_with_all_those_before_it_marked(
+    line: str, out: str, err: str
+) -> None:
+    found = said(line, Server(jobs=[job((0, "a"), (2, "c"))], children=dict(REPLACED), began=dict(BEGAN)))
+    assert (found.code, found.out) == (0, out)
+    assert found.err.startswith(err) if err else found.err == ""
+
+
+def test_following_begins_with_the_newest_pods_and_marks_those_that_come() -> None:
+    server = Server(jobs=[job((0, "a")), job((0, "b"))], children=dict(REPLACED), began={"01j/1/0": [11, 15]})
+    cli = surroundings(server)
+    follower = Follower(cast("Client", server), "01j", cli, newest=True)
+    follower.look()
+    server.began["01j/1/0"].append(len(server.children["01j/1/0"]))
+    server.children["01j/1/0"] += "four\n"
+    follower.look()
+    assert cast("Any", cli.stdout).getvalue() == "[0] three\n[0] four\n"
+    assert cast("Any", cli.stderr).getvalue().splitlines()[1:] == ["rank 0: run 4 begins"]
 
 
 def test_the_log_of_one_pod_is_asked_for_by_its_index() -> None:

@@ -21,12 +21,13 @@ class Shelf:
     def __init__(self) -> None:
         self.logs: dict[tuple[int, int], bytes] = {}
         self.begins = 0
+        self.began: tuple[int, ...] = ()
 
     def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
         assert job_id == "job000001"
         data = self.logs.get((attempt, rank), b"")
         start = max(offset, self.begins) if offset < len(data) else offset
-        return LogPart(data[start : start + limit], len(data), start)
+        return LogPart(data[start : start + limit], len(data), start, self.began)
 
 
 @pytest.fixture
@@ -108,6 +109,57 @@ def test_a_tail_is_the_last_lines(
     shelf.logs[1, 0] = log
     part = logs.read("train", LogQuery(tail=lines))
     assert (part.text, part.next_offset, part.finished) == (text, len(log), True)
+
+
+def replaced(store: MemoryStore, shelf: Shelf, log: bytes, *began: int, state: JobState = JobState.SUCCEEDED) -> None:
+    """One rank whose programs began there."""
+    status = AttemptStatus.RUNNING if state is JobState.RUNNING else AttemptStatus.TERMINATED
+    _tried(store, 1, state=state, status=status)
+    shelf.logs[1, 0], shelf.began = log, began
+
+
+def test_a_part_is_of_one_program_and_the_next_part_of_the_next(store: MemoryStore, shelf: Shelf, logs: Logs) -> None:
+    replaced(store, shelf, "grün\nzwei".encode() + b"\xe2\x82" + b"last", 6, 12)
+    parts, offset = [], 0
+    while not parts or not parts[-1].finished:
+        parts.append(logs.read("train", LogQuery(offset=offset, limit=5)))
+        offset = parts[-1].next_offset
+    assert [(part.run, part.text) for part in parts] == [
+        (1, "grün"),
+        (1, "\n"),
+        (2, "zwei"),
+        (2, "\ufffd"),
+        (3, "last"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "run", "text"),
+    [
+        (LogQuery(), 1, "a\nb\n"),
+        (LogQuery(newest=True), 2, "c\nd\n"),
+        (LogQuery(newest=True, offset=6), 2, "d\n"),
+        (LogQuery(tail=1), 2, "d\n"),
+        (LogQuery(tail=9), 2, "c\nd\n"),
+    ],
+)
+def test_the_newest_program_can_be_read_alone_and_is_what_a_tail_is_of(
+    store: MemoryStore, shelf: Shelf, logs: Logs, query: LogQuery, run: int, text: str
+) -> None:
+    replaced(store, shelf, b"a\nb\nc\nd\n", 4)
+    part = logs.read("train", query)
+    assert (part.run, part.text) == (run, text)
+    assert part.finished is (run == 2)
+
+
+def test_a_program_that_has_printed_nothing_yet_is_the_newest_all_the_same(
+    store: MemoryStore, shelf: Shelf, logs: Logs
+) -> None:
+    replaced(store, shelf, b"a\n", 2, state=JobState.RUNNING)
+    part = logs.read("train", LogQuery(newest=True))
+    assert (part.run, part.text, part.offset, part.finished) == (2, "", 2, False)
+    first = logs.read("train", LogQuery())
+    assert (first.run, first.text, first.next_offset, first.finished) == (1, "a\n", 2, False)
 
 
 @pytest.mark.parametrize("query", [LogQuery(), LogQuery(tail=9)])

@@ -162,12 +162,15 @@ class JobCalls:
         rank: int = 0,
         offset: int | None = None,
         tail: int | None = None,
+        newest: bool = False,
     ) -> LogChunk:
         """Read a part of a run's log: from ``offset`` bytes, or the last ``tail`` lines.
 
+        With ``newest``, from no earlier than where the newest of the runs that followed each other in the rank began.
+
         To follow, ask again with ``offset=next_offset`` until ``finished``.
         """
-        params = {"attempt": attempt, "rank": rank, "offset": offset, "tail": tail}
+        params = {"attempt": attempt, "rank": rank, "offset": offset, "tail": tail, "newest": newest or None}
         return self._connection.get(_job_path(reference, "/logs"), LogChunk, params)
 
     def cancel(self, reference: str, *, reason: str = "") -> JobSummary:

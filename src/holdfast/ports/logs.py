@@ -15,6 +15,8 @@ class LogPart:
     """Of the whole log, in bytes; 0 while there is none."""
     offset: int = 0
     """Where ``data`` begins: later than asked for when the log's beginning was given back to the disk."""
+    began: tuple[int, ...] = ()
+    """Offsets where programs of the rank after its first began, in order."""
 
 
 class LogReader(Protocol):

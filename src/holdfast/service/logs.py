@@ -1,6 +1,7 @@
-"""Reads logs: which attempt and rank are meant, from where, and whether more will follow.
+"""Reads logs: which attempt, rank and program are meant, from where, and whether more will follow.
 
-Decides that text is cut between characters, never inside one; leaves where logs are kept to the ``LogReader``.
+Decides that text is cut between characters, never inside one, and between the programs that followed each other in one
+rank of an attempt; leaves where logs are kept to the ``LogReader``.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class LogText:
     next_offset: int
     text: str
     finished: bool
+    run: int = 1
+    """Which of its rank's programs in the attempt printed it, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,9 @@ class LogQuery:
     offset: int | None = None
     limit: int = LARGEST_PART
     tail: int | None = None
+    """Only of the newest program of the rank."""
+    newest: bool = False
+    """Begin no earlier than the newest program of the rank did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +75,24 @@ class Logs:
         offset = query.offset or 0
         if query.tail is not None:
             offset = self._tail_offset(job.id, attempt, query.rank, query.tail)
+        if query.newest or query.tail is not None:
+            began = self.reader.read(job.id, attempt, query.rank, offset=0, limit=0).began
+            offset = max(offset, *began[-1:], 0)
         part = self.reader.read(job.id, attempt, query.rank, offset=offset, limit=min(query.limit, LARGEST_PART))
-        offset = max(offset, part.offset)
-        at_end = part.offset + len(part.data) >= part.size
-        data = part.data if ended and at_end else whole_characters(part.data)
+        following = next((began for began in part.began if began > part.offset), None)
+        end = part.size if following is None else following
+        data = part.data[: max(0, end - part.offset)]
+        at_end = part.offset + len(data) >= end
+        if not (at_end and (ended or following is not None)):
+            data = whole_characters(data)
         return LogText(
             attempt=attempt,
             rank=query.rank,
             offset=part.offset,
             next_offset=part.offset + len(data),
             text=data.decode(errors="replace"),
-            finished=ended and at_end,
+            finished=ended and at_end and following is None,
+            run=1 + sum(began <= part.offset for began in part.began),
         )
 
     def _ended(self, job: Job, attempt: int) -> bool:

@@ -226,3 +226,5 @@ class LogChunk(Response):
     text: str
     finished: bool
     """Nothing will ever follow ``next_offset``."""
+    run: int = 1
+    """Which of its rank's programs in the attempt printed ``text``, from 1; pods in place of each other share a log."""

@@ -11,12 +11,11 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.options import AttemptOption, JobArgument
-from holdfast.cli.watching.follow import ENDED, Follower, Prefixed, RankLog, many_ranks, ranks_of
+from holdfast.cli.watching.follow import ENDED, Follower, Prefixed, RankLog, many_ranks, ranks_of, tell_left_out
 from holdfast.cli.watching.pacing import Pace
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
-    from holdfast.client import Client
     from holdfast.wire.jobs import AttemptView, JobView
 
 
@@ -34,6 +33,9 @@ class LogsOptions:
             help="Only this rank of a gang, or this completion index of a job made of pods, from 0.",
         ),
     ] = None
+    every: Annotated[
+        bool, typer.Option("--all", help="Of a job made of pods: also what pods printed that were replaced.")
+    ] = False
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job, or the attempt, has ended.")] = (
         False
     )
@@ -43,8 +45,8 @@ def logs(options: LogsOptions, cli: Cli) -> int:
     """Print what a job printed.
 
     Prints the newest attempt; each line of a gang follows its rank. With --follow and no --attempt, later attempts
-    are printed too. Of a job made of pods, a rank is a completion index; pods that took each other's place are
-    printed one after the other.
+    are printed too. Of a job made of pods, a rank is a completion index, and the newest run of each is printed; with
+    --all those before it, too. Where one run ends and the next begins is said on standard error.
     """
     flags = Flags()
     attempt = flags.integer("--attempt", options.attempt, low=1)
@@ -55,9 +57,15 @@ def logs(options: LogsOptions, cli: Cli) -> int:
         _check_rank(job, rank)
         ranks = None if rank is None else (rank,)
         if options.follow and attempt is None:
-            _follow_job(Follower(client, job.id, cli, begin=job.attempt or 1, ranks=ranks), cli)
+            begin = job.attempt or 1
+            _follow_job(Follower(client, job.id, cli, begin=begin, ranks=ranks, newest=not options.every), cli)
         elif job.attempts or attempt is not None:
-            _print(client, job, _attempt(job, attempt or job.attempt), ranks, cli, follow=options.follow)
+            found = _attempt(job, attempt or job.attempt)
+            newest = job.pods is not None and not options.every
+            wanted = ranks_of(job, found) if ranks is None else ranks
+            readers = [RankLog(client, job.id, found.number, one, newest=newest) for one in wanted]
+            many = many_ranks(job) if ranks is None else False
+            _print(readers, Prefixed(cli.stdout, cli.say, many=many), cli, follow=options.follow)
         else:
             cli.say(f"job {job.name} has not started yet{f': {job.reason}' if job.reason else ''}")
     return exit_codes.OK
@@ -85,21 +93,14 @@ def _attempt(job: "JobView", number: int) -> "AttemptView":
     return found
 
 
-def _print(
-    client: "Client", job: "JobView", attempt: "AttemptView", ranks: Sequence[int] | None, cli: Cli, *, follow: bool
-) -> None:
+def _print(readers: Sequence[RankLog], out: Prefixed, cli: Cli, *, follow: bool) -> None:
     """Print one attempt, once or until its logs are finished."""
-    wanted = ranks_of(job, attempt) if ranks is None else ranks
-    out = Prefixed(cli.stdout, many=many_ranks(job) if ranks is None else len(wanted) > 1)
-    readers = [RankLog(client, job.id, attempt.number, rank) for rank in wanted]
     pace = Pace(cli.sleep)
-    while True:
-        texts = [(reader.rank, reader.read()) for reader in readers]
-        for rank, text in texts:
-            out.write(rank, text)
-        if not follow or all(reader.finished for reader in readers):
-            break
-        pace.rest(news=any(text for _, text in texts))
+    news = [reader.print(out) for reader in readers]
+    tell_left_out(readers, cli)
+    while follow and not all(reader.finished for reader in readers):
+        pace.rest(news=any(news))
+        news = [reader.print(out) for reader in readers]
     out.close()
 
 

@@ -5,58 +5,67 @@ Decides what is printed when; leaves when to look again, and when to stop, to th
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from holdfast.cli.render.decisions import attempt_line
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from holdfast.cli.context import Cli
     from holdfast.client import Client
-    from holdfast.wire.jobs import AttemptView, JobView
+    from holdfast.wire.jobs import AttemptView, JobView, LogChunk
 
 ENDED = frozenset({"Succeeded", "Failed", "Cancelled"})
 """States of attempts and of jobs that never change again."""
 
 
 class RankLog:
-    """One rank's log of one attempt, read from where the last look ended."""
+    """One rank's log of one attempt, printed from where the last look ended."""
 
-    def __init__(self, client: Client, job_id: str, attempt: int, rank: int) -> None:
-        """Begin at the log's start."""
+    def __init__(self, client: Client, job_id: str, attempt: int, rank: int, *, newest: bool = False) -> None:
+        """Begin at the log's start, or with ``newest`` where the newest of the runs began that share it."""
         self._client = client
         self._job_id = job_id
         self._attempt = attempt
+        self._first: dict[str, Any] = {"newest": True} if newest else {}
         self._offset = 0
+        self._run = 0
         self.rank = rank
+        self.left_out = False
+        """Whether earlier runs are not printed."""
         self.finished = False
 
-    def read(self) -> str:
-        """Return everything new; empty when there is nothing yet."""
-        text = ""
+    def print(self, out: Prefixed) -> bool:
+        """Print everything new, with a mark where a run took another's place; returns whether there was anything."""
+        news = False
         while not self.finished:
-            piece = self._piece()
-            text += piece
-            if not piece:
+            chunk = self._chunk()
+            if chunk is None or not chunk.text:
                 break
-        return text
+            if self._run and chunk.run != self._run:
+                out.mark(self.rank, f"run {chunk.run} begins")
+            self._run, news = chunk.run, True
+            out.write(self.rank, chunk.text)
+        return news
 
-    def _piece(self) -> str:
+    def _chunk(self) -> LogChunk | None:
+        where = {"attempt": self._attempt, "rank": self.rank, "offset": self._offset, **self._first}
         try:
-            chunk = self._client.logs(self._job_id, attempt=self._attempt, rank=self.rank, offset=self._offset)
+            chunk = self._client.logs(self._job_id, **where)
         except NotFound:
             # The run was never placed, so it has no log; it may get one later.
-            return ""
-        self._offset = chunk.next_offset
-        self.finished = chunk.finished
-        return chunk.text
+            return None
+        self.left_out |= bool(self._first) and chunk.run > 1
+        self._first = {}
+        self._offset, self.finished = chunk.next_offset, chunk.finished
+        return chunk
 
 
 def ranks_of(job: JobView, attempt: AttemptView) -> Sequence[int]:
     """List the ranks of an attempt: all of a gang, of a job made of pods those that have had one."""
-    return range(job.gang) if job.pods is None else [run.rank for run in attempt.runs]
+    return range(job.gang) if job.pods is None else [*dict.fromkeys(run.rank for run in attempt.runs)]
 
 
 def many_ranks(job: JobView) -> bool:
@@ -66,12 +75,19 @@ def many_ranks(job: JobView) -> bool:
     return job.pods.completions != 1
 
 
+def tell_left_out(logs: Iterable[RankLog], cli: Cli) -> None:
+    """Say once if earlier runs were not printed."""
+    if any(log.left_out for log in logs):
+        cli.say("runs of pods that were replaced are left out; --all prints them, too")
+
+
 class Prefixed:
     """Writes the logs of several ranks line by line, each line after its rank."""
 
-    def __init__(self, stream: IO[str], *, many: bool) -> None:
-        """Remember where to write, and whether many ranks share the stream."""
+    def __init__(self, stream: IO[str], say: Callable[[str], object], *, many: bool) -> None:
+        """Remember where to write logs and where to say what is no log, and whether many ranks share the stream."""
         self._stream = stream
+        self._say = say
         self._many = many
         self._open: dict[int, str] = {}
 
@@ -85,6 +101,13 @@ class Prefixed:
             if rest:
                 self._open[rank] = rest
         self._stream.flush()
+
+    def mark(self, rank: int, words: str) -> None:
+        """Say something of a rank between what it said before and what it will say."""
+        if rest := self._open.pop(rank, ""):
+            self._stream.write(f"[{rank}] {rest}\n")
+            self._stream.flush()
+        self._say(f"rank {rank}: {words}" if self._many else words)
 
     def close(self) -> None:
         """Write the lines that never ended."""
@@ -104,14 +127,16 @@ class Follower:
         *,
         begin: int = 1,
         ranks: Sequence[int] | None = None,
+        newest: bool = False,
     ) -> None:
-        """Begin with attempt number ``begin``; without ``ranks`` all are printed."""
+        """Begin with attempt number ``begin``, or with ``newest`` its newest pods; ``ranks`` leaves others out."""
         self._client = client
         self._job_id = job_id
         self._cli = cli
         self._number = begin
         self._ranks = ranks
         self._logs: dict[int, RankLog] = {}
+        self._newest = newest
         self._out: Prefixed | None = None
         self.news = False
         """Whether the last look printed anything."""
@@ -125,21 +150,23 @@ class Follower:
             if attempt.state not in ENDED:
                 break
             self._close(attempt)
+        if job.attempts and self._newest:
+            # Whatever comes from now on is new.
+            self._newest = False
+            tell_left_out(self._logs.values(), self._cli)
         return job
 
     def _print_logs(self, job: JobView, attempt: AttemptView) -> None:
         if self._out is None:
-            self._out = Prefixed(
-                self._cli.stdout, many=many_ranks(job) if self._ranks is None else len(self._ranks) > 1
-            )
+            many = many_ranks(job) if self._ranks is None else len(self._ranks) > 1
+            self._out = Prefixed(self._cli.stdout, self._cli.say, many=many)
             self._logs = {}
         for rank in ranks_of(job, attempt) if self._ranks is None else self._ranks:
             log = self._logs.get(rank)
             if log is None:
-                log = self._logs[rank] = RankLog(self._client, self._job_id, attempt.number, rank)
-            if text := log.read():
-                self._out.write(log.rank, text)
-                self.news = True
+                newest = self._newest and job.pods is not None
+                log = self._logs[rank] = RankLog(self._client, self._job_id, attempt.number, rank, newest=newest)
+            self.news |= log.print(self._out)
 
     def _close(self, attempt: AttemptView) -> None:
         if self._out is not None:

@@ -2,7 +2,7 @@
 
 <directory>/jobs/<job id>/checkpoints/              kept over attempts
 <directory>/jobs/<job id>/<attempt>.<rank>/work/    where the program starts, unless the job says where
-<directory>/jobs/<job id>/<attempt>.<rank>/{log,termination,progress}
+<directory>/jobs/<job id>/<attempt>.<rank>/{log,began,termination,progress}
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ import os
 from pathlib import Path
 
 from holdfast.engines.process.keeper import files
-from holdfast.engines.process.keeper.records import LOG
+from holdfast.engines.process.keeper.records import BEGAN, LOG
 from holdfast.errors import InvalidRequest
+
+_MOST_BEGINNINGS = 64 << 10
+"""Bytes; some ten thousand programs. Of more, the newest are told apart."""
 
 
 def log_path(directory: Path, job_id: str, attempt: int, rank: int) -> Path:
@@ -40,6 +43,13 @@ def log_start(path: Path) -> int:
         return os.fstat(fd).st_size if error.errno == errno.ENXIO else 0
     finally:
         os.close(fd)
+
+
+def log_beginnings(path: Path, size: int) -> tuple[int, ...]:
+    """Return the offsets within a log of that size where programs after the first began, in order."""
+    text = files.tail_text(os.fspath(path.with_name(BEGAN)), _MOST_BEGINNINGS)
+    found = sorted({int(line) for line in text.splitlines() if line.isdecimal()})
+    return tuple(offset for offset in found if 0 < offset <= size)
 
 
 def job_directory(directory: Path, job_id: str) -> str:

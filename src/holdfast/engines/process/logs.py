@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from holdfast.engines.process.keeper import files
-from holdfast.engines.process.layout import log_path, log_start
+from holdfast.engines.process.layout import log_beginnings, log_path, log_start
 from holdfast.errors import Unavailable
 from holdfast.ports.logs import LogPart
 
@@ -40,7 +40,9 @@ class ProcessLogs:
                 size = os.fstat(file.fileno()).st_size
                 begins = max(offset, log_start(path)) if offset < size else offset
                 file.seek(begins)
-                return LogPart(file.read(limit), size, begins)
+                data = file.read(limit)
+                # Looked up after reading: whatever was read of a program, its beginning was written down before.
+                return LogPart(data, size, begins, log_beginnings(path, size))
         except OSError as error:
             if error.errno in _NO_LOG:
                 return LogPart(b"", 0, offset)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from .records import CHECKPOINTS, PROGRESS, TERMINATION, WORK
+from . import files
+from .records import BEGAN, CHECKPOINTS, LOG, PROGRESS, TERMINATION, WORK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def prepare(run: Run) -> None:
     if not run.order.get("cwd"):
         _make(run.path(WORK))
     if again:  # an earlier dispatch of the same attempt
+        _note_beginning(run)
         for name in (TERMINATION, PROGRESS):
             with suppress(FileNotFoundError):
                 os.unlink(run.path(name))  # noqa: PTH108 - as above
@@ -40,3 +42,14 @@ def _make(path: str) -> bool:
     except FileExistsError:
         return False
     return True
+
+
+def _note_beginning(run: Run) -> None:
+    """Write down where this program's part of the log begins, a line each; a log without it is better than no run."""
+    with suppress(OSError):
+        size = os.stat(run.path(LOG), follow_symlinks=False).st_size  # noqa: PTH116 - as above
+        fd = files.open_plain(run.path(BEGAN), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        try:
+            os.write(fd, b"%d\n" % size)
+        finally:
+            os.close(fd)

@@ -33,6 +33,12 @@ def last_line(path: str) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
+def tail_text(path: str, size: int) -> str:
+    """Return the last lines of a file as text, at most so many bytes of it, empty if there is none."""
+    text = _text(path, size, from_end=True)
+    return text if len(text) < size else text[text.find("\n") + 1 :]
+
+
 def _text(path: str, size: int, *, from_end: bool) -> str:
     try:
         fd = open_plain(path, os.O_RDONLY)

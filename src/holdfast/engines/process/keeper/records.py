@@ -23,6 +23,7 @@ WORK = "work"
 LOG = "log"
 TERMINATION = "termination"
 PROGRESS = "progress"
+BEGAN = "began"
 """What is in a run's directory."""
 
 
