@@ -115,7 +115,10 @@ class PodChecks:
         attempts = self._record.record.attempts[job_id].values()
         if status is DependencyStatus.COMPLETE:
             return any(attempt.ending is Ending.SUCCEEDED for attempt in attempts)
-        return any(attempt.started_at is not None or attempt.ended_at is not None for attempt in attempts)
+        if any(attempt.started_at is not None or attempt.ended_at is not None for attempt in attempts):
+            return True
+        # One whose pods were never seen to run can have some that ended well.
+        return any(run.job_id == job_id and run.started_at is not None for run in self._record.record.runs.values())
 
     def _row(self, job_id: str, changes: Changes) -> JobSet | None:
         row = self._record.set_of(job_id)
