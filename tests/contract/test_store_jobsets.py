@@ -347,22 +347,25 @@ def test_a_snapshot_holds_pods_of_active_jobs_and_every_run_that_goes_on(store: 
     store.submit(submission())
     going, done = store.children_of("s1")
     attempt = Attempt(going.id, 1, AttemptStatus.RUNNING, dispatch=3)
+    pods = tuple(PodRecord(name=f"pod-{rank}", rank=rank, run=f"{going.id}-1-{rank}-1") for rank in (1, 3))
+    remembered = PodJob(job_id=going.id, pods=pods)
     runs = {
         "replaced": Run(f"{going.id}-1-0-1", going.id, 1, 0, RunStatus.ERROR),
         "older": Run(f"{going.id}-1-1-1", going.id, 1, 1, RunStatus.RUNNING),
         "ended": Run(f"{going.id}-1-2-3", going.id, 1, 2, RunStatus.TERMINATED),
         "newest": Run(f"{going.id}-1-0-3", going.id, 1, 0, RunStatus.RUNNING),
+        "last": Run(f"{going.id}-1-3-1", going.id, 1, 3, RunStatus.ERROR),
         "other": Run(f"{done.id}-1-0-1", done.id, 1, 0, RunStatus.RUNNING),
     }
     store.commit(Changes(
         jobs={going.id: replace(going, state=JobState.RUNNING), done.id: replace(done, state=JobState.SUCCEEDED)},
         attempts={attempt.key: attempt, (done.id, 1): Attempt(done.id, 1, AttemptStatus.TERMINATED, dispatch=1)},
         runs={each.uid: each for each in runs.values()},
-        pod_jobs={each: PodJob(job_id=each) for each in (going.id, done.id)},
+        pod_jobs={going.id: remembered, done.id: PodJob(job_id=done.id)},
     ))  # fmt: skip
     snapshot = store.load()
-    assert snapshot.runs == [runs["older"], runs["newest"], runs["ended"]]
-    assert snapshot.pod_jobs == {going.id: PodJob(job_id=going.id)}
+    assert snapshot.runs == [runs["older"], runs["newest"], runs["ended"], runs["last"]]
+    assert snapshot.pod_jobs == {going.id: remembered}
     assert store.pod_jobs([done.id]) == {done.id: PodJob(job_id=done.id)}
 
 

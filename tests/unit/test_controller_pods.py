@@ -94,6 +94,44 @@ def test_a_program_that_fails_on_failure_starts_again_in_its_pod(lab: SetLab) ->
     assert len(lab.orders) == 3
 
 
+@pytest.mark.parametrize(
+    ("job", "programs", "restarts"),
+    [({"restartPolicy": "OnFailure", "backoffLimit": 5}, 3, 2), ({"backoffLimit": 5}, 3, 0)],
+    ids=["in its pod", "in new pods"],
+)
+def test_a_controller_that_dies_all_the_time_counts_each_failed_program_once(
+    lab: SetLab, job: dict[str, Any], programs: int, restarts: int
+) -> None:
+    set_id = lab.submit_set(manifest(replicatedJobs=[group("w", 1, **job)]), fails_first("train-w-0", times=2))
+    most = 0
+    for _ in range(200):
+        lab.pass_s(0.5)
+        lab.restart_controller()
+        pods = lab.store.pod_jobs(["id-train-w-0"])["id-train-w-0"].pods
+        most = max([most, *(pod.restarts for pod in pods)])
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert (len(lab.orders), most) == (programs, restarts)
+
+
+def test_a_controller_that_dies_at_the_barrier_restarts_no_program_twice_and_keeps_the_places(lab: SetLab) -> None:
+    policy = {"maxRestarts": 1, "restartStrategy": "InPlaceRestart"}
+    forever = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "parallelism": 1, "completions": 1}
+    job = group("w", 3, **forever)
+    failing = fails_first("train-w-1")
+    lingering = replace(exits(0, after_s=5.0), term_delay_s=3.0)
+    set_id = lab.submit_set(
+        manifest(replicatedJobs=[job], failurePolicy=policy),
+        lambda order: failing(order) if order.job_name == "train-w-1" else lingering,
+    )
+    for _ in range(40):
+        lab.pass_s(0.5)
+        lab.restart_controller()
+    state = lab.store.job_set(set_id).state
+    assert state.terminal is Terminal.COMPLETED, state
+    assert state.in_place_current == 1
+    assert attempts_started(lab) == {f"train-w-{index}": [1, 1] for index in range(3)}
+
+
 def test_programs_restart_in_place_together_without_giving_their_places_back(lab: SetLab) -> None:
     policy = {"maxRestarts": 2, "restartStrategy": "InPlaceRestart"}
     forever = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "restartPolicy": "OnFailure"}

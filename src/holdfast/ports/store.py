@@ -125,7 +125,8 @@ class Snapshot:
     attempts: Sequence[Attempt]
     """Every attempt that is not terminal."""
     runs: Sequence[Run]
-    """Every run of those attempts' current dispatch, and every other one of theirs that is not terminal."""
+    """Every run of those attempts' current dispatch, every other one of theirs that is not terminal, and the last of
+    each pod that is remembered."""
     history: Mapping[tuple[str, int], HistoryRow]
     """The last row of each of those attempts."""
     job_sets: Sequence[JobSet] = ()

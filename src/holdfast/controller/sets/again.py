@@ -92,7 +92,7 @@ class Again:
         record = self._after(active, pod.record, plan, outcome, now)
         if record is None:
             return
-        run, pod.record, pod.run = pod.run, record, None
+        run, pod.record, pod.run = pod.run, replace(record, waiting=True), None
         if run is None:
             return
         self._world.forget_run(active, run.uid)
@@ -166,6 +166,17 @@ class Again:
         self.forget(pod)
         uid = fresh_uid(active, pod.record.rank)
         self._line.start(active, pod, uid, (kept.executor, kept.node), now)
+
+    def resume(self, active: Active, pod: PodWork, plan: PodPlan) -> None:
+        """Take in a pod that waited to start again when the last controller stopped; in place, it keeps its place."""
+        if not pod.record.waiting:
+            return
+        run, pod.run = pod.run, None
+        if run is None:
+            return
+        self._world.forget_run(active, run.uid)
+        if plan.in_place and run.outcome is not None and not is_disruption(run.outcome):
+            self._keep_place(active, pod, run)
 
     def _keep_place(self, active: Active, pod: PodWork, run: Run) -> None:
         """Keep a pod's place while it waits at the barrier."""

@@ -129,7 +129,7 @@ class PodLine:
             request=active.job.request,
         )
         pod.run, pod.ticket = run, ""
-        pod.record = evolve(pod.record, run=uid, due=None)
+        pod.record = evolve(pod.record, run=uid, due=None, waiting=False)
         self._world.place_pod(active, run)
         return run
 

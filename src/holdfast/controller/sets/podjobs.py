@@ -88,9 +88,12 @@ class PodJobs:
         if active is None:
             return
         active.order = order_writer(active, work, self._plans)
-        for each in record.pods:
-            work.pods[each.name] = PodWork(each, active.runs.get(each.run))
         plan = self._plan(job)
+        for each in record.pods:
+            pod = PodWork(each, active.runs.get(each.run))
+            self._again.resume(active, pod, plan)
+            if pod.run is not None or record.deleting_since is None:
+                work.pods[each.name] = pod
         if plan.topology is not None and record.domain:
             self._line.domains.keep(plan.topology, record.domain, job.id)
 

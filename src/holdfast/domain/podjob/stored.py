@@ -28,6 +28,8 @@ class PodRecord:
     """How often its program was started again in it."""
     run: str = ""
     """Uid of its current or last run."""
+    waiting: bool = False
+    """Whether that run has ended, and what follows from it is counted: its program is to start again."""
     due: float | None = None
     """When its program starts again; ``None`` while one runs."""
     counters: Mapping[str, int] = field(default_factory=dict)

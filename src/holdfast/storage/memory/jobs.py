@@ -45,14 +45,16 @@ class JobTable:
         for (job_id, number, _), row in sorted(self.history.items()):
             if (job_id, number) in attempts:
                 last[job_id, number] = row
+        jobs = [job for job in self.by_id.values() if not job.terminal]
+        pod_jobs = {job.id: self.pod_jobs[job.id] for job in jobs if job.id in self.pod_jobs}
+        last_of_pods = {pod.run for each in pod_jobs.values() for pod in each.pods}
         runs = [
             run
             for run in self.sorted_runs()
             if (run.job_id, run.attempt) in attempts
             and ((run.job_id, run.attempt, run.dispatch) in current or run.status not in RUN_TERMINAL)
         ]
-        jobs = [job for job in self.by_id.values() if not job.terminal]
-        pod_jobs = {job.id: self.pod_jobs[job.id] for job in jobs if job.id in self.pod_jobs}
+        runs += [run for run in self.sorted_runs() if run.uid in last_of_pods and run not in runs]
         return Snapshot(jobs, list(attempts.values()), runs, last, pod_jobs=pod_jobs)
 
     def drop(self, job_ids: Container[str]) -> None:

@@ -19,11 +19,12 @@ from holdfast.storage.sql.leadership import require_epoch
 from holdfast.storage.sql.logs import append_events
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection
 
-    from holdfast.domain.job import HistoryRow, Job
+    from holdfast.domain.job import HistoryRow, Job, Run
+    from holdfast.domain.podjob.stored import PodJob
     from holdfast.ports.store import Changes, Request
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
@@ -70,7 +71,9 @@ class SqlControllerStore:
             attempts = [read.attempt(row) for row in connection.execute(_ACTIVE_ATTEMPTS)]
             runs = [read.run(row) for row in connection.execute(_CURRENT_RUNS)]
             history = self._last_history(connection, read)
-            return Snapshot(jobs, attempts, runs, history, all_sets(connection), active_pod_jobs(connection))
+            pod_jobs = active_pod_jobs(connection)
+            runs += self._last_runs(connection, read, pod_jobs.values(), {run.uid for run in runs})
+            return Snapshot(jobs, attempts, runs, history, all_sets(connection), pod_jobs)
 
     @staticmethod
     def _active_jobs(connection: Connection, read: codec.Reader) -> list[Job]:
@@ -78,6 +81,17 @@ class SqlControllerStore:
         jobs = [read.job(row) for row in rows]
         jobs.sort(key=attrgetter("seq"))  # each state comes in order; sorting in the database copies every row
         return jobs
+
+    @staticmethod
+    def _last_runs(
+        connection: Connection, read: codec.Reader, pod_jobs: Iterable[PodJob], known: Container[str]
+    ) -> list[Run]:
+        """Read the last runs of pods that have ended runs and no other."""
+        missing = [pod.run for job in pod_jobs for pod in job.pods if pod.run and pod.run not in known]
+        found: list[Run] = []
+        for uids in selects.chunks(missing):
+            found += map(read.run, connection.execute(selects.RUNS.where(tables.runs.c.uid.in_(uids))))
+        return found
 
     @staticmethod
     def _last_history(connection: Connection, read: codec.Reader) -> Mapping[tuple[str, int], HistoryRow]:
