@@ -170,7 +170,8 @@ def test_a_second_dispatch_of_an_attempt_appends_to_its_log_and_starts_with_no_m
     first = machine.start("sh", "-c", "echo one; echo old > $HOLDFAST_TERMINATION_LOG; exit 1", job_id="again")
     assert machine.finish(first).containers[0].message == "old\n"
     second = machine.start("sh", "-c", "echo two; exit 1", job_id="again")
-    assert machine.finish(second).containers[0].message == ""
+    outcome = machine.finish(second)
+    assert (outcome.containers[0].message, outcome.log_tail) == ("", ("two",))
     assert machine.log(second) == "one\ntwo\n"
 
 
@@ -185,7 +186,7 @@ def test_where_each_program_of_a_rank_began_is_known_while_the_disk_has_its_log(
 
 
 def test_a_program_that_spoils_where_others_began_spoils_no_more_than_that(machine: Machine) -> None:
-    spoil = "printf one; printf 'x\\n-3\\n99999\\n2\\n' > ../began"
+    spoil = "printf one; printf 'x\\n-3\\n99999\\n2\\n%05000d\\n' 7 > ../began"
     machine.finish(machine.start("sh", "-c", spoil, job_id="again"))
     machine.finish(machine.start("sh", "-c", "printf two; rm ../began; mkdir ../began", job_id="again"))
     assert ProcessLogs(machine.directory).read("again", 1, 0, offset=0, limit=100).began == ()

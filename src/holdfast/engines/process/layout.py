@@ -48,7 +48,7 @@ def log_start(path: Path) -> int:
 def log_beginnings(path: Path, size: int) -> tuple[int, ...]:
     """Return the offsets within a log of that size where programs after the first began, in order."""
     text = files.tail_text(os.fspath(path.with_name(BEGAN)), _MOST_BEGINNINGS)
-    found = sorted({int(line) for line in text.splitlines() if line.isdecimal()})
+    found = sorted({files.offset_in(line) for line in text.splitlines()})
     return tuple(offset for offset in found if 0 < offset <= size)
 
 

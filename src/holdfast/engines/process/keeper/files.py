@@ -12,6 +12,7 @@ MESSAGE_BYTES = 4096
 TAIL_BYTES = 4096
 TAIL_LINES = 20
 _BLOCK = 4096
+_TOO_MANY_DIGITS = 19
 _NO_ROOM = 64 << 10
 """Bytes free below which a disk counts as full: programs write at least a few blocks at once."""
 
@@ -21,9 +22,9 @@ def read_head(path: str, size: int = MESSAGE_BYTES) -> str:
     return _text(path, size, from_end=False)
 
 
-def tail_lines(path: str) -> list[str]:
-    """Return the last lines of a file, bounded in number and bytes."""
-    text = _text(path, TAIL_BYTES, from_end=True).lstrip("\0")
+def tail_lines(path: str, begin: int = 0) -> list[str]:
+    """Return the last lines of a file after its first ``begin`` bytes, bounded in number and bytes."""
+    text = _text(path, TAIL_BYTES, from_end=True, begin=begin).lstrip("\0")
     return text.splitlines()[-TAIL_LINES:]
 
 
@@ -33,19 +34,24 @@ def last_line(path: str) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
+def offset_in(line: str) -> int:
+    """Return the offset a line says, 0 where it says none that a file can have: programs can write there, too."""
+    return int(line) if line.isdecimal() and len(line) < _TOO_MANY_DIGITS else 0
+
+
 def tail_text(path: str, size: int) -> str:
     """Return the last lines of a file as text, at most so many bytes of it, empty if there is none."""
     text = _text(path, size, from_end=True)
     return text if len(text) < size else text[text.find("\n") + 1 :]
 
 
-def _text(path: str, size: int, *, from_end: bool) -> str:
+def _text(path: str, size: int, *, from_end: bool, begin: int = 0) -> str:
     try:
         fd = open_plain(path, os.O_RDONLY)
     except OSError:
         return ""
     try:
-        start = max(0, os.fstat(fd).st_size - size) if from_end else 0
+        start = max(begin, os.fstat(fd).st_size - size) if from_end else begin
         return os.pread(fd, size, start).decode("utf-8", "replace")
     except OSError:
         return ""

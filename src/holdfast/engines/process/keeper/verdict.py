@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import files
-from .records import LOG, PROGRESS, TERMINATION
+from .records import BEGAN, LOG, PROGRESS, TERMINATION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def ended(run: Run, end: Exit, *, ended_at: float, oom: bool, keeper_rss: int) -
     elif run.stop_reason == _DEADLINE:
         facts["conditions"] = ["DeadlineExceeded"]
     if failed or run.stop_reason:
-        facts["log_tail"] = files.tail_lines(run.path(LOG))
+        facts["log_tail"] = _log_tail(run)
     return facts
 
 
@@ -54,6 +54,11 @@ def _circumstances(run: Run) -> str:
     """Name what a program that failed cannot have known how to say: a full disk also keeps its last words."""
     places = (run.directory, run.order.get("cwd") or run.directory)
     return next((f"the disk of {place} is full" for place in places if files.is_full(place)), "")
+
+
+def _log_tail(run: Run) -> list[str]:
+    """Read the last lines it wrote, without those of programs whose place it took."""
+    return files.tail_lines(run.path(LOG), files.offset_in(files.last_line(run.path(BEGAN))))
 
 
 def not_launched(run: Run, reason: str, message: str, *, ended_at: float) -> Message:
@@ -84,7 +89,7 @@ def lost(run: Run, *, started: bool, ended_at: float) -> Message:
         "note": _DIED_UNSEEN,
         "conditions": ["ExecutorLost"],
         "message": files.read_head(run.path(TERMINATION)),
-        "log_tail": files.tail_lines(run.path(LOG)),
+        "log_tail": _log_tail(run),
     }
 
 
