@@ -174,6 +174,13 @@ def test_a_pod_of_an_index_waits_until_the_last_one_has_gone(lab: SetLab) -> Non
     assert len(lab.orders) == 2
 
 
+def test_an_attempt_whose_programs_ended_before_anybody_saw_them_run_has_started(lab: SetLab) -> None:
+    lab.submit_set(manifest(replicatedJobs=[group("w")]), lambda _: exits(0, after_s=0.0))
+    lab.pass_s(5)
+    (attempt,) = lab.store.attempts("id-train-w-0")
+    assert attempt.started_at is not None
+
+
 def test_a_queued_job_whose_set_restarts_is_told_of_as_queued_anew() -> None:
     queued = Job("j", "w", "default", 0, 0.0, "", attempt=1, queued_at=1.0, updated_at=1.0)
     (told,) = events_of(queued, replace(queued, attempt=2, queued_at=5.0, updated_at=5.0))

@@ -72,6 +72,10 @@ class PodAttempts:
                 run = evolve(run, status=RunStatus.ERROR, status_since=now, ended_at=now, outcome=outcome)
                 self._world.put_run(active, run)
             pod.run = run
+            if run.status in RUN_TERMINAL and run.started_at is not None and active.attempt.started_at is None:
+                # It was over before anybody saw it run.
+                active.attempt = evolve(active.attempt, started_at=run.started_at)
+                self._world.changes.attempts[active.attempt.key] = active.attempt
             if run.outcome is not None and _failed_by_itself(run):
                 work.last_failure = (run.rank, run.outcome)
 
@@ -140,7 +144,7 @@ class PodAttempts:
             self._world.record(active, Step(move.name, Outcome.SUCCESS, now), move.to)
             entered = active.attempt.entered(move.to, now)
             if move.to is AttemptStatus.RUNNING:
-                entered = evolve(entered, started_at=now)
+                entered = evolve(entered, started_at=entered.started_at or now)
             self._world.put_attempt(active, entered)
 
     def end(self, active: Active, ending: Ending, message: str, now: float, *, work: JobWork | None = None) -> None:
