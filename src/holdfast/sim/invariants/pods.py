@@ -95,9 +95,9 @@ class PodChecks:
             return
         if row.deleting or row.state.terminal or self._record.spec(row).suspend:
             refuse("asked-for", f"{run.uid} is handed out, and its job set is {row}")
-        self._in_order(run, row)
+        self._in_order(run, row, changes)
 
-    def _in_order(self, run: Run, row: JobSet) -> None:
+    def _in_order(self, run: Run, row: JobSet, changes: Changes) -> None:
         """Require that what a replicated job waits for has come, at least once."""
         spec, child = self._record.spec(row), self._record.record.jobs[run.job_id].child
         names = [group.name for group in spec.replicated_jobs]
@@ -107,18 +107,17 @@ class PodChecks:
         awaited += [(one.name, one.status) for one in spec.by_name[mine].depends_on]
         for name, status in awaited:
             jobs = (job for job in self._record.jobs[row.id].values() if job.child and job.child.group == name)
-            missing = [job.name for job in jobs if not self._has_come(job.id, status)]
+            missing = [job.name for job in jobs if not self._has_come(job.id, status, changes)]
             if missing:
                 refuse("starts-in-order", f"{run.uid} is handed out, {missing} are not {status}")
 
-    def _has_come(self, job_id: str, status: DependencyStatus) -> bool:
+    def _has_come(self, job_id: str, status: DependencyStatus, changes: Changes) -> bool:
         attempts = self._record.record.attempts[job_id].values()
         if status is DependencyStatus.COMPLETE:
             return any(attempt.ending is Ending.SUCCEEDED for attempt in attempts)
-        if any(attempt.started_at is not None or attempt.ended_at is not None for attempt in attempts):
-            return True
-        # One whose pods were never seen to run can have some that ended well.
-        return any(run.job_id == job_id and run.started_at is not None for run in self._record.record.runs.values())
+        kept = changes.pod_jobs.get(job_id) or self._record.pod_jobs.get(job_id)
+        certain = kept is not None and kept.state.condition("FailureTarget") is not None
+        return certain or any(one.started_at is not None or one.ended_at is not None for one in attempts)
 
     def _row(self, job_id: str, changes: Changes) -> JobSet | None:
         row = self._record.set_of(job_id)
