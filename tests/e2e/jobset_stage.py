@@ -103,6 +103,14 @@ class Ledger:
                 found.setdefault(f"{line.job}/{line.rank}", []).append(line.attempt)
         return found
 
+    def wait_for(self, count: int) -> None:
+        """Wait until so many programs have begun."""
+
+        def have_begun() -> bool:
+            return sum(line.what == "start" for line in self.lines()) >= count
+
+        wait_until(have_begun, f"{count} programs", within_s=PATIENCE_S)
+
     def ends(self, attempt: int) -> Counter[int]:
         """Count the exit codes of an attempt."""
         return Counter(line.code for line in self.lines() if (line.what, line.attempt) == ("end", attempt))

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tests.e2e.jobset_stage import PATIENCE_S, STOPPED, group, jobset, program
+from tests.e2e.jobset_stage import OVER, PATIENCE_S, STOPPED, group, job_spec, jobset, program
 from tests.e2e.server import wait_until
 from tests.e2e.warm import WarmStage
 
@@ -136,3 +136,46 @@ def test_twenty_kills_between_decision_and_action_restart_sets_exactly_once_each
         story.database.close()
     finally:
         stage.clean_up()
+
+
+AGAIN = f"""n=$(grep -c "^start 0 $me " "$ledger"); [ "$n" = {LAST} ] && ok"""
+TOGETHER = f"""until [ "$(grep -c ^start "$ledger")" -ge $(({WHOLE} * n)) ]; do sleep 0.02; done"""
+IN_PLACE = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed"}
+
+
+def test_ten_kills_around_programs_that_start_again_in_their_pods_count_each_once(tmp_path: Path) -> None:
+    """Of a set that restarts in place, and of a Job whose programs do one by one, with no restart to spare."""
+    stage = WarmStage(tmp_path)
+    dice, pause = random.Random(SEED), threading.Event()  # noqa: S311 - to be repeatable
+    gang, lone = stage.ledger(), stage.ledger()
+    fails = f'{AGAIN}; {TOGETHER}; await "fail$n"; leave 1'
+    jobs = group("train", program(gang, {"*/0/1@*": fails, "*": f"{AGAIN}; stay"}), replicas=2, pods=3, job=IN_PLACE)
+    policy = {"maxRestarts": KILLS, "restartStrategy": "InPlaceRestart"}
+    again = job_spec(program(lone, {"*": f'{AGAIN}; await "fail$n"; leave 1'}), restart="OnFailure")
+    plain = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "plain"}}
+    try:
+        stage.fork()
+        wait_until(stage.serves, "a server that serves")
+        with stage.client() as api:
+            api.create_job_set(jobset("train", jobs, failurePolicy=policy))
+            api.submit({**plain, "spec": {**again, "backoffLimit": LAST}})
+        for number in range(1, LAST):
+            gang.wait_for(WHOLE * number)
+            lone.wait_for(number)
+            gang.say(f"fail{number}")
+            lone.say(f"fail{number}")
+            pause.wait(dice.uniform(0.0, AROUND_S))
+            stage.kill()
+            stage.fork()
+        wait_until(stage.serves, "a server that is left alone")
+        with stage.client() as stage.api:
+            view = stage.ended("train")
+            wait_until(lambda: stage.api.job("plain").state in OVER, "the end of the Job")
+            job = stage.api.job("plain")
+    finally:
+        stage.clean_up()
+    assert (view.terminal, job.state) == ("Completed", "Succeeded"), (view.message, job.reason)
+    assert gang.started() == {f"train/{job}/{rank}": [1] * LAST for job in range(2) for rank in range(3)}
+    assert lone.started() == {"//0": [1] * LAST}
+    gang.check()
+    lone.check()
