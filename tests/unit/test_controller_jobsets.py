@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.dialects.jobset.loading import dump_set
 from holdfast.domain.job import JobState
-from holdfast.domain.jobset.state import Terminal
+from holdfast.domain.jobset.state import SetDecision, Terminal
 from holdfast.domain.spec import Resources
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import Request, RequestKind
@@ -84,7 +84,7 @@ def test_every_decision_is_in_the_sets_log_once(lab: SetLab) -> None:
     set_id = lab.submit_set(document, fails_first("train-w-0", times=3))
     lab.pass_s(60)
     log = lab.store.set_log(set_id)
-    decisions = [entry.what for entry in log if hasattr(entry.what, "attempt")]
+    decisions = [entry.what for entry in log if isinstance(entry.what, SetDecision)]
     assert [(one.job, one.attempt, one.granted) for one in decisions] == [
         ("train-w-0", (restart, 0), True) for restart in range(3)
     ]

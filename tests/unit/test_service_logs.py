@@ -11,7 +11,7 @@ from holdfast.domain.lifecycle import AttemptStatus
 from holdfast.errors import InvalidRequest, NotFound
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import Changes, Submission
-from holdfast.service.logs import LogQuery, Logs, whole_characters
+from holdfast.service.logs import LogQuery, Logs, LogText, whole_characters
 from holdfast.storage.memory import MemoryStore
 
 
@@ -120,7 +120,8 @@ def replaced(store: MemoryStore, shelf: Shelf, log: bytes, *began: int, state: J
 
 def test_a_part_is_of_one_program_and_the_next_part_of_the_next(store: MemoryStore, shelf: Shelf, logs: Logs) -> None:
     replaced(store, shelf, "grün\nzwei".encode() + b"\xe2\x82" + b"last", 6, 12)
-    parts, offset = [], 0
+    parts: list[LogText] = []
+    offset = 0
     while not parts or not parts[-1].finished:
         parts.append(logs.read("train", LogQuery(offset=offset, limit=5)))
         offset = parts[-1].next_offset

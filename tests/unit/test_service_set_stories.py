@@ -169,8 +169,8 @@ def test_what_a_job_left_failed_means_is_told_as_it_is_by_now(
     policy = {"maxRestarts": 0, "rules": [rule("FailJob", targetReplicatedJobs=["workers"])]}
     targets = {} if success == "All" else {"targetReplicatedJobs": ["driver"]}
     groups = [group("driver"), group("workers", 2)]
-    spec = {"failurePolicy": policy, "successPolicy": {"operator": success, **targets}}
-    stories.sets.create(manifest(replicatedJobs=groups, **spec))
+    document = manifest(replicatedJobs=groups, failurePolicy=policy, successPolicy={"operator": success, **targets})
+    stories.sets.create(document)
     lab.pass_s(30)
     why = stories.why("train")
     assert why.headline.startswith(headline)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from holdfast.domain.events import JobSetCreated, StoredEvent
@@ -60,7 +62,7 @@ def holds(type_: str) -> Condition:
     return Condition(type_, status=True, reason=f"Because{type_}", message=f"it is {type_}", since=5.0)
 
 
-def a_set(*, deleting: bool = False, **state: object) -> JobSet:
+def a_set(*, deleting: bool = False, **state: Any) -> JobSet:  # noqa: ANN401 - any field of a set's state
     return JobSet(id="s1", name="train", created_at=1.0, manifest="{}", deleting=deleting, state=JobSetState(**state))
 
 
