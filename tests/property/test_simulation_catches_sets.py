@@ -15,7 +15,7 @@ from holdfast.controller.sets.attempts import PodAttempts
 from holdfast.controller.sets.jobsets import JobSets
 from holdfast.controller.sets.line import Domains
 from holdfast.controller.sets.podjobs import PodJobs
-from holdfast.domain.jobset import reconcile, startup
+from holdfast.domain.jobset import creation, reconcile, startup
 from holdfast.domain.jobset.budget import Budget
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.sim.run import simulate
@@ -30,10 +30,9 @@ SEEDS = 60
 
 
 def a_job_left_failed_is_judged_again(patch: pytest.MonkeyPatch) -> None:
-    settle = jobsets.settle
 
     def forgetful(*arguments: Any) -> Any:
-        passed = settle(*arguments)
+        passed = reconcile.settle(*arguments)
         return replace(passed, state=replace(passed.state, left_failed={}))
 
     patch.setattr(jobsets, "settle", forgetful)
@@ -57,10 +56,9 @@ def limits_are_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_generation_starts_before_the_last_has_gone(patch: pytest.MonkeyPatch) -> None:
-    create = reconcile.create
 
     def hasty(spec: Any, state: Any, jobs: Sorted, allowed: Any) -> Any:
-        return create(spec, state, replace(jobs, previous=[]), allowed)
+        return creation.create(spec, state, replace(jobs, previous=[]), allowed)
 
     patch.setattr(reconcile, "create", hasty)
 
