@@ -181,6 +181,23 @@ def test_an_attempt_whose_programs_ended_before_anybody_saw_them_run_has_started
     assert attempt.started_at is not None
 
 
+def test_a_place_kept_for_a_pod_of_a_job_that_goes_is_given_back_after_a_restart_of_ours(lab: SetLab) -> None:
+    def plan(order: RunOrder) -> SimulatedRun:
+        stubborn = SimulatedRun(duration_s=FOREVER, term_delay_s=20.0)
+        return exits(3) if order.rank == 0 else stubborn
+
+    rules = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "restartPolicy": "OnFailure"}
+    job = group("w", 1, parallelism=2, completions=2, **rules)
+    set_id = lab.submit_set(manifest(replicatedJobs=[job], failurePolicy=IN_PLACE), plan)
+    lab.pass_s(4)
+    lab.ask_set(RequestKind.SET_DELETE, set_id)
+    lab.pass_s(2)
+    lab.restart_controller()
+    lab.pass_s(60)
+    assert not lab.store.job_sets()
+    assert not lab.controller.world.ledger.charged()
+
+
 def test_a_queued_job_whose_set_restarts_is_told_of_as_queued_anew() -> None:
     queued = Job("j", "w", "default", 0, 0.0, "", attempt=1, queued_at=1.0, updated_at=1.0)
     (told,) = events_of(queued, replace(queued, attempt=2, queued_at=5.0, updated_at=5.0))

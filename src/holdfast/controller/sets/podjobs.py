@@ -94,6 +94,8 @@ class PodJobs:
             self._again.resume(active, pod, plan)
             if pod.run is not None or record.deleting_since is None:
                 work.pods[each.name] = pod
+            else:
+                self._again.forget(pod)
         if plan.topology is not None and record.domain:
             self._line.domains.keep(plan.topology, record.domain, job.id)
 
