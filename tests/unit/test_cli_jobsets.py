@@ -306,6 +306,13 @@ def test_a_strict_servers_refusal_offers_lenience_where_it_would_do() -> None:
     assert "--lenient makes warnings of these" in found.err
 
 
+def test_lenience_is_not_offered_where_it_would_not_help() -> None:
+    refusal = InvalidManifest("no", problems=[Problem("spec.replicatedJobs", "Invalid value: field is immutable")])
+    found = said("create -f -", Server(refusal=refusal), JOBSET)
+    assert found.code == 2
+    assert "--lenient" not in found.err
+
+
 def test_jobs_of_kubernetes_are_submitted_with_the_others_after_policies_and_sets() -> None:
     text = f"apiVersion: batch/v1\nkind: Job\nmetadata: {{name: one}}\n---\n{JOBSET}---\nname: two\ncommand: [x]\n"
     found = said("apply -f -", None, text)

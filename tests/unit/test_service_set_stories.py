@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.cli.render.jobsets import jobset_facts
 from holdfast.dialects.manifests import read_job
 from holdfast.domain.job import JobState, Queue
 from holdfast.domain.policy.model import RetryPolicy
@@ -20,6 +21,7 @@ from holdfast.service.jobsets.sets import JobSets
 from holdfast.service.jobsets.story import SetStories
 from holdfast.service.query import Queries
 from holdfast.service.submit import Submitter, Written
+from holdfast.wire.render_jobsets import set_view
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest, rule
 
@@ -191,6 +193,42 @@ def test_what_waits_for_others_is_told(sets: JobSets, lab: SetLab, stories: SetS
     prose = stories.why("train").prose
     assert "Replicated job workers waits for driver to be Complete." in prose
     assert "Of the 1 job of driver: 1 ready." in prose
+
+
+def test_a_job_of_a_set_that_no_node_can_take_is_told(sets: JobSets, lab: SetLab, stories: SetStories) -> None:
+    big = {"name": "big", "replicas": 7, "command": ["x"], "resources": {"cpu": 99}}
+    sets.create(native(queue="default", jobs=[big]))
+    lab.pass_s(2)
+    told = [line for line in stories.why("short").prose if "place" in line]
+    assert len(told) == 6
+    assert told[0].startswith("Job short-big-0 waits for a place: needs 99 cpu, the largest node has 16")
+    assert told[-1] == "More of its jobs wait for a place."
+
+
+def test_what_was_used_of_a_windows_budget_is_told_as_of_the_sets_end(
+    sets: JobSets, lab: SetLab, stories: SetStories
+) -> None:
+    lab.plan = lambda _: exits(1, after_s=5.0)
+    sets.create(native(jobs=[{"name": "w", "command": ["x"]}], failurePolicy={"maxRestarts": 1, "window": "60s"}))
+    lab.pass_s(20)
+    assert stories.why("short").headline.startswith("Job set short failed: ")
+    lab.pass_s(600)
+    assert "1 of 1 counted restarts (maxRestarts) are used." in stories.why("short").prose
+
+
+def test_programs_that_started_again_in_place_are_told(sets: JobSets, lab: SetLab, stories: SetStories) -> None:
+    lab.plan = lambda _: exits(1, after_s=5.0)
+    limits = {"backoffLimit": 2147483647, "podReplacementPolicy": "Failed"}
+    policy = {"maxRestarts": 2, "restartStrategy": "InPlaceRestart"}
+    sets.create(native(jobs=[{"name": "w", "replicas": 2, "command": ["x"], **limits}], failurePolicy=policy))
+    lab.pass_s(60)
+    told = stories.why("short")
+    assert told.headline == "Job set short failed: jobset failed due to reaching max number of restarts."
+    assert "Its programs have started again in place 2 times (maxRestarts 2)." in told.prose
+    assert not [line for line in told.prose if "are used" in line]
+    shown = set_view(told.job_set, told.spec, queue="small", manifest={}, children=[])
+    assert shown.in_place_restarts == 2
+    assert ("Restarts in place", "2") in jobset_facts(shown)
 
 
 def test_a_job_of_a_set_is_explained_by_its_pods_and_its_set(sets: JobSets, lab: SetLab) -> None:

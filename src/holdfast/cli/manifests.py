@@ -30,6 +30,7 @@ KINDS = {
     "FailureCategory": Noun.CATEGORY,
 }
 _LARGEST_TEXT = 1 << 30
+_LENIENT = "--lenient makes warnings of these"
 _LARGEST_TRIED_LENIENTLY = 1 << 20
 """Up to this size a text that cannot be read is read once more, to say whether ``--lenient`` would do."""
 _ITEM = re.compile(r"items\[(\d+)\]\.?")
@@ -124,7 +125,7 @@ def _hint(text: str) -> str | None:
 
 
 def lenient_hint(documents: Sequence[Document]) -> str | None:
-    """Offer ``--lenient`` for job sets that it would let pass."""
+    """Offer ``--lenient`` for job sets that it would let pass and that are refused without."""
     from holdfast.dialects.jobset.reading import read_kube  # noqa: PLC0415 - start-up time
 
     try:
@@ -132,7 +133,13 @@ def lenient_hint(documents: Sequence[Document]) -> str | None:
             read_kube(document, lenient=True)
     except InvalidManifest:
         return None
-    return "--lenient makes warnings of these"
+    try:
+        for document in documents:
+            read_kube(document)
+    except InvalidManifest:
+        return _LENIENT
+    # What is wrong is in the text of a document, or it is nothing that reading leniently would change.
+    return _LENIENT if any(document.warnings for document in documents) else None
 
 
 def _text_of(file: str) -> str:

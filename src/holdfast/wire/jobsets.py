@@ -119,6 +119,8 @@ class JobSetView(JobSetSummary):
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
     restart_strategy: str | None = None
+    in_place_restarts: int | None = None
+    """How often its programs have started again in place; absent with another strategy."""
     startup_order: str
     success_operator: str
     success_targets: list[str] = Field(default_factory=list)

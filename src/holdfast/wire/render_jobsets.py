@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.jobset.model import CONTROLLER
+from holdfast.domain.jobset.model import CONTROLLER, RestartStrategy
 from holdfast.domain.jobset.names import coordinator_endpoint
 from holdfast.domain.jobset.state import GroupStatus, SetDecision
 from holdfast.wire.base import optional_timestamp, timestamp
@@ -118,6 +118,7 @@ def set_view(
         labels=dict(spec.labels),
         annotations=dict(spec.annotations),
         restart_strategy=str(spec.failure.strategy) if spec.failure else None,
+        in_place_restarts=_in_place(spec, state),
         startup_order=str(spec.startup),
         success_operator=str(spec.success.operator),
         success_targets=list(spec.success.targets),
@@ -129,6 +130,11 @@ def set_view(
         children=list(children),
         manifest=dict(manifest),
     )
+
+
+def _in_place(spec: JobSetSpec, state: JobSetState) -> int | None:
+    in_place = spec.failure is not None and spec.failure.strategy is RestartStrategy.IN_PLACE
+    return (state.in_place_current or 0) if in_place else None
 
 
 def _groups(spec: JobSetSpec, state: JobSetState) -> list[GroupView]:

@@ -72,6 +72,7 @@ def jobset_facts(one: JobSetView) -> list[tuple[str, str]]:
         ("Suspended", "yes" if one.suspend else ""),
         ("Restarts", _restarts(one)),
         ("Restart strategy", one.restart_strategy or ""),
+        ("Restarts in place", "" if one.in_place_restarts is None else str(one.in_place_restarts)),
         ("Startup", one.startup_order),
         ("Success", f"{one.success_operator} of {', '.join(one.success_targets) or 'its replicated jobs'}"),
         ("Coordinator", one.coordinator or ""),

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.loading import load_set
+from holdfast.domain.job import JobState
 from holdfast.domain.jobset.budget import Budget
 from holdfast.domain.jobset.conditions import FAILED_JOBS
 from holdfast.domain.jobset.explain import explain
-from holdfast.domain.jobset.model import CONTROLLER, StartupOrder
+from holdfast.domain.jobset.model import CONTROLLER, RestartStrategy, StartupOrder
 from holdfast.domain.jobset.state import SetDecision, Terminal
 from holdfast.domain.units import format_duration
 from holdfast.errors import NotFound
 from holdfast.ports.store import JobFilter
+from holdfast.service.prose import job_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,9 +76,16 @@ class SetStories:
             raise NotFound(msg, hint=f"list them with: holdfast get jobs --jobset {job_set.name}")
         stories, untold = self.stories(job_set, job=job)
         now = self.sets.clock.now()
-        return SetExplanation(
-            job_set, spec, headline(job_set, spec), list(standing(job_set, spec, now)), stories, untold
-        )
+        prose = [*standing(job_set, spec, now), *self._without_a_place(job_set)]
+        return SetExplanation(job_set, spec, headline(job_set, spec), prose, stories, untold)
+
+    def _without_a_place(self, job_set: JobSet) -> Iterator[str]:
+        """Name the jobs that wait for a place, and what for; a set that stands still may do so only because of them."""
+        queued = JobFilter(states=frozenset({JobState.QUEUED}), job_set=job_set.id)
+        waiting = self.sets.store.jobs(queued, limit=_MOST_NAMED + 1)
+        yield from (f"{job_line(job)}." for job in waiting[:_MOST_NAMED])
+        if len(waiting) > _MOST_NAMED:
+            yield "More of its jobs wait for a place."
 
     def stories(self, job_set: JobSet, *, job: str | None = None) -> tuple[Sequence[Story], int]:
         """Tell the newest decisions about a set's jobs, or one of them, and how many earlier ones there are."""
@@ -121,9 +130,22 @@ def standing(job_set: JobSet, spec: JobSetSpec, now: float) -> Iterator[str]:
         yield from _waiting(job_set, spec, now)
     if state.left_failed:
         yield from _left_failed(state)
-    if spec.failure is not None and (state.counted or spec.failure.max_restarts):
-        used = Budget(spec, spec.failure, state, now, allowed=True).used
-        yield f"{used} of {spec.failure.max_restarts} counted restarts (maxRestarts) are used."
+    yield from _budget(spec, state, now)
+
+
+def _budget(spec: JobSetSpec, state: JobSetState, now: float) -> Iterator[str]:
+    """Say what is used of ``maxRestarts``; of a set that is over, what was used when it ended."""
+    policy = spec.failure
+    if policy is None:
+        return
+    at = now if state.ended_at is None else min(now, state.ended_at)
+    used, most = Budget(spec, policy, state, at, allowed=True).used, policy.max_restarts
+    if policy.strategy is RestartStrategy.IN_PLACE:
+        count = state.in_place_current or 0
+        times = "1 time" if count == 1 else f"{count} times"
+        yield f"Its programs have started again in place {times} (maxRestarts {most})."
+    if state.counted or (most and policy.strategy is not RestartStrategy.IN_PLACE):
+        yield f"{used} of {most} counted restarts (maxRestarts) are used."
 
 
 def _left_failed(state: JobSetState) -> Iterator[str]:
