@@ -57,7 +57,7 @@ class ControllerSettings:
     """How many attempts a tick works on at most; in a storm the others wait for the next, which comes at once."""
     attempts_at_once: int = 16
     """How many it works on at least, if there are so many."""
-    pod_jobs_per_tick: int = 4000
+    pod_jobs_per_tick: int = 5000
     """How many jobs made of pods it works on at most, each of which is less work."""
     sweep_every_s: float = 1.0
     """How often statuses are looked at for being overdue, and waiting reasons are renewed."""

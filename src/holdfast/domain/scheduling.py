@@ -33,7 +33,7 @@ class RoundLimits:
     """How much one round does and how it treats retries and the starving."""
 
     most_placements: int = 1_000
-    most_pods: int = 4_000
+    most_pods: int = 5_000
     """Placements of single pods among them count a part of one: opening an attempt is most of the work."""
     retry_share: float = 0.5
     """Most of the capacity that goes to retries while new jobs of that queue and priority wait."""
