@@ -11,6 +11,7 @@ import pytest
 from holdfast.dialects.codec import dump_spec
 from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.domain.failure import Cause, Condition
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.jobset.state import Terminal
 from holdfast.domain.spec import Resources
@@ -53,6 +54,18 @@ def test_one_pod_too_many_fails_the_job_with_the_words_of_kubernetes(lab: SetLab
     job = lab.store.job("train-w-0")
     assert job.reason == "BackoffLimitExceeded: Job has reached the specified backoff limit"
     assert len(lab.store.runs(job.id)) == 2
+
+
+def test_a_job_that_was_active_too_long_failed_of_its_deadline_and_not_of_an_earlier_pod(lab: SetLab) -> None:
+    document = manifest(replicatedJobs=[group("w", 1, backoffLimit=3, activeDeadlineSeconds=30)])
+    lab.submit_set(document, lambda _: exits(0, after_s=FOREVER) if lab.orders[1:] else exits(1))
+    lab.pass_s(60)
+    (attempt,) = lab.store.attempts("id-train-w-0")
+    assert attempt.failure is not None
+    assert len(lab.store.runs("id-train-w-0")) == 2
+    assert attempt.failure.cause is Cause.EXECUTION_TIMEOUT
+    assert sorted(attempt.failure.conditions) == [Condition.DEADLINE_EXCEEDED]
+    assert attempt.failure.message == "DeadlineExceeded: Job was active longer than specified deadline"
 
 
 def test_an_indexed_job_runs_each_index_and_only_the_failed_one_again(lab: SetLab) -> None:

@@ -12,7 +12,7 @@ from holdfast.controller.observations import lost
 from holdfast.controller.world import Step
 from holdfast.domain.classify import classify
 from holdfast.domain.evolve import evolve
-from holdfast.domain.failure import Cause, EndedBy, Failure
+from holdfast.domain.failure import Cause, Condition, EndedBy, Failure
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import (
     ENDING_STATUS,
@@ -23,6 +23,7 @@ from holdfast.domain.lifecycle import (
     Outcome,
     RunStatus,
 )
+from holdfast.domain.podjob.verdict import DEADLINE
 from holdfast.domain.pods.moves import END_PODS, PodsAre, moves
 from holdfast.domain.pods.standing import standing
 
@@ -164,6 +165,11 @@ class PodAttempts:
         self._world.put_attempt(active, attempt)
 
     def _failure(self, work: JobWork, message: str, now: float) -> Failure:
+        ended = work.record.state.finished
+        if ended is not None and ended.reason == DEADLINE.reason:
+            # No pod failed of it: all were stopped, and what failed before is not what ended the job.
+            late = frozenset({Condition.DEADLINE_EXCEEDED})
+            return Failure(Cause.EXECUTION_TIMEOUT, late, message=message, failed_at=now, ended_by=EndedBy.DEADLINE)
         if work.last_failure is None:
             return Failure(Cause.UNKNOWN, frozenset(), message=message, failed_at=now)
         rank, outcome = work.last_failure
