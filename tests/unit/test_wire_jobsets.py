@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.cli.render.pods import pod_facts
 from holdfast.domain.events import JobSetCreated, StoredEvent
 from holdfast.domain.job import ChildOf, Job, JobState
 from holdfast.domain.jobset.model import (
@@ -19,10 +20,11 @@ from holdfast.domain.jobset.model import (
 from holdfast.domain.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision, Terminal
 from holdfast.domain.jobset.stored import JobSet, SetLogEntry
 from holdfast.domain.podjob.model import JobCondition, PodJobSpec, PodJobState
-from holdfast.domain.podjob.stored import PodJob
+from holdfast.domain.podjob.stored import PodJob, PodRecord
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
 from holdfast.errors import Problem
 from holdfast.wire.base import timestamp
+from holdfast.wire.pods import PodsView
 from holdfast.wire.render_events import event_view
 from holdfast.wire.render_jobs import job_summary
 from holdfast.wire.render_jobsets import child_view, log_entry, set_applied, set_state, set_summary, set_view
@@ -148,7 +150,8 @@ def test_a_job_of_a_set_is_shown_with_its_pods_and_its_own_restarts() -> None:
     state = PodJobState(
         active=1, ready=1, succeeded=3, failed=2, completed_indexes=frozenset({0, 1, 2}), conditions=(condition,)
     )
-    known = PodJob(job_id="j1", parallelism=4, completions=4, state=state)
+    pods = (PodRecord("train-workers-1-3-4", 3, restarts=2), PodRecord("train-workers-1-2-3", 2, restarts=1))
+    known = PodJob(job_id="j1", parallelism=4, completions=4, state=state, pods=pods)
     view = child_view(job, at, job_set, SPEC, known)
     assert (view.replicated_job, view.index, view.state, view.attempt, view.restarts) == (
         "workers",
@@ -158,7 +161,9 @@ def test_a_job_of_a_set_is_shown_with_its_pods_and_its_own_restarts() -> None:
         2,
     )
     assert (view.pods.completed_indexes, view.pods.parallelism, view.pods.completions) == ("0-2", 4, 4)
-    assert (view.pods.active, view.pods.ready, view.pods.failed) == (1, 1, 2)
+    assert (view.pods.active, view.pods.ready, view.pods.failed, view.pods.restarts) == (1, 1, 2, 3)
+    assert ("Program restarts", "3") in pod_facts(view.pods)
+    assert "Program restarts" not in dict(pod_facts(PodsView(parallelism=1)))
     assert [one.type for one in view.pods.conditions] == ["FailureTarget"]
     before = child_view(job, at, job_set, SPEC, None)
     assert (before.pods.parallelism, before.pods.completions, before.pods.active) == (2, 5, 0)

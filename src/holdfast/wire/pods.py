@@ -29,6 +29,8 @@ class PodsView(Response):
     failed: int = 0
     terminating: int = 0
     """Told to go and not gone yet."""
+    restarts: int = 0
+    """How often programs were started again in those pods that have not ended."""
     completed_indexes: str = ""
     """Completion indexes as Kubernetes writes them: ``0-2,5``."""
     failed_indexes: str = ""

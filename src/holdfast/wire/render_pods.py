@@ -34,6 +34,7 @@ def pods_view(asked: PodJobSpec | None, known: PodJob | None) -> PodsView:
         succeeded=state.succeeded,
         failed=state.failed,
         terminating=state.terminating,
+        restarts=sum(pod.restarts for pod in known.pods),
         completed_indexes=format_indexes(state.completed_indexes),
         failed_indexes=format_indexes(state.failed_indexes),
         suspended=known.suspended,

@@ -34,6 +34,7 @@ def pod_facts(pods: PodsView) -> list[tuple[str, str]]:
     facts = [
         ("Pods", f"{pods.parallelism} at once, {wanted}"),
         ("Pods now", f"{pod_counts(pods)}; {pods.ready} ready"),
+        ("Program restarts", str(pods.restarts or "")),
         ("Completed indexes", pods.completed_indexes),
         ("Failed indexes", pods.failed_indexes),
         ("Suspended", "yes" if pods.suspended else ""),
