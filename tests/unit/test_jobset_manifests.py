@@ -280,7 +280,7 @@ def test_the_short_form_becomes_the_same_model() -> None:
     container = workers.template["spec"]["template"]["spec"]["containers"][0]
     assert container["command"] == ["python", "train.py"]
     assert container["env"] == [{"name": "A", "value": "b"}]
-    assert container["resources"] == {"requests": {"cpu": 2, "memory": "1Gi", "nvidia.com/gpu": 1}}
+    assert container["resources"] == {"requests": {"cpu": "2000m", "memory": 1 << 30, "nvidia.com/gpu": 1}}
     assert driver.template["spec"]["template"]["spec"]["containers"][0]["command"] == ["/bin/sh", "-c", "sleep 1"]
 
 

@@ -191,7 +191,7 @@ def test_what_a_local_process_does_not_have_is_noted() -> None:
     container = {
         "env": [{"name": "A", "valueFrom": {"fieldRef": {}}}],
         "envFrom": [{}],
-        "resources": {"limits": {"memory": "1e9"}},
+        "resources": {"limits": {"memory": "1 GB", "cpu": -1, "nvidia.com/gpu": 0.5}},
     }
     program = read_program(template(container, initContainers=[{"name": "i"}], volumes=[{"name": "v"}]))
     assert not program.has_command
@@ -200,5 +200,30 @@ def test_what_a_local_process_does_not_have_is_noted() -> None:
         "envFrom is ignored",
         "init container i is ignored",
         "volume v is ignored",
-        "resource memory",
     ]
+    assert [problem.split(": ")[0] for problem in program.unreadable] == ["cpu", "memory", "nvidia.com/gpu"]
+    assert program.resources == Resources()
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ({"cpu": 2, "memory": 1024}, (2000, 1024, 0)),
+        ({"cpu": 0.5, "memory": "1.5Gi"}, (500, 3 << 29, 0)),
+        ({"cpu": "100u", "memory": "129e6"}, (1, 129_000_000, 0)),
+        ({"cpu": "1k", "memory": "128974848000m"}, (1_000_000, 128_974_848, 0)),
+        ({"cpu": ".5", "memory": "1E3", "nvidia.com/gpu": "2"}, (500, 1000, 2)),
+        ({"cpu": "1", "memory": "129M", "nvidia.com/gpu": 1}, (1000, 129_000_000, 1)),
+    ],
+)
+def test_amounts_are_read_as_kubernetes_writes_them(written: dict[str, Any], read: tuple[int, int, int]) -> None:
+    program = read_program(template({"command": ["x"], "resources": {"limits": written}}))
+    assert program.unreadable == ()
+    assert program.resources == Resources(*read)
+
+
+@pytest.mark.parametrize("value", ["", "4 Gi", "1GB", "1e", "--1", "-1", "1e999", True, "NaN", "0x10", "1Ki1"])
+def test_what_is_no_amount_is_found(value: object) -> None:
+    program = read_program(template({"command": ["x"], "resources": {"requests": {"memory": value}}}))
+    assert len(program.unreadable) == 1
+    assert program.resources.memory == Resources().memory

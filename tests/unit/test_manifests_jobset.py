@@ -120,6 +120,22 @@ def test_arguments_without_a_command_are_an_image_alone_too() -> None:
     assert read(JOB.replace("command", "args")).manifest is None
 
 
+def test_an_amount_that_is_none_is_refused_unless_the_reader_is_lenient() -> None:
+    wrong = JOB.replace("command: [perl]", "command: [perl]\n        resources: {limits: {memory: 4 Gi}}")
+    (problem,) = read(wrong).problems
+    assert problem.path == "spec.template.spec.containers[0].resources"
+    assert problem.message.startswith("Invalid value: memory: '4 Gi' is not a quantity")
+    lenient = read(wrong, lenient=True)
+    assert lenient.manifest is not None
+    assert problem.path in [warning.path for warning in lenient.warnings]
+
+
+def test_a_variables_value_is_text() -> None:
+    wrong = JOB.replace("command: [perl]", "command: [perl]\n        env: [{name: A, value: 1}]")
+    (problem,) = read(wrong).problems
+    assert (problem.path, problem.hint) == ("spec.template.spec.containers[0].env[0].value", 'quote it: "1"')
+
+
 def test_problems_of_sets_have_lines_and_say_which_document() -> None:
     broken = UPSTREAM.replace("replicas: 2", "replicas: -1")
     with pytest.raises(InvalidManifest) as caught:

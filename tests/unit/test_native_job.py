@@ -11,6 +11,7 @@ from holdfast.dialects.manifests import read_job, read_manifests
 from holdfast.dialects.native.job import name_from_command, read_job_mapping
 from holdfast.domain.policy.model import Action, JitterMode, MemoryGrowth
 from holdfast.domain.spec import JobSpec, Resources
+from holdfast.domain.units import parse_cpu, parse_memory
 from holdfast.errors import InvalidManifest, Problem
 
 FULL = """
@@ -201,3 +202,15 @@ def test_a_document_of_another_kind_is_no_job() -> None:
     (document,) = read_documents("apiVersion: holdfast.dev/v1\nkind: Queue\nmetadata: {name: q}\n")
     with pytest.raises(InvalidManifest, match="is not a job"):
         read_job(document)
+
+
+@pytest.mark.parametrize("text", ["1e900000", "1e999999", "1e9999999999", "1e-900000", "-1e900000", "1e99m"])
+def test_an_amount_of_cpu_that_is_short_to_write_and_endless_is_refused_at_once(text: str) -> None:
+    with pytest.raises(ValueError, match="is out of range: cpu"):
+        parse_cpu(text)
+
+
+@pytest.mark.parametrize("size", [10**400, -(10**400), 1e300, float("inf"), float("nan")])
+def test_a_memory_size_beyond_measure_is_refused(size: float) -> None:
+    with pytest.raises(ValueError, match=r"out of range|is not a memory size"):
+        parse_memory(size)

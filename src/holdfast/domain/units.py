@@ -73,7 +73,7 @@ def parse_memory(value: object) -> int:
     Raises:
         ValueError: Not a size, or larger than an exbibyte.
     """
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf:
         size = int(value)
     else:
         match = _MEMORY.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -112,7 +112,10 @@ def parse_cpu(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, (int, float, str)):
             raise InvalidOperation  # noqa: TRY301 - one message for every way of being wrong
         text = str(value).strip()
-        millis = Decimal(text[:-1]) if text.endswith("m") else Decimal(text) * 1000
+        # Compared before it is multiplied or made an int: 1e900000 is short to write, and long to write out.
+        number, in_one = (Decimal(text[:-1]), 1) if text.endswith("m") else (Decimal(text), 1000)
+        inside = 0 <= number <= _LARGEST_MILLICORES
+        millis = number * in_one if inside else Decimal(-1)
         exact = int(millis)
     except (InvalidOperation, ValueError, OverflowError):
         msg = f"{value!r} is not a cpu amount; write for example 2, 0.5 or 500m"

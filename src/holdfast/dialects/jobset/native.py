@@ -153,9 +153,11 @@ def _read_resources(fields: Fields) -> dict[str, Any]:
     part = fields.nested("resources")
     if part is None:
         return {}
-    found = {name: part.raw(name) for name in ("cpu", "memory") if part.has(name)}
-    for name, read in (("cpu", part.cpu), ("memory", part.memory)):
-        read(name)
+    found: dict[str, Any] = {}
+    if (cpu := part.cpu("cpu")) is not None:
+        found["cpu"] = f"{cpu}m"
+    if (memory := part.memory("memory")) is not None:
+        found["memory"] = memory
     gpu = part.integer("gpu", low=0, high=1_000_000)
     if gpu:
         found["nvidia.com/gpu"] = gpu

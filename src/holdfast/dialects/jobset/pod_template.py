@@ -105,6 +105,8 @@ def _read_containers(pod: Fields, name: str, notes: Notes) -> list[Fields]:
         for variable in container.each("env", most=1000):
             if not variable.value.get("name"):
                 notes.required(variable.at("name"))
+            if (value := variable.raw("value")) is not None:
+                variable.check_text("value", value, longest=131_071)
     if containers == [] and isinstance(pod.value.get(name), list) and name == "containers":
         notes.required(pod.at(name))
     return containers

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.jobset.quantity import kube_count, kube_cpu, kube_memory
 from holdfast.domain.spec import Resources
-from holdfast.domain.units import parse_cpu, parse_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,6 +37,8 @@ class Program:
     annotations: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What the template asks for and a local process does not have, for people."""
+    unreadable: tuple[str, ...] = ()
+    """What is wrong with amounts it asks for; it gets the default instead."""
 
 
 def read_program(
@@ -62,7 +64,8 @@ def read_program(
     ignored += [f"init container {one.get('name')}" for one in pod.get("initContainers") or []]
     ignored += [f"volume {one.get('name')}" for one in pod.get("volumes") or []]
     notes += [f"{one} is ignored" for one in ignored]
-    resources = _resources((_mapping(first, "resources"), _mapping(pod, "resources")), notes)
+    unreadable: list[str] = []
+    resources = _resources((_mapping(first, "resources"), _mapping(pod, "resources")), unreadable)
     return Program(
         container=str(first.get("name", "main")),
         command=tuple(written(str(word), env) for word in command),
@@ -75,6 +78,7 @@ def read_program(
         labels=_mapping(metadata, "labels"),
         annotations=_mapping(metadata, "annotations"),
         notes=tuple(notes),
+        unreadable=tuple(unreadable),
     )
 
 
@@ -119,7 +123,7 @@ def _as_written(text: str, env: Mapping[str, str]) -> str:
     return text
 
 
-def _resources(parts: tuple[Mapping[str, Any], ...], notes: list[str]) -> Resources:
+def _resources(parts: tuple[Mapping[str, Any], ...], unreadable: list[str]) -> Resources:
     """Take requests before limits, the container's before its pod's; what cannot be read asks for the default."""
     named: dict[str, Any] = {}
     for part in parts:
@@ -128,17 +132,19 @@ def _resources(parts: tuple[Mapping[str, Any], ...], notes: list[str]) -> Resour
                 named.setdefault(name, value)
     default = Resources()
     return Resources(
-        _amount(named, "cpu", parse_cpu, notes, default.cpu_m),
-        _amount(named, "memory", parse_memory, notes, default.memory),
-        _amount(named, GPU, lambda value: int(str(value)), notes, 0),
+        _amount(named, "cpu", kube_cpu, unreadable, default.cpu_m),
+        _amount(named, "memory", kube_memory, unreadable, default.memory),
+        _amount(named, GPU, kube_count, unreadable, 0),
     )
 
 
-def _amount(named: Mapping[str, Any], name: str, parse: Callable[[object], int], notes: list[str], default: int) -> int:
+def _amount(
+    named: Mapping[str, Any], name: str, parse: Callable[[object], int], unreadable: list[str], default: int
+) -> int:
     if name not in named:
         return default
     try:
         return parse(named[name])
-    except ValueError:
-        notes.append(f"resource {name}: {named[name]!r} is ignored: it cannot be read")
+    except ValueError as error:
+        unreadable.append(f"{name}: {error}")
         return default

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 TEMPLATE = "template.spec.template.spec"
 """Where a replicated job's pod is, in upstream's form."""
 _NO_COMMAND = "what its image runs by itself is not known here: images are not run, programs are"
+_IGNORED = "as it is, it is ignored"
 _HINT = "write the program out: command: [PROGRAM, ARGUMENT...]"
 
 
@@ -51,5 +52,7 @@ def _check_pod(template: Mapping[str, Any], notes: Notes, path: str) -> None:
     program = read_program(template, expand=False)
     if not program.has_command:
         notes.forgivable(f"{path}.containers[0].command", f"Required value: {_NO_COMMAND}", hint=_HINT)
+    for problem in program.unreadable:
+        notes.forgivable(f"{path}.containers[0].resources", f"Invalid value: {problem}", hint=_IGNORED)
     for note in program.notes:
         notes.warn(path, note)
