@@ -306,6 +306,13 @@ def test_a_strict_servers_refusal_offers_lenience_where_it_would_do() -> None:
     assert "--lenient makes warnings of these" in found.err
 
 
+def test_lenience_is_offered_for_what_only_running_it_needs() -> None:
+    pod = "spec: {restartPolicy: Never, containers: [{name: main, image: perl}]}"
+    text = f"{JOBSET}    template: {{spec: {{template: {{{pod}}}}}}}\n"
+    refusal = InvalidManifest("no", problems=[Problem("spec.replicatedJobs[0]", "is bad")])
+    assert "--lenient makes warnings of these" in said("create -f -", Server(refusal=refusal), text).err
+
+
 def test_lenience_is_not_offered_where_it_would_not_help() -> None:
     refusal = InvalidManifest("no", problems=[Problem("spec.replicatedJobs", "Invalid value: field is immutable")])
     found = said("create -f -", Server(refusal=refusal), JOBSET)

@@ -167,6 +167,24 @@ def test_a_set_that_somebody_else_manages_is_warned_of() -> None:
     assert "spec.managedBy" in [warning.path for warning in read(text).warnings]
 
 
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (JOB.replace("spec:", "spec:\n  managedBy: other.example/queue", 1), "spec.managedBy"),
+        (
+            UPSTREAM.replace(
+                "template:\n      spec:", "template:\n      spec:\n        managedBy: other.example/queue", 1
+            ),
+            "spec.replicatedJobs[0].template.spec.managedBy",
+        ),
+    ],
+    ids=["a Job", "a Job of a set"],
+)
+def test_a_job_that_somebody_else_manages_is_warned_of(text: str, path: str) -> None:
+    told = {warning.path: warning.message for warning in read(text).warnings}
+    assert told[path] == "is managed by other.example/queue, so nothing of it is run here"
+
+
 @pytest.mark.parametrize("path", DOCUMENT, ids=lambda path: path.stem)
 def test_every_manifest_of_the_document_is_taken_leniently_and_warned_of(path: Path) -> None:
     for document in read_documents(path.read_text(), lenient=True):

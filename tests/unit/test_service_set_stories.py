@@ -40,7 +40,7 @@ NATIVE = {
         ],
     },
 }
-JOB = {
+JOB: dict[str, Any] = {
     "apiVersion": "batch/v1",
     "kind": "Job",
     "metadata": {"name": "pi"},
@@ -258,6 +258,14 @@ def test_a_kubernetes_job_is_submitted_like_any_other(lab: SetLab) -> None:
     assert found.pods.known.state.succeeded == 1
     told = Explainer(lab.store).why(job.id)
     assert "Pods: 1 succeeded." in told.prose
+
+
+def test_a_kubernetes_job_that_somebody_else_manages_says_so(lab: SetLab) -> None:
+    document = {**JOB, "spec": {**JOB["spec"], "managedBy": "other.example/queue"}}
+    job = Submitter(lab.store, lab.clock, Counting()).submit(read_job(document))
+    lab.pass_s(10)
+    assert lab.store.runs(job.id) == []
+    assert "It is managed by other.example/queue, so nothing of it is run here." in Explainer(lab.store).why("pi").prose
 
 
 def test_a_kubernetes_job_is_refused_where_it_is_written(lab: SetLab) -> None:

@@ -125,21 +125,14 @@ def _hint(text: str) -> str | None:
 
 
 def lenient_hint(documents: Sequence[Document]) -> str | None:
-    """Offer ``--lenient`` for job sets that it would let pass and that are refused without."""
-    from holdfast.dialects.jobset.reading import read_kube  # noqa: PLC0415 - start-up time
+    """Offer ``--lenient`` for manifests that it would let pass and that are refused without."""
+    from holdfast.dialects.manifests import read_one  # noqa: PLC0415 - start-up time
 
-    try:
-        for document in documents:
-            read_kube(document, lenient=True)
-    except InvalidManifest:
+    if any(read_one(document, lenient=True).manifest is None for document in documents):
         return None
-    try:
-        for document in documents:
-            read_kube(document)
-    except InvalidManifest:
-        return _LENIENT
-    # What is wrong is in the text of a document, or it is nothing that reading leniently would change.
-    return _LENIENT if any(document.warnings for document in documents) else None
+    # What is refused is in the text of a document or in what it says; else reading it leniently would change nothing.
+    refused = any(document.warnings or read_one(document).manifest is None for document in documents)
+    return _LENIENT if refused else None
 
 
 def _text_of(file: str) -> str:

@@ -8,6 +8,7 @@ from holdfast.dialects.codec import load_kube
 from holdfast.domain.jobset.explain import explain
 from holdfast.domain.jobset.state import SetDecision
 from holdfast.domain.podjob.indexes import format_indexes
+from holdfast.domain.podjob.sync import CONTROLLER
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
@@ -22,8 +23,11 @@ _PART = 1000
 
 def pod_lines(store: Store, job: Job) -> tuple[str, ...]:
     """Tell of a job's pods and its set in sentences; of a job without either nothing."""
-    if job.child is None and load_kube(job.spec) is None:
+    kube = load_kube(job.spec)
+    if job.child is None and kube is None:
         return ()
+    if job.child is None and kube is not None and kube.spec.managed_by not in {None, CONTROLLER}:
+        return (f"It is managed by {kube.spec.managed_by}, so nothing of it is run here.",)
     known = store.pod_jobs([job.id]).get(job.id)
     pods = () if known is None else tuple(_pods(known.state))
     return (*pods, *(() if job.child is None else _of_set(store, job, job.child)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.dialects.jobset.loading import pod_template
 from holdfast.dialects.jobset.program import read_program
 from holdfast.domain.jobset.model import CONTROLLER, JobSetSpec
+from holdfast.domain.podjob.sync import CONTROLLER as JOB_CONTROLLER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,17 +36,22 @@ def check_runnable(manifest: KubeManifest, notes: Notes, *, native: bool = False
         native: Whether it was written in the native form of a job set, whose field paths are others.
     """
     if not isinstance(manifest, JobSetSpec):
+        _check_managed(manifest.spec.managed_by, JOB_CONTROLLER, notes)
         _check_pod(manifest.template, notes, "spec.template.spec")
         return
-    if manifest.managed_by not in {None, CONTROLLER}:
-        message = f"is managed by {manifest.managed_by}, so nothing of it is run here"
-        notes.warn("spec.managedBy", message)
+    _check_managed(manifest.managed_by, CONTROLLER, notes)
     if manifest.volume_claims:
         message = "is ignored: programs share the machine's files, and nothing is claimed"
         notes.warn("spec.volumeClaimPolicies", message)
     for place, group in enumerate(manifest.replicated_jobs):
         path = f"spec.jobs[{place}]" if native else f"spec.replicatedJobs[{place}].{TEMPLATE}"
+        _check_managed(group.job.managed_by, JOB_CONTROLLER, notes, f"spec.replicatedJobs[{place}].template.spec")
         _check_pod(pod_template(group), notes, path)
+
+
+def _check_managed(manager: str | None, ours: str, notes: Notes, path: str = "spec") -> None:
+    if manager not in {None, ours}:
+        notes.warn(f"{path}.managedBy", f"is managed by {manager}, so nothing of it is run here")
 
 
 def _check_pod(template: Mapping[str, Any], notes: Notes, path: str) -> None:
