@@ -97,6 +97,20 @@ def test_parallelism_bounds_how_many_pods_run_at_once(lab: SetLab) -> None:
     assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
 
 
+def test_each_pod_is_told_its_own_labels_where_its_template_asks_for_them(lab: SetLab) -> None:
+    job = group("w", 2, parallelism=2, completions=2, completionMode="Indexed")
+    fields = {
+        "RANK": "metadata.annotations['batch.kubernetes.io/job-completion-index']",
+        "PART": "metadata.labels['jobset.sigs.k8s.io/job-index']",
+    }
+    asked = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
+    job["template"]["spec"]["template"]["spec"]["containers"][0]["env"] = asked
+    lab.submit_set(manifest(replicatedJobs=[job]), lambda _: exits(0))
+    lab.pass_s(10)
+    told = sorted((order.job_name, order.rank, order.env["PART"], order.env["RANK"]) for order in lab.orders)
+    assert told == [(f"train-w-{part}", rank, str(part), str(rank)) for part in range(2) for rank in range(2)]
+
+
 def test_a_program_that_fails_on_failure_starts_again_in_its_pod(lab: SetLab) -> None:
     job = group("w", 1, restartPolicy="OnFailure", backoffLimit=5)
     set_id = lab.submit_set(manifest(replicatedJobs=[job]), fails_first("train-w-0", times=2))

@@ -206,6 +206,28 @@ def test_what_a_local_process_does_not_have_is_noted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "told", "shown"),
+    [
+        ("metadata.annotations['batch.kubernetes.io/job-completion-index']", "3", "$(JOB_COMPLETION_INDEX)"),
+        ("metadata.labels['jobset.sigs.k8s.io/job-index']", "1", "$(JOB_INDEX)"),
+        ("metadata.labels['jobset.sigs.k8s.io/coordinator']", "", "$(JOBSET_COORDINATOR)"),
+        ("metadata.labels['team']", "blue", "blue"),
+        ("metadata.labels['nobody']", "", ""),
+        ("metadata.labels['jobset.sigs.k8s.io/jobset-uid']", None, None),
+        ("status.podIP", None, None),
+    ],
+)
+def test_a_variable_may_ask_what_the_pod_is_labelled_with(path: str, told: str | None, shown: str | None) -> None:
+    container = {"command": ["x", "$(A)"], "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": path}}}]}
+    pod = {**template(container), "metadata": {"labels": {"team": "blue"}}}
+    program = read_program(pod, {"JOB_COMPLETION_INDEX": "3", "JOB_INDEX": "1"})
+    assert program.env.get("A") == told
+    assert program.command == ("x", "$(A)" if told is None else told)
+    assert read_program(pod, expand=False).env.get("A") == shown
+    assert bool(program.notes) == (told is None)
+
+
+@pytest.mark.parametrize(
     ("written", "read"),
     [
         ({"cpu": 2, "memory": 1024}, (2000, 1024, 0)),

@@ -94,7 +94,9 @@ class Plans:
 
     def _plan(self, spec: PodJobSpec, template: Mapping[str, object]) -> PodPlan:
         program = read_program(template)
-        words = (*program.command, *program.env.values())
+        # As written: what asks for a pod's own labels is a reference only there.
+        shown = read_program(template, expand=False)
+        words = (*shown.command, *shown.env.values())
         if spec.backoff == POD_BACKOFF:
             spec = replace(spec, backoff=self._backoff)
         return PodPlan(spec, program, template, any(_REFERENCE in word for word in words))

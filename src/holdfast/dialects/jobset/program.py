@@ -17,6 +17,21 @@ if TYPE_CHECKING:
 
 DEFAULT_GRACE_S = 30.0
 GPU = "nvidia.com/gpu"
+_FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
+_TOLD = {
+    "batch.kubernetes.io/job-completion-index": "JOB_COMPLETION_INDEX",
+    "jobset.sigs.k8s.io/jobset-name": "JOBSET_NAME",
+    "jobset.sigs.k8s.io/replicatedjob-name": "REPLICATED_JOB_NAME",
+    "jobset.sigs.k8s.io/replicatedjob-replicas": "REPLICATED_JOB_REPLICAS",
+    "jobset.sigs.k8s.io/job-index": "JOB_INDEX",
+    "jobset.sigs.k8s.io/job-global-index": "JOB_GLOBAL_INDEX",
+    "jobset.sigs.k8s.io/global-replicas": "GLOBAL_REPLICAS",
+    "jobset.sigs.k8s.io/restart-attempt": "JOBSET_RESTART_ATTEMPT",
+    "jobset.sigs.k8s.io/job-restart-attempt": "JOB_RESTART_ATTEMPT",
+    "jobset.sigs.k8s.io/coordinator": "JOBSET_COORDINATOR",
+}
+"""Labels and annotations upstream gives a pod, and the variables that tell the same here."""
+_UPSTREAMS = ("jobset.sigs.k8s.io/", "batch.kubernetes.io/")
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
@@ -56,7 +71,9 @@ def read_program(
     first = containers[0] if containers else {}
     notes: list[str] = []
     written = _expanded if expand else _as_written
-    env = {**(extra_env or {}), **_environment(first, notes, written)}
+    told = extra_env or {}
+    downward = _Downward(metadata, told if expand else {name: f"$({name})" for name in _TOLD.values()})
+    env = {**told, **_environment(first, notes, written, downward)}
     command = [*(first.get("command") or []), *(first.get("args") or [])]
     if first.get("image"):
         notes.append(f"image {first['image']} is ignored: the command runs as a local process")
@@ -92,13 +109,43 @@ def _mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+@dataclass(frozen=True, slots=True)
+class _Downward:
+    """What a program may ask about its own pod (Kubernetes' downward API), as far as it is known here."""
+
+    metadata: Mapping[str, Any]
+    """Of its template."""
+    told: Mapping[str, str]
+    """The variables its pod is told."""
+
+    def value(self, source: object) -> str | None:
+        """Return what ``valueFrom`` asks for: empty for a label the pod lacks, ``None`` for what only a cluster knows."""
+        field_ref = source.get("fieldRef") if isinstance(source, dict) else None
+        path = field_ref.get("fieldPath") if isinstance(field_ref, dict) else None
+        match = _FIELD.fullmatch(path) if isinstance(path, str) else None
+        if match is None:
+            return None
+        part, name = match.groups()
+        if name in _TOLD:
+            return self.told.get(_TOLD[name], "")
+        if name.startswith(_UPSTREAMS):
+            return None
+        return str(_mapping(self.metadata, part).get(name, ""))
+
+
 def _environment(
-    container: Mapping[str, Any], notes: list[str], written: Callable[[str, Mapping[str, str]], str]
+    container: Mapping[str, Any],
+    notes: list[str],
+    written: Callable[[str, Mapping[str, str]], str],
+    downward: _Downward,
 ) -> dict[str, str]:
     env: dict[str, str] = {}
     for variable in container.get("env") or []:
         name = str(variable.get("name"))
-        if variable.get("valueFrom") is not None:
+        known = downward.value(variable.get("valueFrom"))
+        if known is not None:
+            env[name] = known
+        elif variable.get("valueFrom") is not None:
             notes.append(f"environment variable {name} is left out: its value comes from the cluster")
         else:
             env[name] = written(str(variable.get("value") or ""), env)
