@@ -126,6 +126,8 @@ class World:
                     job_restart=order.job_restart,
                 )
         self.now += 5.0
+        if not self.children and passed.wake_at is not None:
+            self.now = max(self.now, passed.wake_at)
         for child in list(self.children.values()):
             self._happen(child)
 
