@@ -119,7 +119,7 @@ class _Downward:
     """The variables its pod is told."""
 
     def value(self, source: object) -> str | None:
-        """Return what ``valueFrom`` asks for: empty for a label the pod lacks, ``None`` for what only a cluster knows."""
+        """Return what ``valueFrom`` asks for: empty for a label it lacks, ``None`` for what only a cluster knows."""
         field_ref = source.get("fieldRef") if isinstance(source, dict) else None
         path = field_ref.get("fieldPath") if isinstance(field_ref, dict) else None
         match = _FIELD.fullmatch(path) if isinstance(path, str) else None
