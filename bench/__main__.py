@@ -52,10 +52,13 @@ def _latency(_: float) -> Iterator[Figure]:
     yield Figure("100 jobs fail in turn: next program started, p50", found["next_p50_ms"], "ms", None, "< 50 ms")
     yield Figure("the same, p99", found["next_p99_ms"], "ms", None, "< 250 ms")
     yield Figure("failure observed, decision committed, p99", found["decided_p99_ms"], "ms", None, "< 50 ms")
-    found = latency.measure(100, every_s=0.0)
-    yield Figure("100 jobs fail at the same moment: next program started, p50", found["next_p50_ms"], "ms")
-    yield Figure("the same, p99", found["next_p99_ms"], "ms")
-    yield Figure("failure observed, decision committed, p99", found["decided_p99_ms"], "ms")
+    floor, found = latency.bare(100), latency.measure(100, every_s=0.0)
+    what = "100 jobs fail at the same moment: next program started"
+    yield Figure(f"{what} by a bare loop, p50", floor["next_p50_ms"], "ms")
+    yield Figure("the same, p99", floor["next_p99_ms"], "ms")
+    yield Figure(f"{what}, p50", found["next_p50_ms"], "ms", None, "< 50 ms")
+    yield Figure("the same, p99", found["next_p99_ms"], "ms", None, "< 250 ms")
+    yield Figure("failure observed, decision committed, p99", found["decided_p99_ms"], "ms", None, "< 50 ms")
 
 
 def _jobset(_: float) -> Iterator[Figure]:

@@ -127,6 +127,28 @@ def measure(count: int = 100, *, every_s: float = 0.03) -> dict[str, float]:
     }
 
 
+def bare(count: int = 100) -> dict[str, float]:
+    """Measure the same programs under a bare loop: it starts each one's successor as soon as it has ended.
+
+    Nothing is decided, written down or contained, so that no scheduler on this machine can be faster.
+    """
+    with _folder(MEMORY if MEMORY.is_dir() else None) as folder:
+        jobs = [_notes(Path(folder), number) for number in range(count)]
+        first = {_start(job, 1): job for job in jobs}
+        _open_gates(jobs, 0.0)
+        second = [_start(first[os.wait()[0]], 2) for _ in jobs]
+        _open_gates(jobs, 0.0)
+        for process in second:
+            os.waitpid(process, 0)
+        gaps = [gap for job in jobs if (gap := _gap(job)) is not None]
+    return {"next_p50_ms": _percentile(gaps, 0.5) * 1000, "next_p99_ms": _percentile(gaps, 0.99) * 1000}
+
+
+def _start(job: Path, attempt: int) -> int:
+    environment = {"PATH": os.defpath, "HOLDFAST_ATTEMPT": str(attempt)}
+    return os.posix_spawn("/bin/sh", ["sh", "-c", PROGRAM, "sh", str(job)], environment)
+
+
 def _folder(where: Path | None) -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="holdfast-bench-", dir=where)
 
