@@ -6,6 +6,7 @@ leaves the work to ``commands``.
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -123,8 +124,13 @@ def _usage(error: Exception, cli: Cli) -> int:
     return exit_codes.USAGE
 
 
+_ENOUGH_FOR_IMPORTS = 1_000_000
+"""New objects before the garbage collector looks: what a command imports is not garbage."""
+
+
 def main() -> None:
     """Run the command line of this process."""
+    gc.set_threshold(_ENOUGH_FOR_IMPORTS, *gc.get_threshold()[1:])
     for stream in (sys.stdout, sys.stderr):
         # Programs print anything, terminals show what they can: never an error over a character.
         if isinstance(stream, io.TextIOWrapper):
