@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.codec import dump_spec
-from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set
-from holdfast.domain.job import ChildOf, Job, JobState
-from holdfast.domain.jobset.names import job_name
+from holdfast.dialects.jobset.loading import dump_set, load_set
 from holdfast.domain.jobset.stored import JobSet
 from holdfast.ports.engine import RunPhase
 from holdfast.ports.store import Request, RequestKind, Submission
+from holdfast.service.jobsets.children import jobs_of
 from tests.unit.conftest import Lab, exits
 
 if TYPE_CHECKING:
@@ -46,26 +44,7 @@ class SetLab(Lab):
         self.plan = plan
         now = self.clock.now()
         row = JobSet(id=f"set-{spec.name}", name=spec.name, created_at=now, manifest=text)
-        jobs = []
-        for one in spec.replicated_jobs:
-            child = child_spec(spec, one)
-            for index in range(one.replicas):
-                name = job_name(spec.name, one.name, index)
-                jobs.append(
-                    Job(
-                        id=f"id-{name}",
-                        name=name,
-                        queue=child.queue,
-                        priority=child.priority,
-                        submitted_at=now,
-                        spec=dump_spec(child),
-                        request=child.resources,
-                        queued_at=now,
-                        updated_at=now,
-                        state=JobState.WAITING,
-                        child=ChildOf(row.id, one.name, index),
-                    )
-                )
+        jobs = [job for job, _ in jobs_of(row, spec, "id-{}".format)]
         self.store.submit(Submission(jobs, job_set=row))
         return row.id
 

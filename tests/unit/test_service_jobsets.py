@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,66 +11,26 @@ import pytest
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.jobset.loading import load_set
 from holdfast.domain.audit import Act, Caller, Subject
-from holdfast.domain.job import JobState, Queue
-from holdfast.domain.policy.model import RetryPolicy
-from holdfast.domain.spec import Resources
+from holdfast.domain.job import JobState
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidRequest, NotFound, Refused
-from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import JobFilter, RequestKind
 from holdfast.service.control import Control
 from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.sets import JobSets
 from holdfast.service.jobsets.story import SetStories
 from tests.unit.conftest import exits
-from tests.unit.jobset_lab import FOREVER, SetLab, group, manifest
+from tests.unit.jobset_lab import SetLab, group, manifest
+from tests.unit.jobset_service import JOB, NATIVE, Counting, native, served_lab
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 BY = Caller("ann", 5.0)
-NATIVE = {
-    "apiVersion": "holdfast.dev/v1",
-    "kind": "JobSet",
-    "metadata": {"name": "short", "labels": {"team": "blue"}},
-    "spec": {
-        "queue": "small",
-        "jobs": [
-            {"name": "driver", "command": ["driver"]},
-            {"name": "workers", "replicas": 2, "command": ["work"], "retryPolicies": ["patient"]},
-        ],
-    },
-}
-JOB = {
-    "apiVersion": "batch/v1",
-    "kind": "Job",
-    "metadata": {"name": "pi"},
-    "spec": {
-        "template": {
-            "spec": {
-                "restartPolicy": "Never",
-                "containers": [{"name": "main", "command": ["perl"], "resources": {"requests": {"memory": "1Gi"}}}],
-            }
-        }
-    },
-}
-
-
-class Counting:
-    def __init__(self) -> None:
-        self._numbers = count(1)
-
-    def new(self) -> str:
-        return f"id{next(self._numbers):08d}"
 
 
 @pytest.fixture
 def lab() -> SetLab:
-    lab = SetLab()
-    lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
-    lab.store.put_queue(Queue("small", max_running=Resources(500_000, 1 << 40, 0)))
-    lab.store.put_policy(RetryPolicy("patient"))
-    lab.plan = lambda _: exits(0, after_s=FOREVER)
-    return lab
+    return served_lab()
 
 
 @pytest.fixture
@@ -87,10 +46,6 @@ def control(lab: SetLab) -> SetControl:
 @pytest.fixture
 def stories(sets: JobSets) -> SetStories:
     return SetStories(sets)
-
-
-def native(**spec: object) -> dict[str, Any]:
-    return {**NATIVE, "spec": {**NATIVE["spec"], **spec}}  # type: ignore[dict-item]
 
 
 def changed(document: dict[str, Any], edit: Callable[[dict[str, Any]], object]) -> dict[str, Any]:

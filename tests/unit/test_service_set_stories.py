@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,10 +9,8 @@ import pytest
 from holdfast.cli.render.jobsets import jobset_facts
 from holdfast.dialects.manifests import read_job
 from holdfast.domain.job import JobState, Queue
-from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.spec import Resources
 from holdfast.errors import NotFound, Refused
-from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import JobFilter
 from holdfast.service.explain import Explainer
 from holdfast.service.jobsets.control import SetControl
@@ -24,53 +21,15 @@ from holdfast.service.submit import Submitter, Written
 from holdfast.wire.render_jobsets import set_view
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest, rule
+from tests.unit.jobset_service import JOB, NATIVE, Counting, native, served_lab
 
 if TYPE_CHECKING:
     from holdfast.engines.simulated.engine import SimulatedRun
 
-NATIVE = {
-    "apiVersion": "holdfast.dev/v1",
-    "kind": "JobSet",
-    "metadata": {"name": "short", "labels": {"team": "blue"}},
-    "spec": {
-        "queue": "small",
-        "jobs": [
-            {"name": "driver", "command": ["driver"]},
-            {"name": "workers", "replicas": 2, "command": ["work"], "retryPolicies": ["patient"]},
-        ],
-    },
-}
-JOB: dict[str, Any] = {
-    "apiVersion": "batch/v1",
-    "kind": "Job",
-    "metadata": {"name": "pi"},
-    "spec": {
-        "template": {
-            "spec": {
-                "restartPolicy": "Never",
-                "containers": [{"name": "main", "command": ["perl"], "resources": {"requests": {"memory": "1Gi"}}}],
-            }
-        }
-    },
-}
-
-
-class Counting:
-    def __init__(self) -> None:
-        self._numbers = count(1)
-
-    def new(self) -> str:
-        return f"id{next(self._numbers):08d}"
-
 
 @pytest.fixture
 def lab() -> SetLab:
-    lab = SetLab()
-    lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
-    lab.store.put_queue(Queue("small", max_running=Resources(500_000, 1 << 40, 0)))
-    lab.store.put_policy(RetryPolicy("patient"))
-    lab.plan = lambda _: exits(0, after_s=FOREVER)
-    return lab
+    return served_lab()
 
 
 @pytest.fixture
@@ -86,10 +45,6 @@ def control(lab: SetLab) -> SetControl:
 @pytest.fixture
 def stories(sets: JobSets) -> SetStories:
     return SetStories(sets)
-
-
-def native(**spec: object) -> dict[str, Any]:
-    return {**NATIVE, "spec": {**NATIVE["spec"], **spec}}  # type: ignore[dict-item]
 
 
 def failing_twice(sets: JobSets, lab: SetLab) -> None:

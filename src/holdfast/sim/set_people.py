@@ -6,23 +6,19 @@ Decides what is asked for and when; whoever is refused because the disk is full 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.codec import dump_spec
-from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set, plain_job_spec
+from holdfast.dialects.jobset.loading import dump_set, load_set, plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
-from holdfast.domain.job import ChildOf, Job, JobState
-from holdfast.domain.jobset.names import job_name
 from holdfast.domain.jobset.stored import JobSet
 from holdfast.ports.store import Request, RequestKind, Submission
+from holdfast.service.jobsets.children import jobs_of
+from holdfast.service.submit import new_job
 from holdfast.sim.manifests import random_batch_job, random_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.domain.jobset.model import JobSetSpec
-    from holdfast.domain.spec import JobSpec
     from holdfast.ports.store import Store
     from holdfast.sim.agenda import Agenda
     from holdfast.sim.chance import Chance
@@ -90,7 +86,7 @@ class SetPeople:
         name, now = self._name("set"), self._agenda.now()
         document = random_set(self._chance, name)
         row = JobSet(id=f"id-{name}", name=name, created_at=now, manifest=dump_set(document), updated_at=now)
-        jobs = self._children(row, load_set(row.manifest, lenient=False))
+        jobs = [job for job, _ in jobs_of(row, load_set(row.manifest, lenient=False), "id-{}".format)]
 
         def submit() -> None:
             self._store().submit(Submission(jobs, job_set=row))
@@ -99,36 +95,12 @@ class SetPeople:
 
         self._willing(submit)()
 
-    def _children(self, row: JobSet, spec: JobSetSpec) -> list[Job]:
-        jobs = []
-        for group in spec.replicated_jobs:
-            described = child_spec(spec, group)
-            for index in range(group.replicas):
-                name = job_name(spec.name, group.name, index)
-                job = self._job(described, name)
-                jobs.append(replace(job, state=JobState.WAITING, child=ChildOf(row.id, group.name, index)))
-        return jobs
-
-    def _job(self, spec: JobSpec, name: str) -> Job:
-        now = self._agenda.now()
-        return Job(
-            id=f"id-{name}",
-            name=name,
-            queue=spec.queue,
-            priority=spec.priority,
-            submitted_at=now,
-            spec=dump_spec(spec),
-            request=spec.resources,
-            queued_at=now,
-            updated_at=now,
-        )
-
     def _submit_job(self) -> None:
         name = self._name("pods")
         document = random_batch_job(self._chance, name)
         manifest = read_kube(document).manifest
         assert isinstance(manifest, JobManifest)  # noqa: S101 - what was drawn is a Job
-        job = self._job(plain_job_spec(manifest), name)
+        job = new_job(plain_job_spec(manifest), f"id-{name}", self._agenda.now())
 
         def submit() -> None:
             self._store().submit(Submission([job]))

@@ -150,10 +150,8 @@ class SetIntake:
         match request.kind:
             case RequestKind.CANCEL if not job.cancel_requested:
                 reason = request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}"
-                if job.state is JobState.RUNNING:
-                    self._world.put_job(replace(job, cancel_requested=True, reason=reason, updated_at=now))
-                else:
-                    self._world.jobs[job.id] = replace(job, reason=reason)
+                running = job.state is JobState.RUNNING
+                self._world.put_job(replace(job, cancel_requested=running, reason=reason, updated_at=now))
                 self._pods.delete(job.id, now)
             case RequestKind.HOLD if not job.cancel_requested:
                 self._pods.suspend(job.id, suspended=True)

@@ -64,10 +64,6 @@ class PodLine:
         self.homeless: dict[str, None] = {}
         """Ids of jobs that wait for a topology domain."""
 
-    def __contains__(self, ticket: str) -> bool:
-        """Whether a pod waits under this ticket."""
-        return ticket in self._waiting
-
     def add(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:
         """Put a pod in line; one whose job has no topology domain yet waits for that first."""
         job = active.job

@@ -6,9 +6,7 @@ from hashlib import sha1
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.jobset.model import JobSetSpec
     from holdfast.domain.jobset.state import CreateJob
 
 PREFIX = "jobset.sigs.k8s.io/"
@@ -95,12 +93,3 @@ def environment(spec: JobSetSpec, job: CreateJob, pod: int) -> dict[str, str]:
     if endpoint := coordinator_endpoint(spec):
         found["JOBSET_COORDINATOR"] = endpoint
     return found
-
-
-def expected_jobs(spec: JobSetSpec) -> Iterator[tuple[ReplicatedJob, int, int, str]]:
-    """Yield every job the set should have: its template, index, global index and name."""
-    total = 0
-    for group in spec.replicated_jobs:
-        for index in range(group.replicas):
-            yield group, index, total, job_name(spec.name, group.name, index)
-            total += 1

@@ -9,31 +9,31 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.dialects.documents import Document
-from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set
+from holdfast.dialects.jobset.loading import dump_set, load_set
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.manifests import located, read_one
 from holdfast.domain.audit import Act, Subject
-from holdfast.domain.job import ChildOf, Job, JobState
 from holdfast.domain.jobset.model import JobSetSpec
-from holdfast.domain.jobset.names import job_name
 from holdfast.domain.jobset.stored import JobSet
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
 from holdfast.service.audit import audited, put_act
 from holdfast.service.jobsets.checks import check_set
+from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.naming import not_found
-from holdfast.service.submit import check_key, new_job
+from holdfast.service.submit import check_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from holdfast.domain.audit import Caller
+    from holdfast.domain.job import ChildOf, Job
     from holdfast.domain.jobset.stored import SetLogEntry
     from holdfast.domain.podjob.stored import PodJob
     from holdfast.ports.clock import Clock, Ids
@@ -241,11 +241,12 @@ class JobSets:
 
     def _created(self, read: _Read, *, lenient: bool, key: str | None) -> Applied:
         row = self._new_row(read, self.ids.new(), self.clock.now(), lenient=lenient)
-        jobs, labels = self._jobs(row, read.spec)
+        made = list(jobs_of(row, read.spec, lambda _: self.ids.new()))
+        jobs = [job for job, _ in made]
         ids = self.store.submit(
             Submission(
                 jobs=jobs,
-                labels=labels,
+                labels={job.id: described.labels for job, described in made},
                 idempotency_key=key,
                 fingerprint=hashlib.sha256(read.manifest.encode()).hexdigest() if key else "",
                 job_set=row,
@@ -272,20 +273,6 @@ class JobSets:
             lenient=lenient,
             updated_at=now,
         )
-
-    def _jobs(self, row: JobSet, spec: JobSetSpec) -> tuple[list[Job], dict[str, Mapping[str, str]]]:
-        """Make all jobs of a set; those of one replicated job share one specification."""
-        jobs: list[Job] = []
-        labels: dict[str, Mapping[str, str]] = {}
-        for group in spec.replicated_jobs:
-            described = child_spec(spec, group)
-            pattern = replace(new_job(described, "", row.created_at), state=JobState.WAITING)
-            for index in range(group.replicas):
-                job_id = self.ids.new()
-                name = job_name(spec.name, group.name, index)
-                jobs.append(replace(pattern, id=job_id, name=name, child=ChildOf(row.id, group.name, index)))
-                labels[job_id] = described.labels
-        return jobs, labels
 
     def _changed(self, there: JobSet, written: Sent, *, lenient: bool, by: Caller | None, dry_run: bool) -> Applied:
         if there.deleting:
