@@ -156,6 +156,8 @@ def test_a_controller_that_dies_at_the_barrier_restarts_no_program_twice_and_kee
     state = lab.store.job_set(set_id).state
     assert state.terminal is Terminal.COMPLETED, state
     assert state.in_place_current == 1
+    blamed = [each.what.message for each in lab.store.set_log(set_id) if each.what.reason == "RestartInPlace"]
+    assert blamed == ["pod train-w-1-0-1: exit code 3; the set restarts in place"]
     assert attempts_started(lab) == {f"train-w-{index}": [1, 1] for index in range(3)}
 
 
@@ -223,6 +225,9 @@ def test_a_retry_policy_runs_a_pod_again_before_its_set_hears_of_it(lab: SetLab)
     lab.pass_s(30)
     assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
     assert attempts_started(lab) == {"train-w-0": [1, 1, 1]}
+    told = [each.what for each in lab.store.set_log(set_id) if each.what.reason == "RetriedByPolicy"]
+    assert [one.message.split("; ")[0] for one in told] == ["pod train-w-0-0-1: exit code 3"] * 2
+    assert told[0].message.endswith("; again in 1s")
 
 
 def test_a_set_hears_of_a_failure_once_the_retry_policy_gives_up(lab: SetLab) -> None:
@@ -232,6 +237,8 @@ def test_a_set_hears_of_a_failure_once_the_retry_policy_gives_up(lab: SetLab) ->
     lab.pass_s(30)
     assert lab.store.job_set(set_id).state.terminal is Terminal.FAILED
     assert len(lab.orders) == 2
+    reasons = [each.what.reason for each in lab.store.set_log(set_id)]
+    assert reasons.count("RetriedByPolicy") == reasons.count("RetryPolicyGaveUp") == 1
 
 
 def test_what_will_not_die_is_killed_after_the_kill_timeout(lab: SetLab) -> None:

@@ -6,17 +6,20 @@ short form, ``InPlaceRestart``) and when the next one starts; leaves what an end
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.controller.sets.line import fresh_uid
 from holdfast.domain.classify import classify
 from holdfast.domain.delay import delay_s
+from holdfast.domain.failure import EndedBy, in_words
+from holdfast.domain.jobset.state import Event
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.podjob.model import RestartPolicy
 from holdfast.domain.pods.observed import is_disruption
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import Backoff, RetryHistory
+from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +38,16 @@ CRASH_BACKOFF = Backoff(initial_s=10.0, max_s=300.0, multiplier=2.0)
 """The kubelet's: 10 s doubling to five minutes."""
 
 
+@dataclass(frozen=True, slots=True)
+class SetSide:
+    """The set of a job, as far as its pods have to do with it."""
+
+    state: Callable[[Job], JobSetState | None]
+    """Tells how it stands; a job may have none."""
+    tell: Callable[[Job, Event, float], None]
+    """Notes in its log what it does not hear of otherwise."""
+
+
 class Again:
     """Programs that run again in their pods."""
 
@@ -45,15 +58,25 @@ class Again:
         book: LawBook,
         *,
         draw: Callable[[], float],
-        set_state: Callable[[Job], JobSetState | None],
+        owner: SetSide,
         backoff: Backoff = CRASH_BACKOFF,
     ) -> None:
-        """Wire it; ``set_state`` tells how the set of a job stands, ``backoff`` is for ``OnFailure``."""
+        """Wire it.
+
+        Args:
+            world: The controller's memory.
+            line: Where pods wait for a place.
+            book: The operator's policies.
+            draw: For random jitter.
+            owner: How the set of a job is asked and told.
+            backoff: For ``OnFailure``.
+        """
         self._world = world
         self._line = line
         self._book = book
         self._draw = draw
-        self._set_state = set_state
+        self._set_state = owner.state
+        self._tell = owner.tell
         self._backoff = backoff
 
     def settle(self, active: Active, work: JobWork, plan: PodPlan, now: float) -> None:
@@ -106,6 +129,10 @@ class Again:
         if plan.in_place:
             state = self._set_state(active.job)
             previous = -1 if state is None or state.in_place_previous is None else state.in_place_previous
+            if outcome.ended_by is not EndedBy.CASCADE:
+                failure = classify(outcome, rank=record.rank, categories=self._book.categories)
+                message = f"pod {record.name}: {in_words(failure)}; the set restarts in place"
+                self._tell(active.job, Event("Warning", "RestartInPlace", message), now)
             return replace(record, in_place=max(record.in_place, previous) + 1, due=None)
         again = self._by_policy(active, record, plan, outcome, now) if plan.policies else None
         if again is not None:
@@ -130,8 +157,14 @@ class Again:
         decision = decide(
             self._book.named(plan.policies), failure, history, self._book.catalogue.settings, draw=self._draw()
         )
+        what = (
+            f"pod {record.name}: {in_words(failure)}; policy {decision.policy}, rule {decision.rule}: {decision.reason}"
+        )
         if not decision.runs_again:
+            self._tell(active.job, Event("Warning", "RetryPolicyGaveUp", what), now)
             return None
+        wait = f"; again in {format_duration(decision.delay_s)}" if decision.delay_s else ""
+        self._tell(active.job, Event("Normal", "RetriedByPolicy", f"{what}{wait}"), now)
         counters = dict(record.counters)
         if decision.counter is not None:
             counters[decision.counter] = counters.get(decision.counter, 0) + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.controller.sets.again import CRASH_BACKOFF, Again
+from holdfast.controller.sets.again import CRASH_BACKOFF, Again, SetSide
 from holdfast.controller.sets.attempts import PodAttempts
 from holdfast.controller.sets.intake import SetIntake
 from holdfast.controller.sets.jobsets import JobSets
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.controller.sets.memory import SetWork
     from holdfast.controller.world import World
     from holdfast.domain.job import Job
-    from holdfast.domain.jobset.state import JobSetState
+    from holdfast.domain.jobset.state import Event, JobSetState
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.policy.model import Backoff
     from holdfast.ports.clock import Dice
@@ -51,7 +51,8 @@ class Sets:
         self._sets: dict[str, SetWork] = {}
         plans = Plans(self._sets, settings.backoff)
         self._line = PodLine(world)
-        again = Again(world, self._line, book, draw=dice.draw, set_state=self._state_of, backoff=settings.crash_backoff)
+        owner = SetSide(self._state_of, self._tell)
+        again = Again(world, self._line, book, draw=dice.draw, owner=owner, backoff=settings.crash_backoff)
         attempts = PodAttempts(
             world,
             homeless=self._line.homeless.__contains__,
@@ -115,3 +116,8 @@ class Sets:
     def _state_of(self, job: Job) -> JobSetState | None:
         work = self._sets.get(job.child.set_id) if job.child is not None else None
         return None if work is None else work.row.state
+
+    def _tell(self, job: Job, event: Event, now: float) -> None:
+        work = self._sets.get(job.child.set_id) if job.child is not None else None
+        if work is not None:
+            self._jobsets.log(work.row, event, now)
