@@ -14,6 +14,7 @@ from holdfast.cli.flags import Flags
 from holdfast.cli.options import FormatOption
 from holdfast.cli.printing import LIST_FORMATS, plain, print_things
 from holdfast.cli.render.events import COLUMNS, event_line, event_row, event_table, short_type
+from holdfast.cli.watching.insistence import insistent_interrupts
 from holdfast.errors import Unauthenticated, Unavailable
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def events(options: EventsOptions, cli: Cli) -> int:
         begin = newest if from_now else after or 0
         wanted = [] if options.follow else list(islice(client.events(**where, after=begin), limit))
     if options.follow:
-        _print_as_they_come(islice(_until_over(_followed(cli, where, begin), options.job), limit), cli, form)
+        with insistent_interrupts():
+            _print_as_they_come(islice(_until_over(_followed(cli, where, begin), options.job), limit), cli, form)
     else:
         print_things(cli.output(), wanted, form, table=event_table, name=lambda event: event.id)
     return exit_codes.OK
