@@ -115,6 +115,10 @@ class Engine(Protocol):
         """Register a hint to call, from any thread, when ``observe`` would show something new."""
         ...
 
+    def trouble(self) -> str | None:
+        """Say what keeps the engine from working now, if anything; quick, and from any thread."""
+        ...
+
     def close(self) -> None:
         """Let go without touching the runs; double close is fine."""
         ...

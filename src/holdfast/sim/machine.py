@@ -126,6 +126,10 @@ class Machine(Engine):
         """Register a hint."""
         self._wakes.append(wake)
 
+    def trouble(self) -> str | None:
+        """Return nothing: what breaks shows in its runs."""
+        return None
+
     def close(self) -> None:
         """Let go of nothing."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import socket
@@ -100,17 +101,49 @@ def connect(directory: Path, *, environment: Mapping[str, str], limits: str, idl
         sock = _try_connect(directory)
         if sock is not None:
             connection = Connection(sock)
-            first = next(connection.receive(), None)
-            if first is not None and first["hello"]["protocol"] == PROTOCOL:
+            first = _greeting(connection, directory)
+            if first is not None:
                 return connection, first
             connection.close()  # without a word: it was just about to leave
-            if first is not None:
-                msg = f"the keeper of {directory} is of another version of Holdfast"
-                raise EngineError(msg, hint="let its runs end under that version first")
         if time.monotonic() > deadline:
             msg = f"the keeper of {directory} does not answer"
             raise EngineError(msg, hint=f"see {directory / 'keeper.log'}")
         _start_keeper(directory, environment, [limits, str(idle_s)])
+
+
+def is_in_use(directory: Path) -> bool:
+    """Tell whether a process of ours holds the runs of a directory; changes nothing there."""
+    try:
+        with (directory / "keeper.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def require_compatible(directory: Path) -> None:
+    """Make sure that whoever holds the runs of a directory can be spoken with; nobody may hold them.
+
+    Raises:
+        EngineError: It is of another version, or does not answer.
+    """
+    sock = _try_connect(directory) if is_in_use(directory) else None
+    if sock is not None:
+        connection = Connection(sock)
+        try:
+            _greeting(connection, directory)
+        finally:
+            connection.close()
+
+
+def _greeting(connection: Connection, directory: Path) -> dict[str, Any] | None:
+    first = next(connection.receive(), None)
+    if first is not None and first["hello"]["protocol"] != PROTOCOL:
+        msg = f"the keeper of {directory} is of another version of Holdfast"
+        raise EngineError(msg, hint="let its runs end under that version first")
+    return first
 
 
 def _try_connect(directory: Path) -> socket.socket | None:

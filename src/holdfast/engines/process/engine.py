@@ -93,6 +93,7 @@ class ProcessEngine:
         self._sequence = 0
         self._wakes: list[Callable[[], None]] = []
         self._closed = threading.Event()
+        self._trouble: str | None = None
         self._connection: Connection
         self._open_directory()
         hello = self._connect()
@@ -149,6 +150,10 @@ class ProcessEngine:
         """Register a hint to call from the reader's thread."""
         with self._lock:
             self._wakes.append(wake)
+
+    def trouble(self) -> str | None:
+        """Say that the keeper cannot be reached, while it cannot."""
+        return self._trouble
 
     def close(self) -> None:
         """Let go without touching the runs."""
@@ -234,9 +239,11 @@ class ProcessEngine:
     def _reconnected(self) -> bool:
         try:
             self._connect()
-        except EngineError:
+        except EngineError as error:
+            self._trouble = error.message
             _log.exception("no connection to the keeper; trying again")
             return False
+        self._trouble = None
         self._wake()
         return True
 

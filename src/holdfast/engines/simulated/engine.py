@@ -129,6 +129,10 @@ class SimulatedEngine:
         """Register a hint, called when ``advance`` changed something."""
         self._wakes.append(wake)
 
+    def trouble(self) -> str | None:
+        """Return nothing: it always works."""
+        return None
+
     def close(self) -> None:
         """Do nothing: there is nothing to let go of."""
 
