@@ -33,7 +33,7 @@ def baseline(runs: int) -> float:
 
 def engine(runs: int, directory: Path) -> float:
     """Return runs per second through the engine: start, observe the success, forget."""
-    changed, driven = threading.Event(), ProcessEngine(directory, keeper_idle_s=0.2)
+    changed, driven = threading.Event(), ProcessEngine(directory, shim_idle_s=0.2)
     driven.on_change(changed.set)
     try:
         began, sent, done = time.perf_counter(), 0, 0

@@ -102,7 +102,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
 
         yield Bench(SimulatedEngine(clock, NODES, script=lambda order: SCRIPT[order.job_name]), tick)
         return
-    engine = ProcessEngine(tmp_path, nodes=NODES, keeper_idle_s=0.1)
+    engine = ProcessEngine(tmp_path, nodes=NODES, shim_idle_s=0.1)
     changed = threading.Event()
     engine.on_change(changed.set)
 

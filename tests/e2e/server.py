@@ -91,7 +91,7 @@ class Server:
         return found
 
     def end(self, number: int = signal.SIGKILL) -> int:
-        """End the process by a signal and return what it ended with; runs and keeper are left alone."""
+        """End the process by a signal and return what it ended with; programs, and what holds them, are left alone."""
         assert self.process is not None
         self.process.send_signal(number)
         code = self.process.wait(timeout=PATIENCE_S)
@@ -102,18 +102,23 @@ class Server:
         """Leave no process behind, whatever became of the test."""
         if self.process is not None:
             self.end()
-        for process in (*self.keepers(), *self.programs()):
+        for process in (*self.holders(), *self.programs()):
             with suppress(psutil.Error):
                 process.kill()
 
-    def keepers(self) -> list[psutil.Process]:
-        """Find the keepers of the directory."""
+    def holders(self, name: str = "holdfast-") -> list[psutil.Process]:
+        """Find the processes that hold programs: ``holdfast-shim``, and ``holdfast-run`` for each."""
         found = []
-        for process in psutil.process_iter(["cmdline"]):
+        for process in psutil.process_iter(["cmdline", "name", "status"]):
             line = process.info["cmdline"] or []
-            if str(self.data / "runs") in line and any(word.endswith("keeper/__main__.py") for word in line):
+            if str(self.data / "runs") in line and process.info["name"].startswith(name):
                 found.append(process)
-        return found
+        return [process for process in found if process.info["status"] != psutil.STATUS_ZOMBIE]
+
+    def shim(self) -> psutil.Process:
+        """Find the shim; there is exactly one."""
+        [shim] = self.holders("holdfast-shim")
+        return shim
 
     def programs(self) -> list[psutil.Process]:
         """Find living processes whose environment says that they came from a run in the directory."""

@@ -39,7 +39,7 @@ def test_the_token_is_nowhere_but_in_its_file(server: Server, tmp_path: Path) ->
         job = client.submit({"name": "curious", "command": ["sh", "-c", waiting], "workingDir": str(tmp_path)}).id
         until(client, job, lambda view: view.state == "Running" and (tmp_path / "ready").exists())
         assert server.process is not None
-        started = [*server.keepers(), *server.programs()]
+        started = [*server.holders(), *server.programs()]
         everyone = [psutil.Process(server.process.pid), *started]
         assert [process for process in everyone if TOKEN in " ".join(process.cmdline())] == []
         assert [process for process in started if TOKEN in process.environ().values()] == []

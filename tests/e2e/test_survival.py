@@ -1,4 +1,4 @@
-"""What outlives what: servers that are killed or stopped, keepers that are killed, and what each leaves behind."""
+"""What outlives what: servers, and the processes that hold programs, killed or stopped, and what each leaves behind."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 from holdfast.app.connect import connect
 from holdfast.app.settings import Settings
+from holdfast.engines.process.shim import processes
 from tests.e2e.server import HOLDFAST, PATIENCE_S, Server, until, wait_until
 
 if TYPE_CHECKING:
@@ -200,31 +201,53 @@ def test_the_address_of_a_killed_server_is_not_trusted(server: Server, claimed: 
         until(client, "later", lambda view: view.state == "Succeeded")
 
 
-# the keeper
+# what holds the programs
 
 
-def test_a_killed_keeper_costs_an_attempt_of_the_infrastructures_and_leaves_no_process(server: Server) -> None:
-    script = 'echo up; test "$HOLDFAST_ATTEMPT" -gt 1 || { setsid sleep 1000 & exec sleep 1000; }'
+@pytest.mark.parametrize("victims", ["holdfast-shim", "holdfast-run", "holdfast-fork"])
+def test_whatever_holds_programs_is_killed_and_nothing_is_lost(server: Server, tmp_path: Path, victims: str) -> None:
     with server.start() as client:
-        job = submit(client, script)
-        until_logged(client, job, "up")
-        [keeper] = server.keepers()
-        keeper.kill()
-        view = until(client, job, lambda view: view.state == "Succeeded")
-    lost = view.attempts[0]
-    assert (len(view.attempts), lost.conditions, lost.runs[0].ended_by) == (2, ["ExecutorLost"], "lost")
-    assert lost.decision is not None
-    assert lost.decision.policy not in {"inline", ""}
-    assert not [process for process in server.programs() if process.name() == "sleep"]
+        jobs = [submit(client, GATE, str(tmp_path / "go")) for _ in range(3)]
+        said = [until_logged(client, job, "\n") for job in jobs]
+        for process in server.holders(victims):
+            process.kill()
+        later = submit(client, "echo later")
+        until(client, later, lambda view: view.state == "Succeeded")
+        (tmp_path / "go").write_text("7\n")
+        for job, text in zip(jobs, said, strict=True):
+            view = until(client, job, lambda view: view.state == "Failed")
+            assert [attempt.exit_code for attempt in view.attempts] == [7]
+            assert client.logs(job).text == text
 
 
-def test_server_and_keeper_killed_together_lose_the_run_and_not_the_job(server: Server) -> None:
+def test_server_and_shim_killed_together_lose_nothing(server: Server, tmp_path: Path) -> None:
     with server.start() as client:
-        job = submit(client, 'echo up; test "$HOLDFAST_ATTEMPT" -gt 1 || exec sleep 1000')
-        until_logged(client, job, "up")
-        [keeper] = server.keepers()
+        job = submit(client, GATE, str(tmp_path / "go"))
+        said = until_logged(client, job, "\n")
+    shim = server.shim()
     server.end()
-    keeper.kill()
+    shim.kill()
+    (tmp_path / "go").write_text("7\n")
     with server.start() as client:
+        view = until(client, job, lambda view: view.state == "Failed")
+        assert [attempt.exit_code for attempt in view.attempts] == [7]
+        assert client.logs(job).text == said
+
+
+def test_all_of_us_killed_together_never_have_two_of_a_program(server: Server, tmp_path: Path) -> None:
+    """Where the kernel tells how a process ended that is nobody's child they go on; elsewhere they are retried."""
+    with server.start() as client:
+        job = submit(client, GATE, str(tmp_path / "go"))
+        until_logged(client, job, "\n")
+    holders = server.holders()
+    server.end()
+    for process in holders:
+        process.kill()
+    with server.start() as client:
+        (tmp_path / "go").write_text("0\n")
         view = until(client, job, lambda view: view.state == "Succeeded")
-    assert [attempt.conditions for attempt in view.attempts] == [["ExecutorLost"], []]
+    if processes.can_be_waited_for(os.getpid()):
+        assert len(view.attempts) == 1
+    else:
+        assert [attempt.conditions for attempt in view.attempts] == [["ExecutorLost"], []]
+    assert not server.programs()

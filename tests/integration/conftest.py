@@ -63,7 +63,7 @@ class Machine:
         self.engine = self.open()
 
     def open(self) -> ProcessEngine:
-        self.engine = ProcessEngine(self.directory, keeper_idle_s=0.1, **self.settings)
+        self.engine = ProcessEngine(self.directory, shim_idle_s=0.1, **self.settings)
         self.engine.on_change(self.changed.set)
         return self.engine
 
@@ -110,13 +110,17 @@ class Machine:
         """Find living processes whose environment says that they came from a run of this machine."""
         return marked(self.directory)
 
-    def keeper(self) -> psutil.Process:
-        """Find the keeper; there is exactly one."""
-        [keeper] = keepers(self.directory)
-        return keeper
+    def shim(self) -> psutil.Process:
+        """Find the shim; there is exactly one."""
+        [shim] = ours(self.directory, "holdfast-shim")
+        return shim
+
+    def supervisors(self) -> list[psutil.Process]:
+        """Find the supervisors, those without a run too."""
+        return ours(self.directory, "holdfast-run")
 
     def end(self) -> None:
-        """Stop everything, and wait until the keeper has left: it leaves nothing behind."""
+        """Stop everything, and wait until shim and supervisors have left: they leave nothing behind."""
         going = [uid for uid, seen in self.engine.observe().items() if seen.phase is not RunPhase.FINISHED]
         self.engine.stop([(uid, 0.0, StopReason.USER) for uid in going])
         deadline = time.monotonic() + 20
@@ -124,18 +128,18 @@ class Machine:
             assert time.monotonic() < deadline
             self.changed.wait(0.01)
         self.engine.close()
-        while (self.directory / "keeper.sock").exists() or keepers(self.directory):
-            assert time.monotonic() < deadline, "the keeper stayed"
+        while (self.directory / "shim.sock").exists() or ours(self.directory):
+            assert time.monotonic() < deadline, f"they stayed: {ours(self.directory)}"
             self.changed.wait(0.01)
         assert marked(self.directory) == []
 
 
-def keepers(directory: Path) -> list[psutil.Process]:
-    """Find the keepers of a directory."""
+def ours(directory: Path, name: str = "holdfast-") -> list[psutil.Process]:
+    """Find the shim and the supervisors of a directory, by the beginning of their names."""
     found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
+    for process in psutil.process_iter(["cmdline", "status", "name"]):
         line = process.info["cmdline"] or []
-        if str(directory) in line and any(word.endswith("keeper/__main__.py") for word in line):
+        if str(directory) in line and process.info["name"].startswith(name):
             found.append(process)
     return [process for process in found if process.info["status"] != psutil.STATUS_ZOMBIE]
 

@@ -1,9 +1,11 @@
-"""Runs outlive engines, and what is known of them outlives keepers."""
+"""Runs outlive engines, the shim and their supervisors, and so do their results."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -14,11 +16,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.failure import Condition, EndedBy
+from holdfast.domain.spec import Resources
 from holdfast.engines.process import ProcessEngine
+from holdfast.engines.process.shim import processes
 from holdfast.errors import EngineError
 from holdfast.ports.engine import RunPhase, StopReason
+from tests.integration.conftest import ours
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.integration.conftest import Machine, NewMachine
@@ -28,12 +34,19 @@ import sys, pathlib
 from holdfast.engines.process import ProcessEngine
 from holdfast.ports.engine import RunOrder
 
-engine = ProcessEngine(pathlib.Path(sys.argv[1]), keeper_idle_s=0.1)
+engine = ProcessEngine(pathlib.Path(sys.argv[1]), shim_idle_s=0.1)
 command = ("sh", "-c", "echo up; while ! test -e ../../../../go; do sleep 0.02; done; exit $(cat ../../../../go)")
 engine.start([RunOrder(f"run-{n}", f"job-{n}", "j", attempt=1, rank=0, size=1, command=command) for n in (1, 2)])
 print("started", flush=True)
 sys.stdin.read()
 """
+
+
+def until(machine: Machine, condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 15
+    while not condition():
+        assert time.monotonic() < deadline
+        machine.changed.wait(0.02)
 
 
 def waiting(machine: Machine) -> tuple[str, ...]:
@@ -97,47 +110,167 @@ def test_runs_outlive_the_server_and_tell_its_successor_their_real_exit_codes(
     assert [machine.finish(order).containers[0].exit_code for order in orders] == [7, 7]
 
 
-def test_runs_of_a_killed_keeper_are_lost_and_over_and_results_are_kept(machine: Machine) -> None:
+def test_programs_and_results_outlive_a_killed_shim(machine: Machine) -> None:
     failed = machine.start("sh", "-c", "exit 3")
     before = machine.finish(failed)
-    orders = [
-        machine.start("sh", "-c", "echo last words; trap : TERM; while :; do sleep 0.1; done"),
-        machine.start("sh", "-c", "echo last words; setsid sleep 1000 & sleep 1000"),
-    ]
+    orders = [machine.start(*waiting(machine)), machine.start("sh", "-c", "echo up; setsid sleep 1000 & sleep 1000")]
     for order in orders:
-        machine.until_logged(order, "last words")
-    machine.keeper().kill()
+        machine.until_logged(order, "up")
+    machine.shim().kill()
+    until(machine, lambda: machine.engine.trouble() is None and len(ours(machine.directory, "holdfast-shim")) == 1)
+    assert machine.engine.observe()[failed.uid].outcome == before
+    assert all(machine.engine.observe()[order.uid].phase is RunPhase.RUNNING for order in orders)
+    let_go(machine, 5)
+    assert machine.finish(orders[0]).containers[0].exit_code == 5
+    machine.engine.stop([(orders[1].uid, 5.0, StopReason.USER)])
+    assert machine.finish(orders[1]).ended_by is EndedBy.USER
+    assert not machine.survivors()
+
+
+def test_an_end_that_comes_while_there_is_no_shim_is_not_missed(machine: Machine) -> None:
+    order = machine.start(*waiting(machine))
+    machine.until_logged(order, "up")
+    shim = machine.shim()
+    machine.engine.close()
+    shim.kill()
+    let_go(machine, 7)
+    until(machine, lambda: not machine.survivors())
+    machine.open()
+    assert machine.finish(order).containers[0].exit_code == 7
+    assert machine.log(order) == "up\n"
+
+
+def test_a_deadline_and_a_grace_are_kept_while_there_is_no_shim(machine: Machine) -> None:
+    order = machine.start("sh", "-c", "trap '' TERM; while :; do sleep 0.1; done", deadline_s=1.0, grace_s=0.5)
+    machine.until(order, lambda seen: seen.phase is RunPhase.RUNNING)
+    shim = machine.shim()
+    machine.engine.close()
+    shim.kill()
+    until(machine, lambda: not machine.survivors())
+    machine.open()
+    outcome = machine.finish(order)
+    assert (outcome.ended_by, outcome.conditions) == (EndedBy.DEADLINE, frozenset({Condition.DEADLINE_EXCEEDED}))
+
+
+@pytest.mark.parametrize("limits", ["auto", "rss"])
+def test_a_killed_supervisor_is_replaced_and_its_program_notices_nothing(
+    new_machine: NewMachine, tmp_path: Path, limits: str
+) -> None:
+    machine = new_machine(tmp_path, memory_limits=limits)
+    orders = [machine.start(*waiting(machine)) for _ in range(2)]
     for order in orders:
+        machine.until_logged(order, "up")
+    programs = [process for process in machine.survivors() if os.getsid(process.pid) == process.pid]
+    for supervisor in machine.supervisors():
+        supervisor.kill()
+    assert len(programs) == len(orders)
+    assert all(program.is_running() for program in programs)
+    let_go(machine, 9)
+    for order in orders:
+        assert machine.finish(order).containers[0].exit_code == 9
+        assert machine.log(order) == "up\n"
+
+
+def test_a_stop_reaches_a_program_whose_supervisor_was_killed(machine: Machine) -> None:
+    order = machine.start("sh", "-c", "trap 'echo told; exit 4' TERM; echo up; while :; do sleep 0.05; done")
+    machine.until_logged(order, "up")
+    for supervisor in machine.supervisors():
+        supervisor.kill()
+    machine.engine.stop([(order.uid, 10.0, StopReason.USER)])
+    outcome = machine.finish(order)
+    assert (outcome.containers[0].exit_code, outcome.ended_by) == (4, EndedBy.USER)
+    assert machine.log(order).endswith("told\n")
+
+
+def test_memory_is_limited_also_after_the_supervisor_was_killed(machine: Machine) -> None:
+    hog = "import os, time\nprint('up', flush=True)\nwhile not os.path.exists('go'): time.sleep(0.02)\nx = []\n"
+    code = hog + "while True: x.append(bytearray(8 << 20))"
+    order = machine.start(sys.executable, "-c", code, job_id="hog", resources=Resources(memory=96 << 20))
+    machine.until_logged(order, "up")
+    for supervisor in machine.supervisors():
+        supervisor.kill()
+    (machine.directory / "jobs" / "hog" / "1.0" / "work" / "go").touch()
+    assert machine.finish(order).containers[0].signal == signal.SIGKILL
+    assert machine.run("true").succeeded
+
+
+def test_programs_outlive_the_death_of_all_of_us_at_once_or_are_lost_and_over(machine: Machine) -> None:
+    """Whether it is the one or the other depends on what the kernel tells of processes that are nobody's children."""
+    order = machine.start(*waiting(machine))
+    machine.until_logged(order, "up")
+    machine.engine.close()
+    for process in ours(machine.directory):
+        process.kill()
+    machine.open()
+    if processes.can_be_waited_for(os.getpid()):
+        let_go(machine, 8)
+        assert machine.finish(order).containers[0].exit_code == 8
+    else:
         outcome = machine.finish(order)
         assert (outcome.ended_by, outcome.conditions) == (EndedBy.LOST, frozenset({Condition.EXECUTOR_LOST}))
-        assert outcome.started
-        assert outcome.log_tail == ("last words",)
+        assert outcome.log_tail == ("up",)
     assert not machine.survivors()
-    assert machine.engine.observe()[failed.uid].outcome == before
-    assert machine.run("true").succeeded
 
 
-def test_a_keeper_that_died_while_nobody_looked_is_accounted_for(machine: Machine) -> None:
-    order = machine.start("sleep", "1000")
-    machine.until(order, lambda seen: seen.phase is RunPhase.RUNNING)
-    keeper = machine.keeper()
+def test_what_ended_after_the_death_of_all_of_us_is_lost_and_said_to_be(machine: Machine) -> None:
+    order = machine.start(*waiting(machine))
+    machine.until_logged(order, "up")
     machine.engine.close()
-    keeper.kill()
+    for process in ours(machine.directory):
+        process.kill()
+    let_go(machine, 8)
+    until(machine, lambda: not machine.survivors())
+    time_to_be_reaped = time.monotonic() + 3.0  # by whoever is the last resort's parent on this machine
+    while time.monotonic() < time_to_be_reaped:
+        machine.changed.wait(0.1)
     machine.open()
-    assert machine.finish(order).ended_by is EndedBy.LOST
-    assert not machine.survivors()
+    outcome = machine.finish(order)
+    assert outcome.started
+    assert outcome.conditions <= {Condition.EXECUTOR_LOST}
 
 
-def test_orders_sent_while_the_keeper_dies_are_carried_out_once(machine: Machine) -> None:
+def test_a_suspended_supervisor_is_woken(machine: Machine) -> None:
+    order = machine.start(*waiting(machine))
+    machine.until_logged(order, "up")
+    for supervisor in machine.supervisors():
+        supervisor.suspend()
+    let_go(machine, 3)
+    assert machine.finish(order).containers[0].exit_code == 3
+
+
+def test_a_suspended_shim_is_noticed_woken_and_harms_nobody(machine: Machine) -> None:
+    order = machine.start(*waiting(machine))
+    machine.until_logged(order, "up")
+    machine.shim().suspend()
+    until(machine, lambda: machine.engine.trouble() is not None)
+    assert "not answered" in (machine.engine.trouble() or "")
+    let_go(machine, 3)
+    assert machine.finish(order).containers[0].exit_code == 3
+    until(machine, lambda: machine.engine.trouble() is None)
+
+
+def test_an_engine_opened_beside_a_suspended_shim_wakes_it(machine: Machine) -> None:
+    order = machine.start(*waiting(machine))
+    machine.until_logged(order, "up")
+    shim = machine.shim()
+    machine.engine.close()
+    shim.suspend()
+    machine.open()
+    assert machine.shim().pid == shim.pid
+    let_go(machine, 3)
+    assert machine.finish(order).containers[0].exit_code == 3
+
+
+def test_orders_sent_while_the_shim_dies_are_carried_out_once(machine: Machine) -> None:
     assert machine.run("true").succeeded
-    machine.keeper().suspend()
+    machine.shim().suspend()
     order = machine.start("sh", "-c", "echo once")
-    machine.keeper().kill()
+    machine.shim().kill()
     assert machine.finish(order).succeeded
     assert machine.log(order) == "once\n"
 
 
-def test_a_keeper_with_nothing_to_do_leaves_and_its_results_stay(machine: Machine) -> None:
+def test_a_shim_with_nothing_to_do_leaves_and_its_results_stay(machine: Machine) -> None:
     order = machine.start("sh", "-c", "exit 3")
     before = machine.finish(order)
     machine.end()
@@ -149,7 +282,7 @@ def test_a_journal_with_nothing_to_remember_is_empty(machine: Machine) -> None:
     orders = [machine.start("true") for _ in range(5)]
     for order in orders:
         machine.finish(order)
-    journal = machine.directory / "keeper.journal"
+    journal = machine.directory / "shim.journal"
     assert journal.stat().st_size > 0
     machine.engine.forget([order.uid for order in orders])
     while journal.stat().st_size:
@@ -163,7 +296,7 @@ def test_a_line_cut_short_does_not_spoil_a_journal(machine: Machine) -> None:
     order = machine.start("sh", "-c", "exit 3")
     before = machine.finish(order)
     machine.end()
-    with (machine.directory / "keeper.journal").open("a") as journal:
+    with (machine.directory / "shim.journal").open("a") as journal:
         journal.write('["start","run-9",')
     machine.open()
     assert machine.engine.observe()[order.uid].outcome == before
@@ -189,7 +322,7 @@ def test_a_deep_directory_is_no_obstacle(new_machine: NewMachine, tmp_path: Path
 
 def test_nobody_else_may_look(machine: Machine) -> None:
     assert stat.S_IMODE(machine.directory.stat().st_mode) == 0o700
-    assert stat.S_IMODE((machine.directory / "keeper.sock").stat().st_mode) == 0o700 & ~0o077
+    assert stat.S_IMODE((machine.directory / "shim.sock").stat().st_mode) == 0o700 & ~0o077
 
 
 def test_a_stop_reaches_a_run_started_by_an_earlier_engine(machine: Machine) -> None:
@@ -212,29 +345,97 @@ def test_a_process_that_has_a_lost_programs_number_is_left_alone(machine: Machin
     """After a reboot every number may be somebody else's, and within one boot numbers come round again."""
     order = machine.start("sleep", "1000")
     machine.until(order, lambda seen: seen.phase is RunPhase.RUNNING)
-    while not (found := machine.survivors()):  # its environment can be read a moment after it runs
-        machine.changed.wait(0.01)
-    [program], keeper = found, machine.keeper()
+    until(machine, machine.survivors)  # its environment can be read a moment after it runs
+    [program] = machine.survivors()
     machine.engine.close()
-    keeper.kill()
-    program.kill()
+    for process in [*ours(machine.directory), program]:
+        process.kill()
     later = time.monotonic() + 0.1  # births are known to a hundredth of a second
     while time.monotonic() < later:
         machine.changed.wait(0.05)
     with subprocess.Popen(["sleep", "1000"], start_new_session=True) as bystander:
-        _rewrite_start(machine.directory / "keeper.journal", bystander.pid, boot)
+        _rewrite_start(machine.directory / "supervisors", order.uid, bystander.pid, boot)
         machine.open()
         assert machine.finish(order).conditions == {Condition.EXECUTOR_LOST}
         assert bystander.poll() is None
         bystander.kill()
 
 
-def _rewrite_start(journal: Path, pid: int, boot: str) -> None:
-    """Let the journal name another process; as of another boot also with a time of birth that fits it."""
-    lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    for line in lines:
-        if line[0] == "start":
-            line[2] = pid
+def _rewrite_start(records: Path, uid: str, pid: int, boot: str) -> None:
+    """Let the record name another process; as of another boot also with a time of birth that fits it."""
+    for path in records.glob("*.record"):
+        lines = [json.loads(line) for line in path.read_bytes().partition(b"\0")[0].splitlines()]
+        if lines[0]["order"]["uid"] == uid:
+            lines[1]["pid"] = pid
             if boot == "another":
-                line[4:] = [0.0, 1e9, "another boot"]
-    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+                lines[0]["boot"] = "another boot"
+                lines[1].update(before=0.0, after=1e9)
+            path.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines) + b"\0")
+
+
+def test_a_copy_of_a_directory_leaves_the_originals_programs_alone(
+    machine: Machine, new_machine: NewMachine, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    finished = machine.start("sh", "-c", "exit 3")
+    before = machine.finish(finished)
+    orders = [machine.start(*waiting(machine)) for _ in range(3)]
+    for order in orders:
+        machine.until_logged(order, "up")
+    copied = tmp_path_factory.mktemp("copy") / "runs"
+    # Not the sockets: no tool can copy those that is used.
+    shutil.copytree(tmp_path, copied, ignore=shutil.ignore_patterns("*.sock"))
+    copy = new_machine(copied)
+    for order in orders:
+        outcome = copy.finish(order)
+        assert (outcome.ended_by, outcome.conditions) == (EndedBy.LOST, frozenset({Condition.EXECUTOR_LOST}))
+        assert "copied" in outcome.message
+    assert copy.engine.observe()[finished.uid].outcome == before
+    copy.numbers = itertools.count(100)
+    assert copy.run("true").succeeded
+    let_go(machine, 6)
+    assert [machine.finish(order).containers[0].exit_code for order in orders] == [6, 6, 6]
+
+
+def test_an_order_is_written_down_before_its_program_starts(machine: Machine) -> None:
+    order = machine.start("sh", "-c", "cat ../../../../shim.journal ../../../../supervisors/*.record")
+    assert machine.finish(order).succeeded
+    seen = machine.log(order)
+    assert f'["order","{order.uid}"' in seen
+    assert f'"uid":"{order.uid}"' in seen
+
+
+def test_the_runs_of_the_release_before_are_taken_in(machine: Machine) -> None:
+    """Its shim is dead; its journal has what ended, and what ran then must be over."""
+    machine.end()
+    run = machine.directory / "jobs" / "old" / "1.0"
+    run.mkdir(parents=True)
+    env = {"HOLDFAST_ATTEMPT_UID": "old-2", "HOLDFAST_TERMINATION_LOG": f"{run}/termination", "PATH": os.defpath}
+    ended = {"started": True, "ended_at": 5.0, "ended_by": "itself", "exit_code": 4, "signal": None, "reason": "Error"}
+    with subprocess.Popen(["sleep", "1000"], start_new_session=True, env=env) as program:
+        lines = [
+            ["order", "old-1", "here", str(run)],
+            ["start", "old-1", 1, 3.0, 1.0, 2.0, "boot"],
+            ["end", "old-1", 3.0, "", ended],
+            ["order", "old-2", "here", str(run)],
+            ["start", "old-2", program.pid, 3.0, 1.0, 2.0, "boot"],
+        ]
+        (machine.directory / "keeper.journal").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        machine.open()
+        seen = machine.engine.observe()
+        assert seen["old-1"].outcome is not None
+        assert seen["old-1"].outcome.containers[0].exit_code == 4
+        assert seen["old-2"].outcome is not None
+        assert seen["old-2"].outcome.ended_by is EndedBy.LOST
+        assert program.wait(10) == -signal.SIGKILL
+    assert not (machine.directory / "keeper.journal").exists()
+
+
+def test_hundreds_of_idle_runs_share_their_memory(machine: Machine) -> None:
+    count = 100
+    orders = [machine.order("sleep", "1000") for _ in range(count)]
+    machine.engine.start(orders)
+    for order in orders:
+        machine.until(order, lambda seen: seen.phase is RunPhase.RUNNING)
+    own = [process.memory_full_info().uss for process in machine.supervisors()]
+    assert len(own) >= count
+    assert sum(own) / len(own) < 2_500_000

@@ -1,7 +1,9 @@
-"""The parts of the process engine that need no process: messages, environments, paths, journal, timers, ports."""
+"""The parts of the process engine that need no process: messages, paths, journal, records, timers, ports."""
 
 from __future__ import annotations
 
+import resource
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,12 +11,14 @@ import pytest
 from holdfast.domain.failure import ContainerResult, EndedBy
 from holdfast.domain.spec import Resources
 from holdfast.engines.process import log_path, log_start, translate
-from holdfast.engines.process.keeper import journal as journals
-from holdfast.engines.process.keeper.journal import Journal, replay
-from holdfast.engines.process.keeper.ports import Ports
-from holdfast.engines.process.keeper.records import FINISHED, STARTING, Run
-from holdfast.engines.process.keeper.timers import Timers
 from holdfast.engines.process.observe import observation
+from holdfast.engines.process.shim import journal as journals
+from holdfast.engines.process.shim import record as records
+from holdfast.engines.process.shim.journal import Journal, replay
+from holdfast.engines.process.shim.ports import Ports
+from holdfast.engines.process.shim.record import Record
+from holdfast.engines.process.shim.records import FINISHED, STARTING, Exit, Program, Run
+from holdfast.engines.process.shim.timers import Timers
 from holdfast.errors import InvalidRequest
 from holdfast.ports.engine import RunOrder, RunPhase
 
@@ -103,20 +107,49 @@ def ended(uid: str) -> Run:
 def test_a_journal_gives_back_what_was_not_forgotten(tmp_path: Path) -> None:
     path = str(tmp_path / "journal")
     journal = Journal(path)
-    going = Run("going", "here", "/runs/going")
-    going.pid, going.started_at = 42, 3.0
-    for run in (ended("kept"), ended("gone"), going):
+    for run in (ended("kept"), ended("gone"), Run("going", "here", "/runs/going")):
         journal.ordered(run)
-    journal.started(going, before=1.0)
     journal.ended(ended("kept"))
     journal.ended(ended("gone"))
     journal.forgot(["gone"])
     journal.close()
-    runs, started = replay(path)
+    runs = replay(path)
     assert {uid: run.phase for uid, run in runs.items()} == {"kept": FINISHED, "going": STARTING}
     assert runs["kept"].outcome == {"ended_at": 1.0}
-    assert list(started) == ["going"]
-    assert (started["going"].pid, started["going"].before) == (42, 1.0)
+
+
+def test_closing_a_journal_writes_what_is_pending(tmp_path: Path) -> None:
+    journal = Journal(str(tmp_path / "journal"))
+    journal.ordered(ended("kept"))
+    journal.close()
+    assert list(replay(str(tmp_path / "journal"))) == ["kept"]
+
+
+def test_a_line_cut_short_swallows_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    path.write_text('["order","first","here","/runs"]\n["end","first",1.0,"",{"ended_a')
+    journal = Journal(str(path))
+    journal.ordered(Run("second", "here", "/runs"))
+    journal.close()
+    assert list(replay(str(path))) == ["first", "second"]
+
+
+def test_what_a_full_disk_refused_is_kept_and_written_when_there_is_room(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(str(path))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+        journal.ordered(ended("kept"))
+        assert not journal.flush()
+        assert journal.pending
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    assert journal.flush()
+    journal.close()
+    assert list(replay(str(path))) == ["kept"]
 
 
 def test_a_journal_grown_long_keeps_only_what_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +165,7 @@ def test_a_journal_grown_long_keeps_only_what_is_needed(tmp_path: Path, monkeypa
     assert journal.size < before / 10
     journal.ordered(Run("later", "here", "/runs/later"))
     journal.close()
-    assert list(replay(path)[0]) == ["run-7", "run-99", "later"]
+    assert list(replay(path)) == ["run-7", "run-99", "later"]
 
 
 def test_timers_come_in_order_and_ended_runs_are_dropped_once_many() -> None:
@@ -154,5 +187,96 @@ def test_ports_are_shared_within_a_gang_only_and_come_back() -> None:
     assert masters[0] == masters[1] != masters[2]
     assert len({masters[0], masters[2], taken[0]["HOLDFAST_PORT_A"], taken[1]["HOLDFAST_PORT_A"]}) == 4
     for run in gang:
-        ports.release(run.uid, "j/1")
+        ports.release(run.uid)
     assert ports.environment(gang[0])["HOLDFAST_MASTER_PORT"] != masters[2]
+
+
+def test_ports_of_an_earlier_shims_runs_are_not_handed_out_again() -> None:
+    ports = Ports()
+    first = int(ports.environment(Run("r", "here", "/", {"ports": ["A"]}))["HOLDFAST_PORT_A"])
+    ports.take_over("old", [first + 1], "j/1", first + 2)
+    taken = int(ports.environment(Run("s", "here", "/", {"ports": ["A"]}))["HOLDFAST_PORT_A"])
+    assert taken > first + 2
+    joined = ports.environment(Run("t", "here", "/", {"ports": [], "gang": "j/1"}))
+    assert joined["HOLDFAST_MASTER_PORT"] == str(first + 2)
+
+
+def program(tmp_path: Path) -> Program:
+    order = {"uid": "u", "node": "n", "directory": str(tmp_path), "grace_s": 1.0, "env": {"SECRET": "s"}, "argv": ["x"]}
+    made = Program(order)
+    made.pid, made.started_at, made.exit = 42, 3.0, Exit(7, None, 0)
+    made.outcome = {"ended_at": 5.0, "message": "m", "log_tail": ["l"]}
+    return made
+
+
+def test_a_record_tells_each_step_of_its_last_run_and_no_secret(tmp_path: Path) -> None:
+    path, run = str(tmp_path / "1.record"), program(tmp_path)
+    kept = Record(path)
+    assert records.read(path) is None
+    kept.begin(run, "here", "now")
+    begun = records.read(path)
+    assert begun is not None
+    assert (begun.uid, begun.place, begun.boot, begun.start, begun.exit, begun.end) == (
+        "u",
+        "here",
+        "now",
+        None,
+        None,
+        None,
+    )
+    kept.started(run, 1.0, 2.0)
+    kept.exited(run)
+    exited = records.read(path)
+    assert exited is not None
+    assert exited.start is not None
+    assert exited.exit is not None
+    assert (exited.start["pid"], exited.exit["exit"], exited.end) == (42, [7, None, 0], None)
+    kept.ended(run)
+    ended_well = records.read(path)
+    assert ended_well is not None
+    assert ended_well.end == run.outcome
+    assert b"SECRET" not in (tmp_path / "1.record").read_bytes()
+    kept.begin(program(tmp_path), "here", "now")
+    again = records.read(path)
+    assert again is not None
+    assert (again.start, again.exit, again.end) == (None, None, None)
+
+
+def test_of_a_record_cut_short_what_came_before_counts(tmp_path: Path) -> None:
+    path, run = tmp_path / "1.record", program(tmp_path)
+    kept = Record(str(path))
+    kept.begin(run, "here", "now")
+    kept.started(run, 1.0, 2.0)
+    whole = path.read_bytes().partition(b"\0")[0]
+    kept.ended(run)
+    path.write_bytes(path.read_bytes()[: len(whole) + 9])
+    cut = records.read(str(path))
+    assert cut is not None
+    assert cut.start is not None
+    assert cut.end is None
+
+
+def test_an_end_is_written_although_the_disk_is_full(tmp_path: Path) -> None:
+    run = program(tmp_path)
+    kept = Record(str(tmp_path / "1.record"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (records.ROOM_BYTES, hard))
+        kept.begin(run, "here", "now")
+        run.outcome = {"ended_at": 5.0, "message": "m" * records.ROOM_BYTES, "log_tail": ["l"]}
+        kept.ended(run)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    found = records.read(str(tmp_path / "1.record"))
+    assert found is not None
+    assert found.end == {"ended_at": 5.0, "message": "", "log_tail": []}
+
+
+def test_a_record_is_held_for_as_long_as_its_supervisor_lives(tmp_path: Path) -> None:
+    path = str(tmp_path / "1.record")
+    held = Record(path)
+    assert records.is_held(path)
+    held.remove()
+    assert not records.is_held(path)

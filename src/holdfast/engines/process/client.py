@@ -1,55 +1,76 @@
-"""Speaks with the keeper of a directory, and starts one where there is none; leaves meaning to ``engine``."""
+"""Speaks with the shim of a directory, and starts one where there is none; leaves meaning to ``engine``."""
 
 from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
+import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from holdfast.engines.process.keeper.records import PROTOCOL
+from holdfast.engines.process.shim import records
 from holdfast.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_KEEPER = Path(__file__).parent / "keeper" / "__main__.py"
-_SOCKET = "keeper.sock"
+_SHIM = Path(__file__).parent / "shim" / "__main__.py"
 _LONGEST_ADDRESS = 100
 """Bytes of a socket's path that every system takes."""
-_CONNECT_DEADLINE_S = 15.0
+_CONNECT_DEADLINE_S = 20.0
+_GREETING_S = 3.0
+"""How long a shim may take to say who it is; a new one first looks for what the last one left."""
+_RESUMED_S = 5.0
+"""How long one may take that was told to go on, in case somebody suspended it; then it is replaced."""
 _RETRY_S = 0.02
-_SEND_TIMEOUT_S = 10.0
+_SEND_TIMEOUT_S = 5.0
+_LOOK_EVERY_S = 0.25
 _CHUNK = 1 << 18
+_log = logging.getLogger(__name__)
 
 
 class Connection:
-    """One connection to the keeper; broken for good after the first error."""
+    """One connection to a shim; broken for good after the first error."""
 
     def __init__(self, sock: socket.socket) -> None:
         """Take over a connected socket."""
         self._sock = sock
         self._received = bytearray()
+        sock.settimeout(_LOOK_EVERY_S)
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send one message; a keeper reads at once, so this does not wait unless it is stopped.
+        """Send one message; a shim reads at once, so this does not wait unless it hangs.
 
         Raises:
-            OSError: The keeper is gone; whoever receives sees the end, too.
+            OSError: The shim is gone or hangs; whoever receives sees the end, too.
         """
+        left = memoryview(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        until = time.monotonic() + _SEND_TIMEOUT_S
         try:
-            self._sock.sendall(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+            while left:
+                left = left[self._sent(left, until) :]
         except OSError:
             self.shut()
             raise
 
-    def receive(self) -> Iterator[dict[str, Any]]:
-        """Yield messages until the connection ends."""
+    def _sent(self, data: memoryview, until: float) -> int:
+        """Send what fits; returns how much that was."""
+        try:
+            return self._sock.send(data)
+        except TimeoutError:
+            if time.monotonic() > until:
+                raise
+            return 0
+
+    def receive(self) -> Iterator[dict[str, Any] | None]:
+        """Yield messages until the connection ends; ``None`` whenever there was none for a while."""
         while True:
             line, newline, rest = self._received.partition(b"\n")
             if newline:
@@ -59,12 +80,37 @@ class Connection:
             try:
                 chunk = self._sock.recv(_CHUNK)
             except TimeoutError:
+                yield None
                 continue
             except OSError:
                 return
             if not chunk:
                 return
             self._received += chunk
+
+    def greeting(self, within_s: float) -> dict[str, Any] | None:
+        """Wait for the first message.
+
+        Returns:
+            ``None`` where the connection ended without one.
+
+        Raises:
+            TimeoutError: There was none in time.
+        """
+        until = time.monotonic() + within_s
+        for message in self.receive():
+            if message is not None:
+                return message
+            if time.monotonic() > until:
+                raise TimeoutError
+        return None
+
+    def peer(self) -> int:
+        """Return the process number of the shim, 0 where the system does not tell."""
+        if not hasattr(socket, "SO_PEERCRED"):
+            return 0
+        pid, _, _ = struct.unpack("3i", self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return int(pid)
 
     def shut(self) -> None:
         """End both directions, which wakes whoever receives."""
@@ -82,13 +128,13 @@ Greeted: TypeAlias = tuple[Connection, dict[str, Any]]
 
 
 def connect(directory: Path, *, environment: Mapping[str, str], limits: str, idle_s: float) -> Greeted:
-    """Connect to the directory's keeper, starting one if need be.
+    """Connect to the directory's shim, starting one if need be.
 
     Args:
         directory: Where its socket and journal are.
-        environment: What a keeper that is started gets itself.
-        limits: ``auto``, or ``rss`` to watch memory instead of using cgroups.
-        idle_s: How long a keeper without clients and runs stays.
+        environment: What a shim that is started gets itself.
+        limits: ``auto``, or ``rss`` to watch memory instead of using control groups.
+        idle_s: How long a shim without clients and runs stays.
 
     Returns:
         The connection, and the first message: who answers, and every run it has.
@@ -98,28 +144,88 @@ def connect(directory: Path, *, environment: Mapping[str, str], limits: str, idl
     """
     deadline = time.monotonic() + _CONNECT_DEADLINE_S
     while True:
-        sock = _try_connect(directory)
-        if sock is not None:
-            connection = Connection(sock)
-            first = _greeting(connection, directory)
-            if first is not None:
+        connection = _try_connect(directory)
+        if connection is not None:
+            first = _greeted(connection, directory)
+            if first is not None and not _is_done_with(first):
                 return connection, first
             connection.close()  # without a word: it was just about to leave
         if time.monotonic() > deadline:
-            msg = f"the keeper of {directory} does not answer"
-            raise EngineError(msg, hint=f"see {directory / 'keeper.log'}")
-        _start_keeper(directory, environment, [limits, str(idle_s)])
+            msg = f"the process that holds the programs of {directory} does not answer"
+            raise EngineError(msg, hint=f"see {directory / records.ERRORS}")
+        if is_held_by_old(directory):
+            time.sleep(_RETRY_S)
+        else:
+            _start_shim(directory, environment, [limits, str(idle_s)])
+
+
+def is_held_by_old(directory: Path) -> bool:
+    """Whether a shim of the release before still holds the directory."""
+    return _is_locked(directory / records.OLD_LOCK) and not _is_locked(directory / records.LOCK)
+
+
+def _is_done_with(first: dict[str, Any]) -> bool:
+    """Whether a shim is of the release before and has no program any more: it leaves when nobody is connected."""
+    runs = first["runs"]
+    return first["hello"]["protocol"] != records.PROTOCOL and not runs
+
+
+def _greeted(connection: Connection, directory: Path) -> dict[str, Any] | None:
+    """Wait for a shim to say who it is; one that hangs is told to go on, and then replaced: its programs go on.
+
+    Raises:
+        EngineError: It is of a version this one cannot speak with, or hangs and cannot be replaced.
+    """
+    try:
+        first = connection.greeting(_GREETING_S)
+    except TimeoutError:
+        first = _awakened(connection, directory)
+    if first is not None and first["hello"]["protocol"] not in records.SPOKEN:
+        connection.close()
+        msg = f"the process that holds the programs of {directory} is of another version of Holdfast"
+        raise EngineError(msg, hint="let its programs end under that version first")
+    return first
+
+
+def _awakened(connection: Connection, directory: Path) -> dict[str, Any] | None:
+    pid = connection.peer()
+    _log.warning("the process %d that holds the programs of %s does not answer; waking it", pid, directory)
+    signal_shim(pid, signal.SIGCONT)
+    try:
+        return connection.greeting(_RESUMED_S)
+    except TimeoutError:
+        connection.close()
+    if is_held_by_old(directory) or not pid:
+        msg = f"the process {pid} that holds the programs of {directory} does not answer"
+        raise EngineError(msg, hint="it is of an older version, whose programs would end with it; see what keeps it")
+    _log.warning("the process %d still does not answer; it is replaced", pid)
+    signal_shim(pid, signal.SIGKILL)
+    return None
+
+
+def signal_shim(pid: int, number: signal.Signals) -> None:
+    """Signal a shim, if it is still there and ours."""
+    if pid > 0:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            return
 
 
 def is_in_use(directory: Path) -> bool:
-    """Tell whether a process of ours holds the runs of a directory; changes nothing there."""
+    """Tell whether a process of ours holds runs of a directory; changes nothing there."""
+    locks = [directory / records.LOCK, directory / records.OLD_LOCK]
+    return any(map(_is_locked, [*locks, *(directory / records.SUPERVISORS).glob("*.record")]))
+
+
+def _is_locked(path: Path) -> bool:
     try:
-        with (directory / "keeper.lock").open() as lock:
+        with path.open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
     except BlockingIOError:
         return True
+    except OSError:
+        return False
     return False
 
 
@@ -129,55 +235,51 @@ def require_compatible(directory: Path) -> None:
     Raises:
         EngineError: It is of another version, or does not answer.
     """
-    sock = _try_connect(directory) if is_in_use(directory) else None
-    if sock is not None:
-        connection = Connection(sock)
+    connection = _try_connect(directory) if is_in_use(directory) else None
+    if connection is not None:
         try:
-            _greeting(connection, directory)
+            _greeted(connection, directory)
         finally:
             connection.close()
 
 
-def _greeting(connection: Connection, directory: Path) -> dict[str, Any] | None:
-    first = next(connection.receive(), None)
-    if first is not None and first["hello"]["protocol"] != PROTOCOL:
-        msg = f"the keeper of {directory} is of another version of Holdfast"
-        raise EngineError(msg, hint="let its runs end under that version first")
-    return first
-
-
-def _try_connect(directory: Path) -> socket.socket | None:
+def _try_connect(directory: Path) -> Connection | None:
+    name = records.OLD_SOCKET if is_held_by_old(directory) else records.SOCKET
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.settimeout(_SEND_TIMEOUT_S)
-    path = os.fspath(directory / _SOCKET)
+    path = os.fspath(directory / name)
     try:
         if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
             sock.connect(path)
         else:
-            _connect_deep(sock, directory)
+            _connect_deep(sock, directory, name)
     except (FileNotFoundError, ConnectionRefusedError):
         sock.close()
         return None
     except OSError as error:
         sock.close()
-        msg = f"cannot connect to the keeper of {directory}: {error.strerror or error}"
+        msg = f"cannot connect to the process that holds the programs of {directory}: {error.strerror or error}"
         raise EngineError(msg) from error
-    return sock
+    return Connection(sock)
 
 
-def _connect_deep(sock: socket.socket, directory: Path) -> None:
+def _connect_deep(sock: socket.socket, directory: Path, name: str) -> None:
     """Connect where the path is longer than an address may be: by way of an open directory, which has a short name."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        sock.connect(f"/proc/self/fd/{fd}/{_SOCKET}")
+        sock.connect(f"/proc/self/fd/{fd}/{name}")
     finally:
         os.close(fd)
 
 
-def _start_keeper(directory: Path, environment: Mapping[str, str], arguments: list[str]) -> None:
-    """Start a keeper; it returns when it listens, or when another one holds the directory."""
-    command = [sys.executable, "-I", "-S", os.fspath(_KEEPER), os.fspath(directory), *arguments]
-    log = os.open(directory / "keeper.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+def _start_shim(directory: Path, environment: Mapping[str, str], arguments: list[str]) -> None:
+    """Start a shim; it returns when it listens, or when another one holds the directory."""
+    command = [sys.executable, "-I", "-S", os.fspath(_SHIM), os.fspath(directory), *arguments]
+    try:
+        log = os.open(directory / records.ERRORS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    except OSError as error:
+        msg = f"cannot use {directory} for runs: {error.strerror}"
+        raise EngineError(msg) from error
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter and file
             command,
@@ -191,11 +293,11 @@ def _start_keeper(directory: Path, environment: Mapping[str, str], arguments: li
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        msg = f"the keeper of {directory} could not be started: {error}"
+        msg = f"the process that holds the programs of {directory} could not be started: {error}"
         raise EngineError(msg) from error
     finally:
         os.close(log)
     if done.returncode:
-        msg = f"the keeper of {directory} could not be started"
-        raise EngineError(msg, hint=f"see {directory / 'keeper.log'}")
-    time.sleep(_RETRY_S if not (directory / _SOCKET).exists() else 0)
+        msg = f"the process that holds the programs of {directory} could not be started"
+        raise EngineError(msg, hint=f"see {directory / records.ERRORS}")
+    time.sleep(_RETRY_S if not (directory / records.SOCKET).exists() else 0)

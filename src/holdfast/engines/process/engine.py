@@ -1,15 +1,17 @@
-"""The engine of local processes: an executor's view of one keeper; decides nothing the keeper can decide itself.
+"""The engine of local processes: an executor's view of one shim; decides nothing the shim can decide itself.
 
-Everything sent is kept until the keeper acknowledges it and sent again over a new connection: a keeper that
-died, or was replaced, misses nothing, and every message is idempotent.
+Everything sent is kept until the shim acknowledges it, an order until its program runs, and sent again over a new
+connection: a shim that died, or was replaced, misses nothing, and every message is idempotent.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import threading
+import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +19,9 @@ import psutil
 
 from holdfast.domain.spec import Resources
 from holdfast.engines.process import translate
-from holdfast.engines.process.client import Connection, connect
+from holdfast.engines.process.client import Connection, connect, signal_shim
 from holdfast.engines.process.observe import observation
+from holdfast.engines.process.shim.records import PROTOCOL
 from holdfast.errors import EngineError
 from holdfast.ports.engine import NodeInfo, Observation, RunPhase
 
@@ -30,16 +33,24 @@ if TYPE_CHECKING:
 
 DEFAULT_LOG_LIMIT = 256 << 20
 """Bytes of disk the log of one run may take; the newest half is always kept."""
-DEFAULT_KEEPER_IDLE_S = 3.0
+DEFAULT_SHIM_IDLE_S = 3.0
 MEMORY_LABEL = "holdfast.dev/memory"
 """Node label that says how memory limits are enforced: ``cgroup-v2``, ``cgroup-v1`` or ``rss`` (watched)."""
 PIDS_LABEL = "holdfast.dev/pids"
 """Node label that says how the number of processes of a run is limited: ``cgroup-v2``, ``cgroup-v1`` or ``none``."""
+CONTAINMENT_LABEL = "holdfast.dev/containment"
+"""Node label that says what a run cannot leave: ``cgroup-v2``, ``cgroup-v1``, or ``supervisor``: it can be killed."""
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 """Node label with the node's name, as Kubernetes has it: for node selectors and exclusive topologies."""
-_RECONNECT_S = 1.0
+_RECONNECT_S = 0.5
+_PING_EVERY_S = 0.5
+"""How long a shim may say nothing before it is asked whether it is there."""
+_SILENT_S = 0.5
+"""How long it may take to answer that, before the engine says that it is in trouble."""
+_RESUME_AFTER_S, _REPLACE_AFTER_S = 2.0, 10.0
+"""When a silent shim is told to go on, in case somebody suspended it, and when it is replaced: its programs go on."""
 _ORDERS_PER_MESSAGE = 32
-"""So that the keeper starts the first while the next are being written out."""
+"""So that the shim starts the first while the next are being written out."""
 _log = logging.getLogger(__name__)
 
 
@@ -53,7 +64,7 @@ def default_nodes(count: int = 1) -> tuple[NodeInfo, ...]:
 
 
 class ProcessEngine:
-    """Runs local processes in a directory, through a keeper that outlives this object and its process."""
+    """Runs local processes in a directory, through a shim that outlives this object and its process."""
 
     def __init__(  # noqa: PLR0913 - settings, by name
         self,
@@ -63,37 +74,43 @@ class ProcessEngine:
         log_limit: int = DEFAULT_LOG_LIMIT,
         pids_limit: int = 0,
         memory_limits: str = "auto",
-        keeper_idle_s: float = DEFAULT_KEEPER_IDLE_S,
+        shim_idle_s: float = DEFAULT_SHIM_IDLE_S,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        """Open the directory and connect to its keeper, starting one if there is none.
+        """Open the directory and connect to its shim, starting one if there is none.
 
         Args:
-            directory: Holds the runs' files, the keeper's socket and its journal; made private.
+            directory: Holds the runs' files, the shim's socket and its journal; made private.
             nodes: The places to report; by default this machine.
             log_limit: Bytes of disk one run's log may take; 0 is no limit.
             pids_limit: Processes and threads one run may have at once, where cgroups can count them; 0 counts
                 only runs that have a cgroup for their memory in any case.
             memory_limits: ``auto`` uses cgroups where they are writable, ``rss`` watches in any case.
-            keeper_idle_s: How long a keeper without runs and clients stays.
+            shim_idle_s: How long a shim without runs and clients stays.
             environ: Where programs inherit from; by default this process's environment.
 
         Raises:
-            EngineError: The directory or the keeper cannot be had.
+            EngineError: The directory or the shim cannot be had.
         """
         self._directory = directory.absolute()
         inherited = os.environ if environ is None else environ  # noqa: TID251 - handed to programs, never read
         self._environment = translate.base_environment(inherited)
         self._settings = {"environment": self._environment, "log_limit": log_limit, "pids_limit": pids_limit}
-        self._limits, self._idle_s = memory_limits, keeper_idle_s
+        self._limits, self._idle_s = memory_limits, shim_idle_s
         self._lock = threading.Lock()
         self._observed: dict[str, Observation] = {}
         self._snapshot: Mapping[str, Observation] | None = None
         self._unacknowledged: dict[int, dict[str, Any]] = {}
+        self._orders: dict[str, dict[str, Any]] = {}
+        """Launch messages of runs that are not known to run yet, by uid."""
         self._sequence = 0
         self._wakes: list[Callable[[], None]] = []
         self._closed = threading.Event()
         self._trouble: str | None = None
+        self._asked_at: float | None = None
+        """When the shim was asked whether it is there, unless it has said something since."""
+        self._heard_at = time.monotonic()
+        self._protocol = PROTOCOL
         self._connection: Connection
         self._open_directory()
         hello = self._connect()
@@ -119,6 +136,7 @@ class ProcessEngine:
         with self._lock:
             for order in orders:
                 self._observed.setdefault(order.uid, Observation(order.uid, RunPhase.STARTING))
+            self._orders.update((message["uid"], message) for message in messages)
             self._snapshot = None
             self._send({"orders": messages})
 
@@ -142,6 +160,7 @@ class ProcessEngine:
             gone = [uid for uid in uids if uid in self._observed and not self._is_unfinished(uid)]
             for uid in gone:
                 del self._observed[uid]
+                self._orders.pop(uid, None)
             if gone:
                 self._snapshot = None
                 self._send({"forget": gone})
@@ -152,7 +171,7 @@ class ProcessEngine:
             self._wakes.append(wake)
 
     def trouble(self) -> str | None:
-        """Say that the keeper cannot be reached, while it cannot."""
+        """Say that the shim cannot be reached or does not answer, while that is so."""
         return self._trouble
 
     def close(self) -> None:
@@ -162,7 +181,7 @@ class ProcessEngine:
         if threading.current_thread() is not self._reader:
             self._reader.join()
 
-    # the keeper
+    # the shim
 
     def _is_unfinished(self, uid: str) -> bool:
         seen = self._observed.get(uid)
@@ -175,7 +194,7 @@ class ProcessEngine:
         try:
             self._connection.send(message)
         except OSError:
-            _log.warning("the keeper of %s went away; what was sent will be sent again", self._directory)
+            _log.warning("the shim of %s went away; what was sent will be sent again", self._directory)
 
     def _open_directory(self) -> None:
         try:
@@ -187,7 +206,7 @@ class ProcessEngine:
             raise EngineError(msg) from error
 
     def _connect(self) -> dict[str, Any]:
-        """Connect, take over what the keeper has, and send what it has not acknowledged; returns its greeting."""
+        """Connect, take over what the shim has, and send what it has not acknowledged; returns its greeting."""
         connection, first = connect(
             self._directory,
             environment=self._environment,
@@ -196,13 +215,17 @@ class ProcessEngine:
         )
         with self._lock:
             self._connection = connection
+            self._heard_at, self._asked_at = time.monotonic(), None
+            self._protocol = first["hello"]["protocol"]
             self._replace(first["runs"])
             try:
                 connection.send({"seq": 0, "settings": self._settings})
                 for message in self._unacknowledged.values():
                     connection.send(message)
+                if self._orders:  # a shim that died may not have come to them; one that has them ignores them
+                    connection.send({"seq": 0, "orders": list(self._orders.values())})
             except OSError:
-                _log.warning("the keeper of %s went away again", self._directory)
+                _log.warning("the shim of %s went away again", self._directory)
         greeting: dict[str, Any] = first["hello"]
         return greeting
 
@@ -210,24 +233,29 @@ class ProcessEngine:
         """Take a full report for the truth, beside what is still on its way there."""
         on_the_way = self._unacknowledged.values()
         forgotten = {uid for message in on_the_way for uid in message.get("forget", ())}
-        ordered = [order["uid"] for message in on_the_way for order in message.get("orders", ())]
         before = self._observed
         self._observed = {}
         for report in reports:
             if report["uid"] not in forgotten:
                 self._see(report, before)
-        for uid in ordered:
+        for uid in self._orders:
             if uid not in forgotten:
                 self._observed.setdefault(uid, before.get(uid) or Observation(uid, RunPhase.STARTING))
         self._snapshot = None
 
     def _see(self, report: Mapping[str, Any], before: Mapping[str, Observation]) -> None:
         seen, known = observation(report), before.get(report["uid"])
+        if seen.phase is not RunPhase.STARTING:
+            self._orders.pop(seen.uid, None)
         self._observed[seen.uid] = known if known == seen else seen
 
     def _read(self) -> None:
         while not self._closed.is_set():
             for message in self._connection.receive():
+                if message is None:
+                    self._listen_for_life()
+                    continue
+                self._heard_at, self._asked_at, self._trouble = time.monotonic(), None, None
                 self._apply(message)
                 if message["runs"] or message.get("gone"):
                     self._wake()
@@ -236,12 +264,35 @@ class ProcessEngine:
                 self._closed.wait(_RECONNECT_S)
         self._connection.close()
 
+    def _listen_for_life(self) -> None:
+        """Ask a silent shim whether it is there; wake it, and at last replace it, when it does not answer."""
+        now = time.monotonic()
+        if self._asked_at is None:
+            if now - self._heard_at >= _PING_EVERY_S:
+                self._asked_at = now
+                with self._lock:
+                    self._send({})
+            return
+        silent_s = now - self._asked_at
+        if silent_s < _SILENT_S:
+            return
+        if self._trouble is None:
+            _log.warning("the process that holds the programs of %s does not answer", self._directory)
+        self._trouble = f"the process that holds the programs has not answered for {now - self._heard_at:.0f} s"
+        if silent_s >= _RESUME_AFTER_S:
+            signal_shim(self._connection.peer(), signal.SIGCONT)
+        if silent_s >= _REPLACE_AFTER_S and self._protocol == PROTOCOL:
+            _log.warning("it is replaced; the programs go on")
+            signal_shim(self._connection.peer(), signal.SIGKILL)
+            self._connection.shut()
+
     def _reconnected(self) -> bool:
         try:
             self._connect()
         except EngineError as error:
+            if self._trouble is None:
+                _log.warning("no connection to the process that holds the programs; trying again: %s", error.message)
             self._trouble = error.message
-            _log.exception("no connection to the keeper; trying again")
             return False
         self._trouble = None
         self._wake()
@@ -263,5 +314,9 @@ class ProcessEngine:
 
 
 def _labelled(nodes: Sequence[NodeInfo], hello: Mapping[str, Any]) -> tuple[NodeInfo, ...]:
-    ways = {MEMORY_LABEL: hello["memory"], PIDS_LABEL: hello.get("pids", "none")}
+    ways = {
+        MEMORY_LABEL: hello["memory"],
+        PIDS_LABEL: hello.get("pids", "none"),
+        CONTAINMENT_LABEL: hello.get("containment", "none"),
+    }
     return tuple(NodeInfo(node.name, node.capacity, {**node.labels, **ways}) for node in nodes)

@@ -1,4 +1,4 @@
-"""Where a run's files are, which its keeper makes; pure except for ``log_start``, which looks.
+"""Where a run's files are, which its shim makes; pure except for ``log_start``, which looks.
 
 <directory>/jobs/<job id>/checkpoints/              kept over attempts
 <directory>/jobs/<job id>/<attempt>.<rank>/work/    where the program starts, unless the job says where
@@ -11,8 +11,8 @@ import errno
 import os
 from pathlib import Path
 
-from holdfast.engines.process.keeper import files
-from holdfast.engines.process.keeper.records import BEGAN, LOG
+from holdfast.engines.process.shim import files
+from holdfast.engines.process.shim.records import BEGAN, LOG
 from holdfast.errors import InvalidRequest
 
 _MOST_BEGINNINGS = 64 << 10

@@ -9,8 +9,8 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
-from holdfast.engines.process.keeper import files
 from holdfast.engines.process.layout import log_beginnings, log_path, log_start
+from holdfast.engines.process.shim import files
 from holdfast.errors import Unavailable
 from holdfast.ports.logs import LogPart
 

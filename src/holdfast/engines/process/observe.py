@@ -1,4 +1,4 @@
-"""Turns the keeper's report of a run into an observation; pure."""
+"""Turns the shim's report of a run into an observation; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns an order into the message that makes the keeper launch it, and decides a program's environment; pure.
+"""Turns an order into the message that makes the shim launch it, and decides a program's environment; pure.
 
 A program's environment is, later ones winning: the base (a short list of the server's own variables), the
 job's ``env``, and the ``HOLDFAST_*`` variables that tell it who it is.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from holdfast.engines.process.keeper.records import CHECKPOINTS, PROGRESS, TERMINATION
 from holdfast.engines.process.layout import job_directory, run_directory
+from holdfast.engines.process.shim.records import CHECKPOINTS, PROGRESS, TERMINATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,7 @@ def port_variable(name: str) -> str:
 
 
 def launch_message(directory: Path, order: RunOrder) -> dict[str, Any]:
-    """Build the keeper's launch message; ports are the keeper's to choose."""
+    """Build the shim's launch message; ports are the shim's to choose."""
     run = run_directory(directory, order.job_id, order.attempt, order.rank)
     identity = {
         "HOLDFAST_JOB_ID": order.job_id,

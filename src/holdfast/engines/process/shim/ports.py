@@ -7,6 +7,8 @@ import socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .records import Message, Run
 
 _FIRST, _LAST = 20000, 32000
@@ -17,11 +19,12 @@ class Ports:
     """The numbers in use, by run and by gang."""
 
     def __init__(self) -> None:
-        """Start somewhere that differs between keepers."""
+        """Start somewhere that differs between shims."""
         self._next = _FIRST + os.getpid() * 37 % (_LAST - _FIRST)
         self._used: dict[int, str] = {}
         self._of: dict[str, list[int]] = {}
         self._masters: dict[str, tuple[int, set[str]]] = {}
+        self._gang_of: dict[str, str] = {}
 
     def environment(self, run: Run) -> dict[str, str]:
         """Take the ports a run asked for and its gang's master port, as environment variables.
@@ -29,15 +32,25 @@ class Ports:
         Raises:
             OSError: There is no free port.
         """
-        order: Message = run.order
+        order: Message = run.order or {}
         names = order.get("ports") or ()
         variables = {f"HOLDFAST_PORT_{name}": str(self._take(run.uid)) for name in names}
         if order.get("gang"):
             variables["HOLDFAST_MASTER_PORT"] = str(self._master(order["gang"], run.uid))
         return variables
 
-    def release(self, uid: str, gang: str) -> None:
+    def take_over(self, uid: str, numbers: Iterable[int], gang: str, master: int) -> None:
+        """Note the ports of a run that an earlier shim started."""
+        for number in numbers:
+            self._hold(number, uid)
+        if gang and master:
+            self._used[master] = gang
+            self._masters.setdefault(gang, (master, set()))
+            self._master(gang, uid)
+
+    def release(self, uid: str) -> None:
         """Give a run's ports back; a gang's master port goes with its last run."""
+        gang = self._gang_of.pop(uid, "")
         for number in self._of.pop(uid, ()):
             self._used.pop(number, None)
         if gang in self._masters:
@@ -54,10 +67,13 @@ class Ports:
             self._masters[gang] = (number, set())
         number, holders = self._masters[gang]
         holders.add(uid)
+        self._gang_of[uid] = gang
         return number
 
     def _take(self, uid: str) -> int:
-        number = self._free()
+        return self._hold(self._free(), uid)
+
+    def _hold(self, number: int, uid: str) -> int:
         self._used[number] = uid
         self._of.setdefault(uid, []).append(number)
         return number

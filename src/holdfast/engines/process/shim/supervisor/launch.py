@@ -1,21 +1,21 @@
-"""Starts one program: its directory, environment, log and session; decides what each failure to do so is called."""
+"""Starts one program: its directory, environment, log and session; names each failure to do so."""
 
 from __future__ import annotations
 
 import errno
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
-from . import directories, files, memory
-from .records import LOG, WORK
+from .. import files
+from ..records import BEGAN, CHECKPOINTS, LOG, PROGRESS, TERMINATION, WORK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import NoReturn
 
-    from .records import Run
+    from ..records import Program
 
 _REASONS = {
     errno.ENOENT: "CommandNotFound",
@@ -32,6 +32,7 @@ _REASONS = {
     errno.EMFILE: "OutOfFiles",
     errno.ENFILE: "OutOfFiles",
 }
+_OURS = 0o700
 _NOT_PLAIN = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EINVAL)
 """How opening a link or a pipe is refused."""
 _INVALID = "InvalidCommand"
@@ -56,23 +57,20 @@ def refused(number: int, what: str) -> CannotLaunch:
     return CannotLaunch(_REASONS.get(number, "LaunchError"), f"cannot start {what}: {os.strerror(number)}")
 
 
-def launch(run: Run, environment: Mapping[str, str]) -> None:
-    """Start a run's program in a session of its own; sets ``run.pid``, and ``run.handshake`` where exec is pending.
+def launch(program: Program) -> int:
+    """Start a program in a session of its own; returns its pid.
 
-    Leaves the keeper's working directory changed: whoever starts many changes it back once.
+    Leaves the caller's working directory changed. May take as long as the file systems it needs.
 
     Raises:
         CannotLaunch: It did not start.
     """
-    argv: list[str] = run.order["argv"]
+    argv: list[str] = program.order["argv"]
+    environment: Mapping[str, str] = program.order["env"]
     try:
-        log = _enter(run)
+        log = _enter(program)
         try:
-            program = _resolve(argv[0], environment.get("PATH", _DEFAULT_PATH))
-            if not run.cgroups:
-                run.pid = _spawn(program, argv, environment, log)
-            else:
-                run.pid, run.handshake = _fork_into(run.cgroups, program, argv, environment, log)
+            return _spawn(_resolve(argv[0], environment.get("PATH", _DEFAULT_PATH)), argv, environment, log)
         finally:
             os.close(log)
     except OSError as error:
@@ -82,11 +80,11 @@ def launch(run: Run, environment: Mapping[str, str]) -> None:
         raise CannotLaunch(_INVALID, message) from None
 
 
-def _enter(run: Run) -> int:
+def _enter(program: Program) -> int:
     """Open the log and go to the working directory."""
-    directories.prepare(run)
-    log = _open_log(run)
-    directory = run.order.get("cwd") or run.path(WORK)
+    _make_directories(program)
+    log = _open_log(program)
+    directory = program.order.get("cwd") or program.path(WORK)
     try:
         os.chdir(directory)
     except OSError as error:
@@ -99,9 +97,9 @@ def _enter(run: Run) -> int:
     return log
 
 
-def _open_log(run: Run) -> int:
+def _open_log(program: Program) -> int:
     """Open the log for appending; what an earlier program put in its place is removed."""
-    path = run.path(LOG)
+    path = program.path(LOG)
     try:
         return files.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     except OSError as error:
@@ -138,53 +136,42 @@ def _spawn(program: str, argv: list[str], environment: Mapping[str, str], log: i
     )
 
 
-def _fork_into(
-    groups: tuple[str, ...],
-    program: str,
-    argv: list[str],
-    environment: Mapping[str, str],
-    log: int,
-) -> tuple[int, int]:
-    """Start a program inside its cgroups from its first instruction.
+def _make_directories(program: Program) -> None:
+    """Make a run's directory, what is in it, and its job's where it is the job's first.
 
-    Returns:
-        Its pid, and a pipe that is at its end once the program runs, or brings the number of the error.
+    Raises:
+        OSError: One cannot be made.
     """
-    reading, writing = os.pipe()
+    directory: str = program.order["directory"]
     try:
-        pid = os.fork()
-    except OSError:
-        os.close(reading)
-        os.close(writing)
-        raise
-    if pid == 0:
-        _become(groups, program, argv, environment, (log, writing))
-    os.close(writing)
-    os.set_blocking(reading, False)
-    return pid, reading
+        again = not _make(directory)
+    except FileNotFoundError:
+        job = os.path.dirname(directory)  # noqa: PTH120 - once per run: a Path costs as much as the call
+        os.makedirs(f"{job}/{CHECKPOINTS}", _OURS, exist_ok=True)  # noqa: PTH103 - as above
+        again = not _make(directory)
+    if not program.order.get("cwd"):
+        _make(program.path(WORK))
+    if again:  # an earlier dispatch of the same attempt
+        _note_beginning(program)
+        for name in (TERMINATION, PROGRESS):
+            with suppress(FileNotFoundError):
+                os.unlink(program.path(name))  # noqa: PTH108 - as above
 
 
-def _become(
-    groups: tuple[str, ...],
-    program: str,
-    argv: list[str],
-    environment: Mapping[str, str],
-    fds: tuple[int, int],
-) -> NoReturn:
-    log, writing = fds
+def _make(path: str) -> bool:
     try:
-        os.setsid()
-        for group in groups:
-            memory.join(group)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        for number in _IGNORED_BY_PYTHON:
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        os.execve(program, argv, environment)  # noqa: S606 - running programs is what a keeper is for
-    except OSError as error:
-        os.write(writing, str(error.errno).encode())
-    except ValueError:
-        os.write(writing, str(errno.EINVAL).encode())
-    finally:
-        os._exit(127)
+        os.mkdir(path, _OURS)  # noqa: PTH102 - as above
+    except FileExistsError:
+        return False
+    return True
+
+
+def _note_beginning(program: Program) -> None:
+    """Write down where this program's part of the log begins, a line each; a log without it is better than no run."""
+    with suppress(OSError):
+        size = os.stat(program.path(LOG), follow_symlinks=False).st_size  # noqa: PTH116 - as above
+        fd = files.open_plain(program.path(BEGAN), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        try:
+            os.write(fd, b"%d\n" % size)
+        finally:
+            os.close(fd)

@@ -1,12 +1,12 @@
-"""One client's connection: frames JSON lines both ways without ever waiting; decides nothing about their meaning."""
+"""One connection, to a client or between shim and supervisor: JSON lines both ways, without ever waiting."""
 
 from __future__ import annotations
 
 import json
+import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Iterator
 
     from .records import Message
@@ -18,9 +18,9 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 class Channel:
     """A non-blocking socket with buffers, and what its client has not been told yet."""
 
-    def __init__(self, sock: socket.socket) -> None:
-        """Take over an accepted socket."""
-        self.sock = sock
+    def __init__(self, fd: int) -> None:
+        """Take over a connected socket's descriptor."""
+        self.fd = fd
         self.open = True
         self.dirty: dict[str, None] = {}
         """Uids of runs to report, in order of first change; reporting late merges changes."""
@@ -42,14 +42,14 @@ class Channel:
 
     @property
     def sending(self) -> bool:
-        """Whether the client has not read all of the last message."""
+        """Whether the other side has not read all of what was sent."""
         return bool(self._unsent)
 
     def receive(self) -> Iterator[Message]:
-        """Return the complete messages that have arrived; notices when the client is gone."""
+        """Return the complete messages that have arrived; notices when the other side is gone."""
         while self.open:
             try:
-                chunk = self.sock.recv(_CHUNK)
+                chunk = os.read(self.fd, _CHUNK)
             except BlockingIOError:
                 break
             except OSError:
@@ -62,14 +62,16 @@ class Channel:
             yield from (json.loads(line) for line in complete.split(b"\n"))
 
     def send(self, message: Message) -> None:
-        """Send a message; only when nothing is left of the one before."""
-        self._unsent = _encode(message).encode() + b"\n"
+        """Send a message, or what fits of it; ``push`` sends more."""
+        self._unsent += _encode(message).encode() + b"\n"
         self.push()
 
     def push(self) -> None:
         """Send more of what is left."""
+        if not self._unsent:
+            return
         try:
-            self._unsent = self._unsent[self.sock.send(self._unsent) :]
+            self._unsent = self._unsent[os.write(self.fd, self._unsent) :]
         except BlockingIOError:
             return
         except OSError:
@@ -79,4 +81,6 @@ class Channel:
     def close(self) -> None:
         """Let go of the socket."""
         self.open = False
-        self.sock.close()
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1

@@ -1,4 +1,4 @@
-"""The three clocks a keeper needs; decides nothing."""
+"""The three clocks the shim needs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ monotonic = time.monotonic
 """For durations and timers: never jumps."""
 wall = time.time  # noqa: TID251 - a process of its own: nobody can hand it a clock
 """For reports: what people call the time."""
+
+
+def pause(seconds: float) -> None:
+    """Wait; only while there is nothing else that could be done."""
+    time.sleep(seconds)
 
 
 def since_boot() -> float:

@@ -1,6 +1,7 @@
-"""What survives the keeper: one line per order, start, end and forgetting; decides how to read it back.
+"""What survives the shim: one line per order, end and forgetting.
 
-Lines are appended without syncing: they survive the keeper's death, and a machine's death takes the runs with it.
+Lines are appended without syncing: they survive the shim's death, and a machine's death takes the programs with it. The
+records of the supervisors say what became of a run that has an order and no end here.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import json
 import os
 from pathlib import Path
 
-from . import moment
 from .records import FINISHED, Run
 
 TYPE_CHECKING = False
@@ -17,53 +17,27 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
     from typing import Any
 
-NAME = "keeper.journal"
 COMPACT_BYTES = 4 << 20
 _encode = json.JSONEncoder(separators=(",", ":")).encode
-_BOOT_ID = "/proc/sys/kernel/random/boot_id"
-
-
-class Started:
-    """Where a run's leader was, precise enough to tell it from a later process of the same number."""
-
-    __slots__ = ("after", "before", "boot", "pid")
-
-    def __init__(self, pid: int, before: float, after: float, boot: str) -> None:
-        """Remember the number, and between which moments since which boot it was born."""
-        self.pid = pid
-        self.before = before
-        self.after = after
-        self.boot = boot
-
-
-def boot_id() -> str:
-    """Name this boot of the machine; empty where there is no such name."""
-    try:
-        return Path(_BOOT_ID).read_text().strip()
-    except OSError:
-        return ""
 
 
 class Journal:
     """An append-only file of JSON lines, compacted when most of it is forgotten."""
 
     def __init__(self, path: str) -> None:
-        """Open it for appending."""
+        """Open it for appending; raises OSError."""
         self._path = path
-        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self.pending = bytearray()
         """What a full disk refused."""
-        self._boot = boot_id()
         self.size = os.fstat(self._fd).st_size
+        if self.size and os.pread(self._fd, 1, self.size - 1) != b"\n":
+            self.pending += b"\n"  # a line cut short must not swallow the next
         self._compact_at = COMPACT_BYTES
 
     def ordered(self, run: Run) -> None:
         """Note that a run is about to be started."""
         self._add(["order", run.uid, run.node, run.directory])
-
-    def started(self, run: Run, before: float) -> None:
-        """Note that a run's program was started, not earlier than ``before`` since boot."""
-        self._add(["start", run.uid, run.pid, run.started_at, before, moment.since_boot(), self._boot])
 
     def ended(self, run: Run) -> None:
         """Note how a run ended."""
@@ -77,7 +51,11 @@ class Journal:
         self.pending += _encode(entry).encode() + b"\n"
 
     def flush(self) -> bool:
-        """Hand everything noted to the kernel; what a full disk refuses is kept and tried again next time."""
+        """Hand everything noted to the kernel; what a full disk refuses is kept and tried again next time.
+
+        Returns:
+            Whether nothing is left.
+        """
         try:
             while self.pending:
                 written = os.write(self._fd, self.pending)
@@ -89,14 +67,14 @@ class Journal:
 
     def shrink(self, live: Container[str]) -> None:
         """Rewrite it with the lines of runs that are still needed, once it has grown."""
-        if self.size < self._compact_at:
+        if self.size < self._compact_at or self.pending:
             return
         fresh = self._path + ".new"
         try:
             with Path(self._path).open("rb") as old, Path(fresh).open("wb") as new:
                 new.writelines(line for line in old if _uid(line) in live)
+            fd = os.open(fresh, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
             Path(fresh).replace(self._path)
-            fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         except OSError:
             self._compact_at *= 2  # a full disk: the long journal is still a right one
             return
@@ -107,7 +85,8 @@ class Journal:
 
     def clear(self) -> None:
         """Empty it: everything in it is forgotten."""
-        if self.size:
+        if self.size or self.pending:
+            self.pending.clear()
             os.ftruncate(self._fd, 0)
             self.size = 0
 
@@ -117,44 +96,38 @@ class Journal:
         os.close(self._fd)
 
 
-def replay(path: str) -> tuple[dict[str, Run], dict[str, Started]]:
-    """Read a journal back.
-
-    Returns:
-        Every run not forgotten, the finished ones with their outcome; and where the unfinished ones' leaders were.
-    """
+def replay(path: str) -> dict[str, Run]:
+    """Read a journal back, also one of the release before: every run not forgotten, the finished with their outcome."""
     runs: dict[str, Run] = {}
-    started: dict[str, Started] = {}
     for entry in _entries(path):
-        _apply(entry, runs, started)
-    return runs, started
+        _apply(entry, runs)
+    return runs
 
 
 def _entries(path: str) -> Iterator[list[Any]]:
+    if not Path(path).exists():
+        return
     with Path(path).open("rb") as file:
         for line in file:
             try:
                 yield json.loads(line)
             except ValueError:
-                continue  # a line cut short by the keeper's death
+                continue  # a line cut short by the shim's death
 
 
-def _apply(entry: list[Any], runs: dict[str, Run], started: dict[str, Started]) -> None:
+def _apply(entry: list[Any], runs: dict[str, Run]) -> None:
     kind, uid, *rest = entry
     if kind == "forget":
         for gone in (uid, *rest):
             runs.pop(gone, None)
-            started.pop(gone, None)
     elif kind == "order":
         runs[uid] = Run(uid, *rest)
     elif kind == "start" and uid in runs:
-        pid, runs[uid].started_at, before, after, boot = rest
-        started[uid] = Started(pid, before, after, boot)
+        runs[uid].pid, runs[uid].started_at, *_ = rest
     elif kind == "end" and uid in runs:
         run = runs[uid]
         run.started_at, run.progress, run.outcome = rest
         run.phase = FINISHED
-        started.pop(uid, None)
 
 
 def _uid(line: bytes) -> str:

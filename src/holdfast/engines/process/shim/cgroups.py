@@ -1,0 +1,323 @@
+"""Control groups, version 2 or 1: one for each supervisor, used again for each of its runs.
+
+A supervisor is in its own group, so that whatever it starts is in it from the first instruction, at no cost; making and
+removing a group for each run costs more than the run.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import zlib
+from pathlib import Path
+
+from . import moment, processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+AUTO = "auto"
+RSS = "rss"
+V1, V2 = "cgroup-v1", "cgroup-v2"
+PIDS_LIMIT = 8192
+"""Processes and threads of a run with a version 2 group, which costs nothing more, where no other limit is set."""
+OWN_BYTES = 1 << 20
+"""Room for the supervisor itself in its group, beside what the run may use."""
+_OURS = "holdfast-"
+_LEFT_LONG_AGO_S = 3600.0
+_LEFT_BYTES = 8 << 20
+"""File cache of earlier runs beyond which it is given back first: it would count for the next run."""
+
+
+class Cgroups:
+    """Where groups can be made: our own directory in each hierarchy."""
+
+    def __init__(self, name: str, paths: tuple[str, ...]) -> None:
+        """Remember the version and our directories, that for memory first."""
+        self.name = name
+        self.paths = paths
+        self.counts_processes = len(paths) > 1 if name == V1 else "pids" in _text(f"{paths[0]}/cgroup.controllers")
+
+    def group(self, number: int) -> Group:
+        """Return the group of a supervisor, made or not."""
+        return Group(self.name, tuple(f"{path}/s{number}" for path in self.paths))
+
+    def clear(self, living: Container[int]) -> None:
+        """Kill and remove what supervisors left that are not alive any more."""
+        for path in self.paths:
+            for folder in Path(path).iterdir():
+                number = folder.name[1:]
+                if folder.is_dir() and not (number.isdecimal() and int(number) in living):
+                    group = Group(self.name, (str(folder),))
+                    group.kill()
+                    group.remove()
+
+    def close(self) -> None:
+        """Remove our directories, where nothing is left in them, and those that killed shims left long ago."""
+        for path in self.paths:
+            _remove(path)
+            for other in Path(path).parent.glob(f"{_OURS}*"):
+                if _age_s(other) > _LEFT_LONG_AGO_S:
+                    _remove(str(other))  # which fails where there is anything in it
+
+
+class Group:
+    """One supervisor's group, in each hierarchy."""
+
+    def __init__(self, name: str, paths: tuple[str, ...]) -> None:
+        """Remember where it is."""
+        self.name = name
+        self.paths = paths
+        self._memory = 0
+        self._pids = -1
+        self._counted = False
+        self._seen = (0, 0, 0)
+
+    def enter(self) -> None:
+        """Make the group and move the calling process into it; raises OSError."""
+        for path in self.paths:
+            Path(path).mkdir(parents=True, exist_ok=True)
+            _write(f"{path}/cgroup.procs", str(os.getpid()))
+
+    def prepare(self, memory: int, pids: int) -> bool:
+        """Limit it to bytes and processes, 0 for no limit; returns whether the limit on memory is in force."""
+        self._limit_pids(pids)
+        if memory and _number(self._memory_file("current")) > _LEFT_BYTES:
+            self._give_back_cache()
+        limited = self._limit_memory(memory)
+        oom_kills = peak = 0
+        if memory:
+            _try_write(self._memory_file("peak"), "0")
+            oom_kills, peak = self._oom_kills(), _number(self._memory_file("peak"))
+        self._counted = pids > 0
+        self._seen = (oom_kills, self._refused_forks() if pids else 0, peak)
+        return limited
+
+    def _limit_pids(self, pids: int) -> None:
+        if pids == self._pids:
+            return
+        self._pids = pids
+        path = self.paths[-1]
+        if self.name == V2:
+            _try_write(f"{path}/pids.max", str((pids or PIDS_LIMIT) + 1))  # the supervisor is one of them
+        elif len(self.paths) > 1:
+            _try_write(f"{path}/pids.max", str(pids + 1) if pids else "max")
+
+    def _limit_memory(self, memory: int) -> bool:
+        if memory == self._memory:
+            return True
+        path, self._memory = self.paths[0], -1
+        try:
+            if self.name == V2:
+                _write(f"{path}/memory.max", str(memory + OWN_BYTES) if memory else "max")
+                _try_write(f"{path}/memory.swap.max", "0" if memory else "max")
+            else:
+                _try_write(f"{path}/memory.memsw.limit_in_bytes", "-1")
+                _write(f"{path}/memory.limit_in_bytes", str(memory + OWN_BYTES) if memory else "-1")
+                if memory:
+                    _try_write(f"{path}/memory.memsw.limit_in_bytes", str(memory + OWN_BYTES))
+        except OSError:
+            return False
+        self._memory = memory
+        return True
+
+    def _give_back_cache(self) -> None:
+        path = self.paths[0]
+        if self.name == V2:
+            _try_write(f"{path}/memory.reclaim", str(_number(f"{path}/memory.current")))
+        else:
+            self._memory = -1
+            _try_write(f"{path}/memory.limit_in_bytes", str(4 * OWN_BYTES))
+            _try_write(f"{path}/memory.limit_in_bytes", "-1")
+
+    def _memory_file(self, what: str) -> str:
+        v1 = {"current": "memory.usage_in_bytes", "peak": "memory.max_usage_in_bytes"}
+        return f"{self.paths[0]}/{v1[what] if self.name == V1 else f'memory.{what}'}"
+
+    def oom_killed(self) -> bool:
+        """Whether the kernel killed in it for memory since ``prepare``."""
+        return self._oom_kills() > self._seen[0]
+
+    def refused_fork(self) -> bool:
+        """Whether it may not have had one more process since ``prepare``, where that was limited."""
+        return self._counted and self._refused_forks() > self._seen[1]
+
+    def peak(self) -> int:
+        """Return the most memory in bytes used since ``prepare``, 0 where only a run before is known to have had it."""
+        peak = _number(self._memory_file("peak"))
+        return max(0, peak - OWN_BYTES) if self.name == V1 or peak > self._seen[2] else 0
+
+    def _oom_kills(self) -> int:
+        return _field(f"{self.paths[0]}/{'memory.events' if self.name == V2 else 'memory.oom_control'}", "oom_kill")
+
+    def _refused_forks(self) -> int:
+        return _field(f"{self.paths[-1]}/pids.events", "max")
+
+    def members(self) -> list[int]:
+        """List its processes but the calling one."""
+        own = str(os.getpid())
+        return [int(pid) for pid in _text(f"{self.paths[0]}/cgroup.procs").split() if pid != own]
+
+    def kill(self) -> bool:
+        """Kill every process in it but the calling one; returns whether there was any."""
+        pids = self.members()
+        if not pids:
+            return False
+        _try_write(f"{self.paths[-1]}/pids.max", "0")  # what is being killed must not grow faster
+        self._pids = -1
+        for pid in pids:
+            processes.kill(pid, signal.SIGKILL)
+        return True
+
+    def remove(self) -> bool:
+        """Remove it, empty; returns whether it is gone."""
+        return not [path for path in self.paths if not _remove(path)]
+
+    def leave(self) -> None:
+        """Move the calling process out of it, to where our directories are, and remove it."""
+        for path in self.paths:
+            _try_write(f"{path.rpartition('/')[0].rpartition('/')[0]}/cgroup.procs", str(os.getpid()))
+        self.remove()
+
+
+def find(directory: str, place: str, wanted: str) -> Cgroups | None:
+    """Find a way to have control groups.
+
+    Args:
+        directory: Whose runs they are for.
+        place: Tells the directory from a copy of it.
+        wanted: ``auto``, or ``rss`` to have none.
+
+    Returns:
+        ``None`` where there is none, or none is wanted.
+    """
+    if wanted == RSS:
+        return None
+    name = f"{_OURS}{zlib.crc32(f'{directory} {place}'.encode()):08x}"
+    for version, base in _candidates():
+        path = f"{base}/{name}"
+        try:
+            Path(path).mkdir(exist_ok=True)
+            return _opened(version, path, name)
+        except OSError:
+            _remove(path)
+    return None
+
+
+def _opened(version: str, path: str, name: str) -> Cgroups:
+    """Make sure that limits can be written in a directory of ours; raises OSError."""
+    if version == V1:
+        _write(f"{path}/memory.limit_in_bytes", "-1")
+        pids = _pids_hierarchy(name)
+        return Cgroups(V1, (path, pids) if pids else (path,))
+    parent = path.rpartition("/")[0]
+    if "memory" not in _text(f"{parent}/cgroup.subtree_control").split():
+        _write(f"{parent}/cgroup.subtree_control", "+memory")
+    _try_write(f"{parent}/cgroup.subtree_control", "+pids")
+    _write(f"{path}/cgroup.subtree_control", "+memory")
+    _try_write(f"{path}/cgroup.subtree_control", "+pids")
+    return Cgroups(V2, (path,))
+
+
+def _candidates() -> Iterator[tuple[str, str]]:
+    """List directories to try: below our own cgroup, and for v2 beside it (a group with processes has no children)."""
+    own = dict(_own_groups())
+    for fields, kind, options in _mounts():
+        if kind == "cgroup2":
+            version, path = V2, own.get("", "/")
+        elif kind == "cgroup" and "memory" in options.split(","):
+            version, path = V1, own.get("memory", "/")
+        else:
+            continue
+        base = _seen_from_here(fields, path)
+        yield version, base
+        if kind == "cgroup2" and base != fields[4]:
+            yield version, base.rpartition("/")[0]
+
+
+def _seen_from_here(fields: list[str], path: str) -> str:
+    """Return where a group is below its mount, which may show a part of the hierarchy only."""
+    root, mount = fields[3], fields[4]
+    inside = path[len(root.rstrip("/")) :] if path.startswith(root) else ""
+    return mount + inside.rstrip("/")
+
+
+def _pids_hierarchy(name: str) -> str:
+    """Make our directory in version 1's hierarchy of process counts; empty where there is none we may write."""
+    own = dict(_own_groups())
+    for fields, kind, options in _mounts():
+        if kind == "cgroup" and "pids" in options.split(","):
+            path = f"{_seen_from_here(fields, own.get('pids', '/'))}/{name}"
+            try:
+                Path(path).mkdir(exist_ok=True)
+            except OSError:
+                continue
+            return path
+    return ""
+
+
+def _own_groups() -> Iterator[tuple[str, str]]:
+    for line in _text("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            yield controller, path
+
+
+def _mounts() -> Iterator[tuple[list[str], str, str]]:
+    for line in _text("/proc/self/mountinfo").splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _, options = after.split(" ", 2)
+        yield before.split(" "), kind, options
+
+
+def _age_s(path: Path) -> float:
+    try:
+        return moment.wall() - path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _remove(path: str) -> bool:
+    try:
+        Path(path).rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""
+
+
+def _number(path: str) -> int:
+    return int(_text(path) or 0)
+
+
+def _field(path: str, name: str) -> int:
+    for line in _text(path).splitlines():
+        key, _, value = line.partition(" ")
+        if key == name:
+            return int(value)
+    return 0
+
+
+def _write(path: str, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY)  # never creates: a missing control file means no such controller
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+def _try_write(path: str, text: str) -> bool:
+    try:
+        _write(path, text)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,323 @@
+"""The shim's one loop: clients and supervisors in, signals in, reports out.
+
+It touches nothing a run could make it wait for: no file, directory or program of a run.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import selectors
+import sys
+from functools import partial
+from pathlib import Path
+
+from . import cgroups, moment, processes, record, recovery
+from .channel import Channel
+from .journal import Journal, replay
+from .libc import adopt_orphans, set_name
+from .pool import Pool
+from .records import ERRORS, JOURNAL, PROTOCOL, SOCKET, SUPERVISORS
+from .runs import Runs
+from .supervisor.surroundings import Surroundings, heed_children, wake_on_child
+from .sweep import Sweep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from .pool import Seat
+    from .records import Message, Run
+
+JOURNAL_RETRY_S = 1.0
+"""How soon a write that a full disk refused is tried again."""
+REPORT_EVERY_S = 0.02
+"""How often a client is told of anything but ends, at most: each report of a burst of starts costs it a transaction."""
+SETTLE_EVERY_S = 0.1
+"""How often what dead supervisors left is looked at, while there is any."""
+_FOREVER_S = 3600.0
+_OUR_OOM_SCORE = -900
+_PROGRAMS_OOM_SCORE = 500
+_MOST_FILES = 65536
+
+
+def serve(directory: str, listener: socket.socket, *, limits: str, idle_s: float) -> None:
+    """Serve a directory, which is the working directory, until there is nothing to do and nobody to do it for."""
+    _redirect_errors(ERRORS)
+    set_name("holdfast-shim")
+    adopt_orphans()
+    heed_children()
+    os.makedirs(SUPERVISORS, 0o700, exist_ok=True)  # noqa: PTH103 - beside other calls of os
+    place = record.place_of(".")
+    home = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    surroundings = Surroundings(place=place, boot=record.boot_id(), home=home, idle_s=idle_s)
+    surroundings.oom_scores = _spare_ourselves()
+    surroundings.files_limit = _raise_files_limit()
+    groups = cgroups.find(directory, place, limits)
+    journal = Journal(JOURNAL)
+    known = replay(JOURNAL)
+    recovery.take_over_old_journal(known, journal)
+    seats = Pool(surroundings, groups)
+    runs = Runs(journal, seats, known)
+    shim = Shim(listener, journal, runs, seats)
+    recovery.recover(runs, seats, surroundings)
+    journal.flush()
+    try:
+        shim.run(idle_s)
+    finally:
+        seats.close()
+        journal.close()
+        Path(SOCKET).unlink(missing_ok=True)
+
+
+def _redirect_errors(path: str) -> None:
+    """Let go of the starter's stderr: what goes wrong from here on is in a file of our own."""
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    os.dup2(fd, 2)
+    os.close(fd)
+
+
+def _spare_ourselves() -> tuple[str, str] | None:
+    """Have the kernel, when memory is short, rather kill programs than us; returns our score and theirs."""
+    path = Path("/proc/self/oom_score_adj")
+    try:
+        before = int(path.read_text())
+        programs = min(1000, max(before, 0) + _PROGRAMS_OOM_SCORE)
+        try:
+            path.write_text(str(min(before, _OUR_OOM_SCORE)))
+            programs = max(before, 0)
+        except OSError:
+            pass  # only the privileged may lower theirs
+        return path.read_text().strip(), str(programs)
+    except (OSError, ValueError):
+        return None
+
+
+def _raise_files_limit() -> tuple[int, int] | None:
+    """Make room for a connection to each supervisor; returns what programs are to have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(hard, _MOST_FILES) if hard != resource.RLIM_INFINITY else _MOST_FILES
+    if soft >= wanted:
+        return None
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (OSError, ValueError):
+        return None
+    return soft, hard
+
+
+class Shim:
+    """Connects clients, supervisors, the clock and the kernel's signals to the runs."""
+
+    def __init__(self, listener: socket.socket, journal: Journal, runs: Runs, seats: Pool) -> None:
+        """Wire everything to one selector."""
+        self._journal = journal
+        self._runs = runs
+        self._seats = seats
+        self._channels: list[Channel] = []
+        self._selector = selectors.DefaultSelector()
+        self._sweep = Sweep(runs, seats, self._selector)
+        self._listener = listener
+        self._active_at = moment.monotonic()
+        self._more = False
+        self._orphaned = False
+        self._fading: list[Seat] = []
+        """Supervisors that closed their connection, and are about to be dead."""
+        self._settle_at = float("inf")
+        self._suspects: set[int] = set()
+        """Children of ours that seem to be leftovers: killed if they still do a moment later."""
+        self._wakeup = wake_on_child()
+        runs.changed = self._changed
+        runs.seated = self._listen_to
+        self._selector.register(listener, selectors.EVENT_READ, self._accept)
+        self._selector.register(self._wakeup, selectors.EVENT_READ, self._child_signalled)
+
+    def run(self, idle_s: float) -> None:
+        """Loop until idle for long enough."""
+        for seat in self._seats.seats.values():
+            self._listen_to(seat)
+        self._settle_dead()
+        while not self._is_idle(idle_s):
+            for key, _ in self._selector.select(self._timeout(idle_s)):
+                callback: Callable[[], object] = key.data
+                callback()
+            now = moment.monotonic()
+            self._runs.due(now)
+            self._sweep.look(now)
+            if now >= self._settle_at:
+                self._settle_dead()
+            self._seats.shrink(now)
+            self._more = self._runs.start_some()
+            self._report()
+        self._listener.close()
+        self._selector.close()
+
+    def _is_idle(self, idle_s: float) -> bool:
+        now = moment.monotonic()
+        if self._channels or self._runs.busy or self._journal.pending:
+            self._active_at = now
+        return now - self._active_at >= idle_s
+
+    def _timeout(self, idle_s: float) -> float:
+        if self._more:
+            return 0.0
+        now = moment.monotonic()
+        due = min(self._runs.next_due(), self._sweep.next_due(), self._seats.next_due(), self._settle_at) - now
+        due = min([due, *(channel.told_at + REPORT_EVERY_S - now for channel in self._channels if channel.news)])
+        if self._journal.pending:
+            due = min(due, JOURNAL_RETRY_S)
+        if not self._channels and not self._runs.busy:
+            due = min(due, idle_s)
+        return min(max(due, 0.0), _FOREVER_S)
+
+    # supervisors
+
+    def _listen_to(self, seat: Seat) -> None:
+        if seat.channel.open and not seat.heard:
+            seat.heard = True
+            self._selector.register(seat.channel.fd, selectors.EVENT_READ, lambda: self._seat_readable(seat))
+        self._seat_sends(seat)
+
+    def _ignore(self, seat: Seat) -> None:
+        if seat.heard:
+            seat.heard = False
+            self._selector.unregister(seat.channel.fd)
+
+    def _seat_sends(self, seat: Seat) -> None:
+        if seat.heard:
+            self._watch_for_room(seat.channel, lambda: self._seat_readable(seat))
+
+    def _watch_for_room(self, channel: Channel, callback: Callable[[], object]) -> None:
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if channel.sending else 0)
+        if self._selector.get_key(channel.fd).events != wanted:
+            self._selector.modify(channel.fd, wanted, callback)
+
+    def _seat_readable(self, seat: Seat) -> None:
+        seat.channel.push()
+        for message in seat.channel.receive():
+            seat.pid = message.get("pid", seat.pid)
+            self._runs.told(seat, message)
+        if seat.channel.open:
+            self._seat_sends(seat)
+            return
+        self._ignore(seat)
+        self._fading.append(seat)
+        self._settle_at = moment.monotonic()
+
+    def _child_signalled(self) -> None:
+        try:
+            os.read(self._wakeup, 4096)
+        except BlockingIOError:
+            return
+        self._orphaned = True
+        self._settle_dead()
+
+    def _settle_dead(self) -> None:
+        """Take in supervisors that have ended, and processes that became our children because of it."""
+        for seat in [seat for seat in self._fading if self._seats.is_dead(seat)]:
+            self._fading.remove(seat)
+            self._seats.drop(seat)
+            self._runs.supervisor_died(seat)
+            self._orphaned = True
+        if self._orphaned and not self._fading:
+            known = self._seats.own_processes()
+            self._suspects = processes.settle_orphans(known, self._runs.zombies, self._suspects)
+            self._orphaned = bool(self._suspects)
+        self._settle_at = moment.monotonic() + SETTLE_EVERY_S if self._orphaned or self._fading else float("inf")
+
+    # clients
+
+    def _accept(self) -> None:
+        """Take in a client and tell it everything.
+
+        What others have sent is read first: a server that was killed may have left orders on the way, and its
+        successor must see them in the first report, or it would take them for lost.
+        """
+        for other in list(self._channels):
+            self._read(other)
+        sock, _ = self._listener.accept()
+        sock.settimeout(0)
+        channel = Channel(sock.detach())
+        self._channels.append(channel)
+        self._selector.register(channel.fd, selectors.EVENT_READ, lambda: self._readable(channel))
+        channel.send({"hello": self._greeting(), "runs": [run.report() for run in self._runs.runs.values()]})
+
+    def _greeting(self) -> Message:
+        groups = self._seats.cgroups
+        return {
+            "protocol": PROTOCOL,
+            "pid": os.getpid(),
+            "memory": groups.name if groups is not None else cgroups.RSS,
+            "pids": groups.name if groups is not None and groups.counts_processes else "none",
+            "containment": groups.name if groups is not None else "supervisor",
+        }
+
+    def _readable(self, channel: Channel) -> None:
+        channel.push()
+        self._read(channel)
+
+    def _read(self, channel: Channel) -> None:
+        try:
+            for message in channel.receive():
+                self._handle(channel, message)
+        except (LookupError, TypeError, ValueError) as error:
+            sys.stderr.write(f"a client that speaks nonsense was cut off: {error!r}\n")
+            channel.open = False
+        if not channel.open:
+            self._drop(channel)
+
+    def _drop(self, channel: Channel) -> None:
+        if channel in self._channels:
+            self._channels.remove(channel)
+            self._selector.unregister(channel.fd)
+            channel.close()
+
+    def _handle(self, channel: Channel, message: Message) -> None:
+        if "settings" in message:
+            settings = message["settings"]
+            self._runs.use_environment(settings["environment"])
+            self._runs.use_log_limit(settings["log_limit"])
+            self._runs.pids_limit = settings.get("pids_limit", 0)
+        self._runs.accept(message.get("orders", ()))
+        for uid, grace_s, reason in message.get("stops", ()):
+            self._runs.stop(uid, grace_s, reason)
+        gone = self._runs.forget(message.get("forget", ()))
+        for other in self._channels:
+            if other is not channel:
+                other.gone += gone
+        channel.acknowledge = message["seq"]
+
+    # reporting
+
+    def _changed(self, run: Run) -> None:
+        for channel in self._channels:
+            channel.dirty[run.uid] = None
+            channel.urgent = channel.urgent or run.outcome is not None
+
+    def _report(self) -> None:
+        """Journal everything, then tell it."""
+        self._journal.flush()
+        now = moment.monotonic()
+        for channel in list(self._channels):
+            soon = channel.urgent or now - channel.told_at >= REPORT_EVERY_S
+            if channel.news and not channel.sending and soon:
+                channel.told_at = now
+                self._tell(channel)
+            if not channel.open:
+                self._drop(channel)
+            else:
+                self._watch_for_room(channel, partial(self._readable, channel))
+        if self._runs.runs:
+            self._journal.shrink(self._runs.runs)
+        else:
+            self._journal.clear()
+
+    def _tell(self, channel: Channel) -> None:
+        runs = self._runs.runs
+        message: Message = {"ack": channel.acknowledge}
+        message["runs"] = [runs[uid].report() for uid in channel.dirty if uid in runs]
+        if channel.gone:
+            message["gone"] = channel.gone
+        channel.dirty, channel.gone, channel.acknowledge, channel.urgent = {}, [], 0, False
+        channel.send(message)

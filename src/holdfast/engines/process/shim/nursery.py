@@ -1,0 +1,139 @@
+"""The process supervisors are forked from: it does nothing else, so that they go on sharing nearly all their memory.
+
+Forked from the shim itself, each would keep a copy of its own of whatever the shim changes afterwards.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import signal
+import socket
+import sys
+import traceback
+from contextlib import suppress
+
+from . import processes
+from .libc import adopt_orphans, set_name
+from .supervisor.process import Supervisor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from .cgroups import Cgroups, Group
+    from .supervisor.surroundings import Surroundings
+
+_CLOSED_ON_EXEC = False
+
+
+class Nursery:
+    """The shim's side: made anew when it has been killed."""
+
+    def __init__(self, surroundings: Surroundings, cgroups: Cgroups | None) -> None:
+        """Fork it; raises OSError."""
+        self._surroundings = surroundings
+        self._cgroups = cgroups
+        self.pid, self._sock = self._make()
+
+    def supervisor(self, number: int, sock: socket.socket) -> None:
+        """Have a supervisor made that talks over a socket; raises OSError."""
+        try:
+            self._ask(number, sock)
+        except OSError:  # it was killed
+            self._sock.close()
+            self.pid, self._sock = self._make()
+            self._ask(number, sock)
+
+    def _ask(self, number: int, sock: socket.socket) -> None:
+        socket.send_fds(self._sock, [b"%d" % number], [sock.fileno()])
+
+    def wake(self) -> None:
+        """Let it go on, in case somebody suspended it."""
+        if processes.is_suspended(self.pid):
+            processes.resume(self.pid)
+
+    def close(self) -> None:
+        """Let it go."""
+        self._sock.close()
+
+    def _make(self) -> tuple[int, socket.socket]:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            pid = os.fork()
+        except OSError:
+            ours.close()
+            theirs.close()
+            raise
+        if pid == 0:
+            _serve(theirs, self._surroundings, self._cgroups)
+        theirs.close()
+        ours.settimeout(0)
+        return pid, ours
+
+
+def _serve(sock: socket.socket, surroundings: Surroundings, cgroups: Cgroups | None) -> NoReturn:
+    """Fork a supervisor for each request, until the shim is gone."""
+    with suppress(BaseException):
+        set_name("holdfast-fork")
+        signal.set_wakeup_fd(-1)
+        kept = sorted({sock.fileno(), surroundings.home})
+        os.closerange(3, kept[0])
+        os.closerange(kept[0] + 1, kept[1])
+        os.closerange(kept[1] + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        gc.collect()
+        filling = _fill_pages()
+        gc.freeze()
+        gc.disable()
+        while filling:
+            request, fds, _, _ = socket.recv_fds(sock, 64, 1)
+            if not request:
+                break
+            os.set_inheritable(
+                fds[0], _CLOSED_ON_EXEC
+            )  # a program that had it could speak for its supervisor, and outlive it
+            if os.fork() == 0:
+                sock.close()
+                number = int(request)
+                _become_supervisor(number, fds[0], surroundings, None if cgroups is None else cgroups.group(number))
+            os.close(fds[0])
+            _reap()
+    os._exit(0)
+
+
+def _fill_pages() -> list[object]:
+    """Use up the room on pages full of other things, so that what a supervisor makes unshares few of them."""
+    filling: list[object] = [bytes(size) for size in range(15, 495, 16) for _ in range(120)]
+    filling += [[None] * size for size in range(1, 60) for _ in range(30)]
+    filling += [{number: number} for number in range(300)]
+    return filling
+
+
+def _reap() -> None:
+    """Let supervisors go that have ended; the shim learns of it by itself."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _become_supervisor(number: int, fd: int, surroundings: Surroundings, group: Group | None) -> NoReturn:
+    """Turn a child of the shim, forked a moment ago, into a supervisor; ends the process."""
+    code = 1
+    try:
+        os.setsid()
+        set_name("holdfast-run")
+        kept = sorted({fd, surroundings.home})
+        os.closerange(3, kept[0])
+        os.closerange(kept[0] + 1, kept[1])
+        os.closerange(kept[1] + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        if surroundings.files_limit is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, surroundings.files_limit)
+        adopt_orphans()
+        Supervisor(number, fd, surroundings, group).serve()
+        code = 0
+    except BaseException:  # noqa: BLE001 - nothing above this may go on in this process
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)

@@ -1,0 +1,211 @@
+"""The shim's supervisors: made when needed, used again, found again by the next shim, sent away when idle."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import deque
+from pathlib import Path
+
+from . import moment, processes, record
+from .channel import Channel
+from .nursery import Nursery
+from .records import SUPERVISORS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .cgroups import Cgroups
+    from .records import Message
+    from .supervisor.surroundings import Surroundings
+
+IDLE_KEPT = 4
+"""Supervisors without a run that stay for the next ones."""
+IDLE_S = 3.0
+"""After how long those beyond are sent away."""
+_HELLO_S = 2.0
+_FAREWELL_S = 2.0
+
+
+class Seat:
+    """One supervisor as the shim knows it."""
+
+    __slots__ = ("channel", "child", "heard", "idle_since", "number", "pid", "uid")
+
+    def __init__(self, number: int, pid: int, channel: Channel, *, child: bool) -> None:
+        """Begin with no run."""
+        self.number = number
+        self.pid = pid
+        self.channel = channel
+        self.child = child
+        """Whether it is below this shim's process, so that its orphans become our children."""
+        self.heard = False
+        """Whether the loop listens to it."""
+        self.uid = ""
+        self.idle_since = 0.0
+
+
+class Pool:
+    """Every supervisor there is."""
+
+    def __init__(self, surroundings: Surroundings, cgroups: Cgroups | None) -> None:
+        """Begin with none."""
+        self.seats: dict[int, Seat] = {}
+        self.cgroups = cgroups
+        self._nursery = Nursery(surroundings, cgroups)
+        self._idle: deque[Seat] = deque()
+        self._next = 1 + max((number for number, _ in files()), default=0)
+
+    def take(self) -> Seat:
+        """Return a supervisor with no run, making one where there is none; raises OSError."""
+        while self._idle:
+            seat = self._idle.pop()
+            if seat.number in self.seats and seat.channel.open:
+                return seat
+        return self._make()
+
+    def give_back(self, seat: Seat) -> None:
+        """Note that a supervisor has no run any more."""
+        seat.uid = ""
+        seat.idle_since = moment.monotonic()
+        self._idle.append(seat)
+
+    def shrink(self, now: float) -> None:
+        """Send those away that have had nothing to do for long."""
+        while len(self._idle) > IDLE_KEPT and now - self._idle[0].idle_since >= IDLE_S:
+            self.dismiss(self._idle.popleft())
+
+    def next_due(self) -> float:
+        """Return when ``shrink`` is needed next, on the monotonic clock."""
+        return self._idle[0].idle_since + IDLE_S if len(self._idle) > IDLE_KEPT else float("inf")
+
+    @staticmethod
+    def dismiss(seat: Seat) -> None:
+        """Send a supervisor without a run away; its end is seen as every other."""
+        seat.channel.send({"leave": True})
+
+    def close(self) -> None:
+        """Send all away, where none has a run, and remove what was theirs when they have gone."""
+        for seat in self.seats.values():
+            self.dismiss(seat)
+        until = moment.monotonic() + _FAREWELL_S
+        while self.seats and moment.monotonic() < until:
+            for seat in [seat for seat in self.seats.values() if self.is_dead(seat)]:
+                self.drop(seat)
+            moment.pause(0.002)
+        self._nursery.close()
+        if self.cgroups is not None:
+            self.cgroups.close()
+
+    def _make(self) -> Seat:
+        ours, theirs = socket.socketpair()
+        number, self._next = self._next, self._next + 1
+        try:
+            self._nursery.supervisor(number, theirs)
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        ours.settimeout(0)
+        seat = self.seats[number] = Seat(number, 0, Channel(ours.detach()), child=True)
+        return seat
+
+    def wake_nursery(self) -> None:
+        """Let the process that makes supervisors go on, in case somebody suspended it."""
+        self._nursery.wake()
+
+    def own_processes(self) -> set[int]:
+        """List the processes that may be children of ours and are no leftovers of a run."""
+        return {self._nursery.pid, *(seat.pid for seat in self.seats.values())}
+
+    @staticmethod
+    def is_dead(seat: Seat) -> bool:
+        """Whether a supervisor that closed its connection has ended, and what it left has found another parent."""
+        return not record.is_held(path_of(seat.number)) and (not seat.pid or processes.has_ended(seat.pid))
+
+    def drop(self, seat: Seat) -> None:
+        """Take out a supervisor that is dead."""
+        del self.seats[seat.number]
+        seat.channel.close()
+
+    def group_of(self, number: int) -> list[str]:
+        """Return the directories of the control group of a supervisor that is dead."""
+        return [] if self.cgroups is None else list(self.cgroups.group(number).paths)
+
+    def end_group(self, number: int) -> None:
+        """Kill what a dead supervisor left in its control group, and remove the group when nothing is left in it."""
+        if self.cgroups is not None:
+            group = self.cgroups.group(number)
+            if not group.kill():
+                group.remove()
+
+    @staticmethod
+    def remove_files(number: int) -> None:
+        """Remove the files a dead supervisor left, once its run is in other hands."""
+        for path in (path_of(number), f"{SUPERVISORS}/{number}.sock"):
+            Path(path).unlink(missing_ok=True)
+
+    def find(self) -> dict[int, Message | None]:
+        """Connect to the supervisors of earlier shims, and wait a moment for what they say.
+
+        Returns:
+            Their greetings by number; ``None`` of one that lives and says nothing, whose channel may still bring it.
+        """
+        found: dict[int, Message | None] = {}
+        for number, path in files():
+            if record.is_held(path):
+                seat = self._connected(number)
+                if seat is not None:
+                    self.seats[number] = seat
+                    found[number] = None
+        until = moment.monotonic() + _HELLO_S
+        waiting = set(found)
+        while waiting and moment.monotonic() < until:
+            for number in list(waiting):
+                first = next(self.seats[number].channel.receive(), None)
+                if first is not None:
+                    found[number] = first
+                    self.seats[number].pid = first["pid"]
+                if first is not None or not self.seats[number].channel.open:
+                    waiting.discard(number)
+            if waiting:
+                moment.pause(0.005)
+        return found
+
+    @staticmethod
+    def _connected(number: int) -> Seat | None:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.settimeout(1.0)
+        try:
+            sock.connect(f"{SUPERVISORS}/{number}.sock")
+            pid = peer_of(sock)
+        except OSError:
+            sock.close()
+            return None
+        processes.resume(pid)  # one that somebody suspended
+        sock.settimeout(0)
+        return Seat(number, pid, Channel(sock.detach()), child=False)
+
+
+def path_of(number: int) -> str:
+    """Return where a supervisor's record is."""
+    return f"{SUPERVISORS}/{number}{record.SUFFIX}"
+
+
+def files() -> Iterator[tuple[int, str]]:
+    """List the records there are, by the numbers of their supervisors."""
+    for name in os.listdir(SUPERVISORS):  # noqa: PTH208 - beside other calls of os
+        number, dot, suffix = name.partition(".")
+        if number.isdecimal() and dot + suffix == record.SUFFIX:
+            yield int(number), path_of(int(number))
+
+
+def peer_of(sock: socket.socket) -> int:
+    """Return the process that listens at the other end; raises OSError."""
+    import struct  # noqa: PLC0415 - seldom needed
+
+    if not hasattr(socket, "SO_PEERCRED"):
+        return 0
+    return int(struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])

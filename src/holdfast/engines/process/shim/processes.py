@@ -1,0 +1,225 @@
+"""Finds processes that belong to a run, and how they ended, from /proc; where there is none, finds nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Container, Iterator
+
+_TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_CHUNK = 1 << 16
+_INFO_BYTES = 64
+_GET_INFO = 3 << 30 | _INFO_BYTES << 16 | 0xFF << 8 | 11
+"""``PIDFD_GET_INFO`` of linux/pidfd.h, with the first version of its structure."""
+_INFO_EXIT = 1 << 3
+_TELLS_EXIT_SINCE = (6, 15)
+_UID_MARK = b"HOLDFAST_ATTEMPT_UID="
+_FILES_MARK = b"HOLDFAST_TERMINATION_LOG="
+
+
+def kill_group(pgid: int, number: int) -> bool:
+    """Signal a process group.
+
+    Returns:
+        Whether it has any member left that could be signalled.
+    """
+    try:
+        os.killpg(pgid, number)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def kill(pid: int, number: int = signal.SIGKILL) -> None:
+    """Signal one process, if it is still there and ours to signal."""
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def resume(pid: int) -> None:
+    """Let a process go on that a signal suspended; one that was not notices nothing."""
+    if pid > 0:
+        kill(pid, signal.SIGCONT)
+
+
+def everyone() -> Iterator[int]:
+    """List the processes there are."""
+    try:
+        with os.scandir("/proc") as entries:
+            names = [entry.name for entry in entries]
+    except OSError:
+        return
+    yield from (int(name) for name in names if name.isdigit())
+
+
+def _read(path: str) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        chunks = []
+        while chunk := os.read(fd, _CHUNK):
+            chunks.append(chunk)
+        return b"".join(chunks)
+    except OSError:
+        return b""  # it ended while we read
+    finally:
+        os.close(fd)
+
+
+def _stat(pid: int) -> list[bytes]:
+    """Return the fields of /proc/PID/stat from the state on (field 3); the name before may hold anything."""
+    return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+
+
+def _children(parent: int) -> list[int]:
+    listed = f"/proc/{parent}/task/{parent}/children"
+    if os.access(listed, os.R_OK):
+        return [int(pid) for pid in _read(listed).split()]
+    return [pid for pid in everyone() if (_stat(pid) or [b"", b"0"])[1] == b"%d" % parent]
+
+
+def children() -> list[int]:
+    """List the calling process's children, ended ones too."""
+    return _children(os.getpid())
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process is over, or a zombie."""
+    return (_stat(pid) or [b"Z"])[0] == b"Z"
+
+
+def leads_session(pid: int) -> bool:
+    """Whether a process is the leader of its session, as every run's first process is."""
+    return _stat(pid)[3:4] == [b"%d" % pid]
+
+
+def is_suspended(pid: int) -> bool:
+    """Whether a process was stopped by a signal."""
+    return _stat(pid)[:1] == [b"T"]
+
+
+def exit_status(pid: int, pidfd: int) -> int | None:
+    """Learn the wait status of an ended process that need not be a child: of a zombie, or from a kernel that tells.
+
+    Returns:
+        ``None`` where nobody can tell any more.
+    """
+    fields = _stat(pid)
+    if fields[:1] == [b"Z"]:
+        return int(fields[49]) if _may_look_into(pid) else None
+    info = bytearray(struct.pack("Q", _INFO_EXIT) + bytes(_INFO_BYTES - 8))
+    try:
+        fcntl.ioctl(pidfd, _GET_INFO, info)
+    except OSError:
+        return None
+    mask, *_, status = struct.unpack_from("QQ11Ii", info)
+    return status if mask & _INFO_EXIT else None
+
+
+def _may_look_into(pid: int) -> bool:
+    """Whether the kernel shows us how a zombie ended; to others it shows 0."""
+    try:
+        return os.geteuid() in {0, os.stat(f"/proc/{pid}").st_uid}  # noqa: PTH116 - beside the calls around it
+    except OSError:
+        return False
+
+
+def can_be_waited_for(pid: int) -> bool:
+    """Whether the kernel will tell how a process ends that is no child (Linux 6.15 and later)."""
+    info = bytearray(struct.pack("Q", _INFO_EXIT) + bytes(_INFO_BYTES - 8))
+    try:
+        pidfd = os.pidfd_open(pid)
+    except (OSError, AttributeError):
+        return False
+    try:
+        fcntl.ioctl(pidfd, _GET_INFO, info)
+    except OSError:
+        return False
+    finally:
+        os.close(pidfd)
+    return _release() >= _TELLS_EXIT_SINCE
+
+
+def _release() -> tuple[int, ...]:
+    return tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2] if part.isdecimal())
+
+
+def settle_orphans(own: Container[int], leaders: Collection[int], suspects: Container[int]) -> set[int]:
+    """Reap and kill what became our child because its supervisor was killed.
+
+    Args:
+        own: Children of ours that are none of those.
+        leaders: Programs of runs that go on under another supervisor; while there are any, what lives may be theirs.
+        suspects: What was returned last; only that is killed, for a process may be here sooner than the news of its
+            supervisor's death.
+
+    Returns:
+        What is left.
+    """
+    left = set()
+    for pid in children():
+        if pid in own:
+            continue
+        if pid not in leaders and has_ended(pid):
+            os.waitpid(pid, os.WNOHANG)
+            continue
+        left.add(pid)
+        if not leaders and pid in suspects:
+            kill(pid)
+    return left
+
+
+def marked(uids: Container[str], directory: str) -> Iterator[int]:
+    """List every process on the machine that carries one of these runs' uids, and files below a directory."""
+    for pid in everyone():
+        if uid_of(pid) in uids and _first_environment(pid, _FILES_MARK).startswith(f"{directory}/"):
+            yield pid
+
+
+def uid_of(pid: int) -> str:
+    """Read from a process's first environment which run it came from; empty if from none."""
+    return _first_environment(pid, _UID_MARK)
+
+
+def _first_environment(pid: int, name: bytes) -> str:
+    for item in _read(f"/proc/{pid}/environ").split(b"\0"):
+        if item.startswith(name):
+            return item[len(name) :].decode(errors="replace")
+    return ""
+
+
+def born_between(pid: int, earliest: float, latest: float) -> bool:
+    """Whether a process of that number, a zombie too, started then (seconds since boot)."""
+    fields = _stat(pid)
+    if not fields:
+        return False
+    return earliest - 2 * _TICK_S <= int(fields[19]) * _TICK_S <= latest + 2 * _TICK_S
+
+
+def group_memory(wanted: Callable[[int], bool]) -> dict[int, int]:
+    """Sum the memory of process groups, by group: private pages of all members, and the largest shared part once."""
+    private: dict[int, int] = {}
+    shared: dict[int, int] = {}
+    for pid in everyone():
+        fields = _stat(pid)
+        group = int(fields[2]) if fields else 0
+        if not group or not wanted(group):
+            continue
+        pages = _read(f"/proc/{pid}/statm").split()
+        if pages:
+            resident, common = int(pages[1]), int(pages[2])
+            private[group] = private.get(group, 0) + resident - common
+            shared[group] = max(shared.get(group, 0), common)
+    return {group: (pages + shared[group]) * _PAGE for group, pages in private.items()}

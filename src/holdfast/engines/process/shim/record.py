@@ -1,0 +1,151 @@
+"""A supervisor's record of the one run it has, in a file that outlives it.
+
+The file's room is taken in advance, so that a full disk cannot keep an end from being written. Lines are not synced:
+they survive every process's death, and a machine's death takes the programs with it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .records import Message, Program
+
+SUFFIX = ".record"
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+ROOM_BYTES = 16 << 10
+_MOST_BYTES = 1 << 20
+_END = b"\n\0"
+"""After the last line; the next line takes the place of the zero."""
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_KEPT = ("uid", "node", "directory", "cwd", "memory", "deadline_s", "grace_s", "gang", "ports")
+"""What of an order is needed to go on with a run that another supervisor started."""
+
+
+def boot_id() -> str:
+    """Name this boot of the machine; empty where there is no such name."""
+    try:
+        with open(_BOOT_ID) as file:  # noqa: PTH123 - beside the calls of os
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def place_of(directory: str) -> str:
+    """Name a directory as no copy of it is named; raises OSError."""
+    facts = os.stat(directory)  # noqa: PTH116 - beside the calls around it
+    return f"{facts.st_dev}:{facts.st_ino}"
+
+
+class Record:
+    """The file, locked for as long as its supervisor lives."""
+
+    def __init__(self, path: str) -> None:
+        """Make the file, take its room and lock it; raises OSError."""
+        self.path = path
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._at = 0
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(self._fd, 0, ROOM_BYTES)
+
+    def begin(self, program: Program, place: str, boot: str) -> None:
+        """Forget the run before and note that this one is about to be started; raises OSError."""
+        order = {name: program.order[name] for name in _KEPT if program.order.get(name) is not None}
+        self._at = 0
+        self._add({"order": order, "place": place, "boot": boot})
+
+    def started(self, program: Program, before: float, after: float) -> None:
+        """Note where its program is, and between which moments since boot it was born; raises OSError."""
+        self._add({"pid": program.pid, "started_at": program.started_at, "before": before, "after": after})
+
+    def exited(self, program: Program) -> None:
+        """Note how its program ended, before anybody else can no longer learn it; raises OSError."""
+        end = program.exit
+        if end is not None:
+            self._add({"exit": [end.code, end.signal, end.max_rss], "ended_by": program.stop_reason})
+
+    def ended(self, program: Program) -> None:
+        """Note the whole outcome; where a full disk has no room for it, without its texts; raises OSError."""
+        outcome = program.outcome or {}
+        try:
+            self._add({"outcome": outcome, "progress": program.progress})
+        except OSError:
+            self._add({"outcome": {**outcome, "message": "", "log_tail": []}, "progress": ""})
+
+    def _add(self, entry: Message) -> None:
+        line = _encode(entry).encode("utf-8", "backslashreplace") + _END
+        written = 0
+        while written < len(line):
+            written += os.pwrite(self._fd, line[written:], self._at + written)
+        self._at += len(line) - 1
+
+    def remove(self) -> None:
+        """Remove the file and let go."""
+        os.unlink(self.path)  # noqa: PTH108 - beside the calls around it
+        os.close(self._fd)
+
+
+class Kept:
+    """What a record says of the last run of its supervisor."""
+
+    __slots__ = ("boot", "end", "exit", "order", "place", "progress", "start")
+
+    def __init__(self, entries: list[Message]) -> None:
+        """Put the lines together; the first one is always there."""
+        known: dict[str, Any] = {}
+        for entry in entries:
+            known.update(entry)
+        self.order: Message = known["order"]
+        self.place: str = known.get("place", "")
+        self.boot: str = known.get("boot", "")
+        self.start: Message | None = known if "pid" in known else None
+        """``pid``, ``started_at``, ``before`` and ``after``, once its program runs."""
+        self.exit: Message | None = known if "exit" in known else None
+        """``exit`` and ``ended_by``, once its program has ended."""
+        self.end: Message | None = known.get("outcome")
+        self.progress: str = known.get("progress", "")
+
+    @property
+    def uid(self) -> str:
+        """The run's uid."""
+        return str(self.order["uid"])
+
+
+def read(path: str) -> Kept | None:
+    """Read a record; ``None`` where there is no run in it. A line cut short is left out, with all after it."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        text = os.pread(fd, _MOST_BYTES, 0)
+    finally:
+        os.close(fd)
+    entries = []
+    for line in text.partition(b"\0")[0].split(b"\n")[:-1]:
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            break
+    return Kept(entries) if entries and "order" in entries[0] else None
+
+
+def is_held(path: str) -> bool:
+    """Whether the supervisor of a record lives; touches nothing."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

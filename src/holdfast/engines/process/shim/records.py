@@ -1,0 +1,180 @@
+"""What the shim and its supervisors know of a run, and the names of the files they keep."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    Message: TypeAlias = dict[str, Any]
+    """A decoded JSON object."""
+
+PROTOCOL = 3
+"""Moves when a shim and an engine of another release would misunderstand each other."""
+SPOKEN = frozenset({2, PROTOCOL})
+"""The protocols an engine of this release can speak: its own, and that of the release before."""
+
+SOCKET = "shim.sock"
+LOCK = "shim.lock"
+JOURNAL = "shim.journal"
+ERRORS = "shim.log"
+SUPERVISORS = "supervisors"
+"""The shim's own files in the directory; the last is a folder with two files for each supervisor."""
+OLD_SOCKET, OLD_LOCK, OLD_JOURNAL = "keeper.sock", "keeper.lock", "keeper.journal"
+"""Those of the release before."""
+
+STARTING = "starting"
+RUNNING = "running"
+STOPPING = "stopping"
+FINISHED = "finished"
+
+CHECKPOINTS = "checkpoints"
+"""Beside the directories of a job's runs; kept over attempts."""
+WORK = "work"
+LOG = "log"
+TERMINATION = "termination"
+PROGRESS = "progress"
+BEGAN = "began"
+"""What is in a run's directory."""
+
+
+class Exit:
+    """How a program ended, as the kernel told it."""
+
+    __slots__ = ("code", "max_rss", "signal")
+
+    def __init__(self, code: int | None, signal: int | None, max_rss: int) -> None:
+        """Remember a plain exit code or the signal, and the kernel's own peak of memory in bytes."""
+        self.code = code
+        self.signal = signal
+        self.max_rss = max_rss
+
+
+class Run:
+    """One run as the shim knows it; its supervisor knows more."""
+
+    __slots__ = (
+        "directory",
+        "draining",
+        "former",
+        "hung",
+        "memory",
+        "node",
+        "order",
+        "outcome",
+        "phase",
+        "pid",
+        "progress",
+        "started_at",
+        "stop_reason",
+        "supervisor",
+        "takeovers",
+        "tries",
+        "uid",
+    )
+
+    def __init__(self, uid: str, node: str, directory: str, order: Message | None = None) -> None:
+        """Start with nothing but what was ordered."""
+        self.uid = uid
+        self.node = node
+        self.directory = directory
+        self.order = order
+        """What to launch, until its program is known to have started."""
+        self.memory: int = (order or {}).get("memory") or 0
+        self.phase = STARTING
+        self.pid = 0
+        self.supervisor: int | None = None
+        """The number of the supervisor that has it."""
+        self.former: int | None = None
+        """The number of one that was killed, until the one that took over has said so."""
+        self.draining = False
+        """Whether its program has ended, and what it left behind is being killed."""
+        self.takeovers = 0
+        self.tries = 0
+        """How often a supervisor was killed that was to start it and had not begun to."""
+        self.hung = False
+        """Whether its supervisor was killed because it did not get the program started."""
+        self.stop_reason = ""
+        self.started_at: float | None = None
+        self.progress = ""
+        self.outcome: Message | None = None
+
+    def report(self) -> Message:
+        """Say how far it is, for a client."""
+        return {
+            "uid": self.uid,
+            "node": self.node,
+            "phase": self.phase,
+            "started_at": self.started_at,
+            "progress": self.progress,
+            "outcome": self.outcome,
+        }
+
+
+class Program:
+    """One run as its supervisor knows it; ``order`` is the launch message it was made from."""
+
+    __slots__ = (
+        "exit",
+        "exited_mono",
+        "foreign",
+        "fostered",
+        "groups",
+        "kill_at",
+        "log_size",
+        "note",
+        "order",
+        "outcome",
+        "peak_memory",
+        "phase",
+        "pid",
+        "progress",
+        "progress_mark",
+        "rss_exceeded",
+        "started_at",
+        "started_mono",
+        "stop_reason",
+        "uid",
+    )
+
+    def __init__(self, order: Message) -> None:
+        """Start with nothing but what was ordered."""
+        self.uid: str = order["uid"]
+        self.order = order
+        self.phase = STARTING
+        self.pid = 0
+        self.foreign: int | None = None
+        """A descriptor that is readable when a fostered program has ended."""
+        self.fostered = False
+        """Whether another supervisor started it, and was killed."""
+        self.groups: tuple[str, ...] = ()
+        """The control groups it is in."""
+        self.started_at: float | None = None
+        self.started_mono = 0.0
+        self.exit: Exit | None = None
+        self.exited_mono = 0.0
+        self.stop_reason = ""
+        self.note = ""
+        """The platform's words about the end."""
+        self.kill_at = float("inf")
+        self.log_size = 0
+        self.rss_exceeded = False
+        self.peak_memory = 0
+        self.progress = ""
+        self.progress_mark: tuple[int, int] = (0, 0)
+        self.outcome: Message | None = None
+
+    def path(self, name: str) -> str:
+        """Return the path of something in its directory."""
+        return f"{self.order['directory']}/{name}"
+
+    def report(self) -> Message:
+        """Say how far it is, for the shim."""
+        return {
+            "uid": self.uid,
+            "phase": self.phase,
+            "pid": self.pid,
+            "started_at": self.started_at,
+            "progress": self.progress,
+            "outcome": self.outcome,
+        }

@@ -1,0 +1,328 @@
+"""One run's program from its launch to its outcome; the conversation with the shim is ``supervisor``'s."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+from functools import partial
+
+from .. import moment, processes
+from ..cgroups import V1, Group
+from ..records import FINISHED, RUNNING, STOPPING, Exit, Program
+from . import launch, outcomes
+from .launch import CannotLaunch
+from .surroundings import set_oom_score
+from .watch import Watch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..record import Record
+    from ..records import Message
+    from .surroundings import Surroundings
+
+DRAIN_POLL_S = 0.02
+DRAIN_LIMIT_S = 30.0
+
+
+class Execution:
+    """The one run a supervisor has: its program, its record, its control group."""
+
+    def __init__(self, record: Record, group: Group | None, surroundings: Surroundings) -> None:
+        """Begin with no run."""
+        self.program: Program | None = None
+        self.watch = Watch()
+        self.changed = False
+        """Whether there is something to tell the shim."""
+        self.worn = False
+        """Whether something of an earlier run is left in it that could not be killed."""
+        self.unsaved = False
+        """Whether the record lacks the last outcome."""
+        self.await_end: Callable[[int, Callable[[], object]], object] = lambda *_: None
+        """Called with a descriptor that is readable when a fostered program has ended, and what to call then."""
+        self.settled: Callable[[int], object] = lambda _: None
+        """Called with that descriptor, just before it is closed."""
+        self._record = record
+        self._group = group
+        self._surroundings = surroundings
+        self._deadline_at = float("inf")
+        self._drain_at = float("inf")
+
+    @property
+    def active(self) -> bool:
+        """Whether there is a run that is not finished."""
+        return self.program is not None and self.program.phase != FINISHED
+
+    def next_due(self) -> float:
+        """Return when ``due`` or ``look`` is needed next, on the monotonic clock."""
+        if self.program is None or not self.active:
+            return float("inf")
+        return min(self._drain_at, self._deadline_at, self.program.kill_at, self.watch.due)
+
+    # starting
+
+    def launch(self, order: Message) -> None:
+        """Start a program."""
+        program = self.program = Program(order)
+        self.changed = True
+        self.unsaved = False
+        self._deadline_at = self._drain_at = float("inf")
+        before = moment.since_boot()
+        try:
+            self._record.begin(program, self._surroundings.place, self._surroundings.boot)
+            self._limit(program, order.get("pids_limit") or 0)
+            program.pid = self._start(program)
+        except CannotLaunch as error:
+            self._refuse(program, error)
+            return
+        except OSError as error:
+            self._refuse(program, launch.refused(error.errno or 0, "it"))
+            return
+        program.started_at, program.started_mono = moment.wall(), moment.monotonic()
+        program.phase = RUNNING
+        del order["env"], order["argv"]
+        self._saved(lambda: self._record.started(program, before, moment.since_boot()))
+        self._begin_watching(program, order.get("deadline_s"))
+
+    def _start(self, program: Program) -> int:
+        scores = self._surroundings.oom_scores
+        try:
+            if scores is not None:
+                set_oom_score(scores[1])
+            return launch.launch(program)
+        finally:
+            if scores is not None:
+                set_oom_score(scores[0])
+            os.fchdir(self._surroundings.home)
+
+    def _limit(self, program: Program, pids: int) -> None:
+        """Set the group's limits; where that fails the run's memory is watched instead."""
+        memory = program.order.get("memory") or 0
+        if self._group is not None and self._group.prepare(memory, pids):
+            program.groups = self._group.paths
+
+    def _begin_watching(self, program: Program, deadline_s: float | None) -> None:
+        self.watch.begin(program)
+        if deadline_s is not None:
+            self._deadline_at = program.started_mono + deadline_s
+
+    def _refuse(self, program: Program, error: CannotLaunch) -> None:
+        self._finish(program, outcomes.not_launched(error.reason, error.message, ended_at=moment.wall()))
+
+    def foster(self, message: Message) -> None:
+        """Go on with a run whose supervisor was killed: wait for its program, and end it as ever."""
+        program = self.program = Program(message["order"])
+        program.pid, program.started_at = message["pid"], message["started_at"]
+        program.started_mono = moment.monotonic() - (moment.since_boot() - message["after"])
+        program.phase, program.fostered = RUNNING, True
+        program.groups = tuple(message["groups"])
+        self.changed = True
+        before, after = message["before"], message["after"]
+        self._record.begin(program, self._surroundings.place, self._surroundings.boot)
+        self._saved(lambda: self._record.started(program, before, after))
+        self._begin_watching(program, program.order.get("deadline_s"))
+        program.stop_reason = message.get("ended_by", "")
+        if message.get("exit") is not None:
+            self._leader_ended(program, Exit(*message["exit"]))
+        elif message.get("gone") or not self._wait_for_foreign(program, before, after):
+            self._leader_ended(program, None)  # and nobody can tell how
+
+    def _wait_for_foreign(self, program: Program, before: float, after: float) -> bool:
+        try:
+            program.foreign = os.pidfd_open(program.pid)
+        except OSError:
+            return False
+        if processes.born_between(program.pid, before, after):
+            self.await_end(program.foreign, self._foreign_ended)
+            return True
+        os.close(program.foreign)
+        return False
+
+    # stopping
+
+    def stop(self, grace_s: float, reason: str) -> None:
+        """SIGTERM now, SIGKILL after the grace; the first reason stays, the earliest kill counts."""
+        program = self.program
+        if program is None or program.phase == FINISHED or program.exit is not None:
+            return
+        if not program.stop_reason:
+            program.stop_reason = reason
+            program.phase = STOPPING
+            processes.kill_group(program.pid, signal.SIGTERM)
+            processes.kill_group(program.pid, signal.SIGCONT)  # a suspended program has a grace, too
+            self.changed = True
+        program.kill_at = min(program.kill_at, moment.monotonic() + grace_s)
+        if grace_s <= 0:
+            self._kill(program)
+
+    def exceeded(self, size: int) -> None:
+        """End it: it was seen to use more memory than its limit, where no control group limits it."""
+        program = self.program
+        if program is None:
+            return
+        program.peak_memory = max(program.peak_memory, size)
+        if size > program.order["memory"] and program.phase == RUNNING and program.exit is None:
+            program.rss_exceeded = True
+            program.note = f"exceeded its memory limit: {size} of {program.order['memory']} bytes"
+            self._kill(program)
+
+    def _kill(self, program: Program) -> bool:
+        """Kill everything the run has, but not a leader that has ended; returns whether there was anything."""
+        left = processes.kill_group(program.pid, signal.SIGKILL) if program.exit is None else False
+        if not program.fostered:
+            for pid in processes.children():
+                processes.kill(pid)  # ours are only the leader, and orphans of this run
+        if self._group is not None and program.groups == self._group.paths:
+            return self._group.kill() or left
+        return _kill_in(program.groups) or left
+
+    def due(self, now: float) -> None:
+        """Act on the deadline, the grace and leftovers whose time has come."""
+        program = self.program
+        if program is None or program.phase == FINISHED:
+            return
+        if program.exit is None and now >= program.kill_at:
+            program.kill_at = float("inf")
+            self._kill(program)
+        if program.exit is None and now >= self._deadline_at:
+            self._deadline_at = float("inf")
+            if not program.stop_reason:
+                program.note = f"ran longer than its deadline of {program.order['deadline_s']:g} s"
+                self.stop(program.order["grace_s"], "deadline")
+        if now >= self._drain_at or (program.exit is not None and not program.fostered and _has_no_children()):
+            self._drain(program, now)
+
+    # ending
+
+    def reap(self) -> None:
+        """Take in children that have ended. A leader's group is killed while its number is still taken."""
+        while True:
+            try:
+                info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if info is None:
+                return
+            program = self.program
+            if program is None or info.si_pid != program.pid or program.fostered:
+                os.waitpid(info.si_pid, 0)
+                continue
+            processes.kill_group(info.si_pid, signal.SIGKILL)
+            program.exit = _exit_of(info.si_code, info.si_status)
+            self._saved(partial(self._record.exited, program))
+            _, _, usage = os.wait4(info.si_pid, 0)
+            program.exit.max_rss = usage.ru_maxrss * 1024
+            self._leader_ended(program, program.exit)
+
+    def _foreign_ended(self) -> None:
+        program = self.program
+        if program is None or program.foreign is None:
+            return
+        status = processes.exit_status(program.pid, program.foreign)
+        self.settled(program.foreign)
+        os.close(program.foreign)
+        if status is None:
+            self._leader_ended(program, None)
+            return
+        code = os.waitstatus_to_exitcode(status & 0xFFFF)
+        self._leader_ended(program, Exit(None, -code, 0) if code < 0 else Exit(code, None, 0))
+
+    def _leader_ended(self, program: Program, end: Exit | None) -> None:
+        program.exit = end or Exit(None, None, 0)
+        program.exited_mono = moment.monotonic()
+        if end is not None and program.fostered:
+            self._saved(lambda: self._record.exited(program))
+        if self._is_clean(program):
+            self._conclude(program)
+        else:
+            self.changed = True
+            self._drain_at = program.exited_mono + DRAIN_POLL_S
+
+    def _is_clean(self, program: Program) -> bool:
+        """Whether nothing is left of a run whose leader ended; what is left is being killed."""
+        if program.fostered:
+            return not self._kill(program)
+        if _has_no_children():
+            return True  # every orphan of this run is a child of ours
+        self._kill(program)
+        return False
+
+    def _drain(self, program: Program, now: float) -> None:
+        self._drain_at = now + DRAIN_POLL_S
+        if self._is_clean(program):
+            self._conclude(program)
+        elif now - program.exited_mono > DRAIN_LIMIT_S:
+            program.note = program.note or "processes it left behind could not be killed"
+            self.worn = True
+            self._conclude(program)
+
+    def _conclude(self, program: Program) -> None:
+        self._drain_at = float("inf")
+        ended_at = (program.started_at or 0.0) + program.exited_mono - program.started_mono
+        end = program.exit
+        if end is None or (end.code is None and end.signal is None):
+            self._finish(program, outcomes.lost_program(program, ended_at=ended_at))
+            return
+        oom = self._memory_evidence(program, failed=end.signal is not None or end.code != 0)
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        self._finish(program, outcomes.ended(program, end, ended_at=ended_at, oom=oom, own_rss=own))
+
+    def _memory_evidence(self, program: Program, *, failed: bool) -> bool:
+        """Read what the control group saw."""
+        group = self._group
+        if group is None or program.groups != group.paths:
+            return program.rss_exceeded
+        limited = bool(program.order.get("memory"))
+        if limited:
+            program.peak_memory = group.peak()
+        if limited and failed and group.oom_killed():
+            program.note = f"exceeded its memory limit of {program.order['memory']} bytes"
+            return True
+        if failed and group.refused_fork():
+            program.note = program.note or f"reached its limit of {program.order['pids_limit']} processes"
+        return False
+
+    def _finish(self, program: Program, outcome: Message) -> None:
+        if program.pid:
+            self.watch.last(program)
+        program.outcome = outcome
+        program.phase = FINISHED
+        self.changed = True
+        self._saved(lambda: self._record.ended(program))
+
+    def _saved(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except OSError as error:  # no room, although it was taken in advance: the shim is told all the same
+            self.unsaved = True
+            sys.stderr.write(f"the record {self._record.path} cannot be written: {error}\n")
+
+    def look(self, now: float) -> None:
+        """Look at the run's files, when that is due."""
+        program = self.program
+        if program is not None and program.pid and program.phase != FINISHED and self.watch.look(program, now):
+            self.changed = True
+
+
+def _exit_of(code: int, status: int) -> Exit:
+    return Exit(status, None, 0) if code == os.CLD_EXITED else Exit(None, status, 0)
+
+
+def _has_no_children() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def _kill_in(groups: tuple[str, ...]) -> bool:
+    """Kill what is in the group of a supervisor that is dead, and remove it when it is empty."""
+    group = Group(V1, groups)
+    if not groups or group.kill():
+        return bool(groups)
+    group.remove()
+    return False

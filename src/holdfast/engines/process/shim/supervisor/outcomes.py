@@ -1,0 +1,111 @@
+"""Turns what was seen of an end into the facts that are reported; reads files, changes nothing."""
+
+from __future__ import annotations
+
+from .. import files, moment
+from ..records import BEGAN, LOG, PROGRESS, TERMINATION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..records import Exit, Message, Program
+
+_DEADLINE = "deadline"
+_DIED_UNSEEN = "every process that watched this run was killed; nobody saw the run end"
+
+
+def ended(program: Program, end: Exit, *, ended_at: float, oom: bool, own_rss: int) -> Message:
+    """Report a program that ran and ended.
+
+    Args:
+        program: The program.
+        end: How its leader ended.
+        ended_at: When.
+        oom: Whether there is evidence that it exceeded its memory limit.
+        own_rss: What the kernel's own peak starts from: a child inherits its parent's.
+    """
+    failed = end.signal is not None or end.code != 0
+    by_memory = oom and failed and not program.stop_reason
+    facts: Message = {
+        "started": True,
+        "ended_at": ended_at,
+        "ended_by": "memory" if by_memory else program.stop_reason or "itself",
+        "exit_code": end.code if end.signal is None else 128 + end.signal,
+        "signal": end.signal,
+        "reason": "OOMKilled" if by_memory else "Error" if failed else "Completed",
+        "message": files.read_head(program.path(TERMINATION)),
+        "note": (program.note or _circumstances(program)) if failed or program.stop_reason else "",
+        "peak_memory": _peak(program, end, own_rss) or None,
+    }
+    if by_memory:
+        facts["conditions"] = ["OOMKilled"]
+    elif program.stop_reason == _DEADLINE:
+        facts["conditions"] = ["DeadlineExceeded"]
+    if failed or program.stop_reason:
+        facts["log_tail"] = _log_tail(program)
+    return facts
+
+
+def _peak(program: Program, end: Exit, own_rss: int) -> int:
+    """Return the most memory it is known to have had at once; what looks now and then may have looked too early."""
+    return max(program.peak_memory, end.max_rss if end.max_rss > own_rss else 0)
+
+
+def _circumstances(program: Program) -> str:
+    """Name what a program that failed cannot have known how to say: a full disk also keeps its last words."""
+    places = (program.order["directory"], program.order.get("cwd") or program.order["directory"])
+    return next((f"the disk of {place} is full" for place in places if files.is_full(place)), "")
+
+
+def _log_tail(program: Program) -> list[str]:
+    """Read the last lines it wrote, without those of programs whose place it took."""
+    return files.tail_lines(program.path(LOG), files.offset_in(files.last_line(program.path(BEGAN))))
+
+
+def bare(end: Exit, start: Message, *, ended_by: str) -> Message:
+    """Report a program that ran and ended, and whose files cannot be read: they are on a disk that does not answer."""
+    failed = end.signal is not None or end.code != 0
+    return {
+        "started": True,
+        "started_at": start["started_at"],
+        "ended_at": moment.wall(),
+        "ended_by": ended_by or "itself",
+        "exit_code": end.code if end.signal is None else 128 + end.signal,
+        "signal": end.signal,
+        "reason": "Error" if failed else "Completed",
+        "note": "its files could not be read",
+    }
+
+
+def not_launched(reason: str, message: str, *, ended_at: float, stop_reason: str = "") -> Message:
+    """Report a program that could not be started: never the user's failure."""
+    return {
+        "started": False,
+        "ended_at": ended_at,
+        "ended_by": stop_reason or "itself",
+        "exit_code": None,
+        "reason": reason,
+        "message": message,
+        "note": message,
+        "conditions": ["LaunchFailed"],
+    }
+
+
+def never_started(reason: str, *, ended_at: float) -> Message:
+    """Report a run that was stopped before its turn came."""
+    return {"started": False, "ended_at": ended_at, "ended_by": reason, "note": "stopped before it started"}
+
+
+def lost(*, started: bool, ended_at: float, note: str = _DIED_UNSEEN) -> Message:
+    """Report a run whose end nobody saw."""
+    return {"started": started, "ended_at": ended_at, "ended_by": "lost", "note": note, "conditions": ["ExecutorLost"]}
+
+
+def lost_program(program: Program, *, ended_at: float) -> Message:
+    """Report a program that is over and whose end nobody saw, with what it left."""
+    facts = lost(started=True, ended_at=ended_at)
+    return {**facts, "message": files.read_head(program.path(TERMINATION)), "log_tail": _log_tail(program)}
+
+
+def progress(program: Program) -> str:
+    """Read the last line a program wrote about its progress."""
+    return files.last_line(program.path(PROGRESS))

@@ -1,0 +1,99 @@
+"""What the shim looks at now and then: memory that no control group limits, and supervisors that say nothing."""
+
+from __future__ import annotations
+
+import os
+import selectors
+
+from . import moment, processes
+from .records import FINISHED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .pool import Pool
+    from .records import Run
+    from .runs import Runs
+
+MEMORY_EVERY_S = 0.05
+SUPERVISORS_EVERY_S = 1.0
+_SHARE = 20
+"""A look is taken at most so seldom that it costs one part in this many of the shim's time."""
+
+
+class _Look:
+    """When one kind of look is due."""
+
+    __slots__ = ("at", "every_s")
+
+    def __init__(self, every_s: float) -> None:
+        self.every_s = every_s
+        self.at = 0.0
+
+    def done(self, began: float) -> None:
+        """Plan the next one, later the longer this one took."""
+        now = moment.monotonic()
+        self.at = now + max(self.every_s, (now - began) * _SHARE)
+
+
+class Sweep:
+    """The periodic looks at a shim's runs."""
+
+    def __init__(self, runs: Runs, seats: Pool, selector: selectors.BaseSelector) -> None:
+        """Start with every look due."""
+        self._runs = runs
+        self._seats = seats
+        self._selector = selector
+        self._memory = _Look(MEMORY_EVERY_S)
+        self._supervisors = _Look(SUPERVISORS_EVERY_S)
+        self._waited_for: dict[str, int] = {}
+        """Descriptors that tell when the program of a run has ended, by uid."""
+
+    def next_due(self) -> float:
+        """Return when the next look is due."""
+        due = self._supervisors.at if self._runs.active or self._waited_for else float("inf")
+        return min(due, self._memory.at) if self._runs.watched else due
+
+    def look(self, now: float) -> None:
+        """Take the looks that are due."""
+        if self._runs.watched and now >= self._memory.at:
+            self._look_at_memory()
+            self._memory.done(now)
+        if now >= self._supervisors.at and (self._runs.active or self._waited_for):
+            self._look_at_supervisors()
+            self._supervisors.done(now)
+
+    def _look_at_memory(self) -> None:
+        watched = {run.pid: run for run in self._runs.watched.values() if run.pid}
+        used = processes.group_memory(lambda group: group in watched)
+        for pid, run in watched.items():
+            self._runs.exceeds(run, used.get(pid, 0))
+
+    def _look_at_supervisors(self) -> None:
+        """Let suspended ones go on, and wait ourselves for programs that have run for a while."""
+        self._seats.wake_nursery()
+        for run in self._runs.active.values():
+            seat = self._seats.seats.get(run.supervisor or 0)
+            if seat is not None and processes.is_suspended(seat.pid):
+                processes.resume(seat.pid)
+            if run.pid and run.uid not in self._waited_for:
+                self._wait_for(run)
+        for uid in [uid for uid in self._waited_for if uid not in self._runs.active]:
+            self._wait_no_more(uid)
+
+    def _wait_for(self, run: Run) -> None:
+        try:
+            pidfd = os.pidfd_open(run.pid)
+        except (OSError, AttributeError):
+            return
+        self._waited_for[run.uid] = pidfd
+        self._selector.register(pidfd, selectors.EVENT_READ, lambda: self._ended(run))
+
+    def _ended(self, run: Run) -> None:
+        self._wait_no_more(run.uid)
+        if run.phase != FINISHED:
+            self._runs.ended_unnoticed(run)
+
+    def _wait_no_more(self, uid: str) -> None:
+        pidfd = self._waited_for.pop(uid)
+        self._selector.unregister(pidfd)
+        os.close(pidfd)
