@@ -27,6 +27,7 @@ class Settings(TypedDict, total=False):
 
     log_limit: int
     pids_limit: int
+    launch_limit_s: float
     memory_limits: str
     environ: Mapping[str, str]
 

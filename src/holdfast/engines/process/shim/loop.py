@@ -279,6 +279,7 @@ class Shim:
             self._runs.use_environment(settings["environment"])
             self._runs.use_log_limit(settings["log_limit"])
             self._runs.pids_limit = settings.get("pids_limit", 0)
+            self._runs.launch_limit_s = settings.get("launch_limit_s", self._runs.launch_limit_s)
         self._runs.accept(message.get("orders", ()))
         for uid, grace_s, reason in message.get("stops", ()):
             self._runs.stop(uid, grace_s, reason)

@@ -83,7 +83,8 @@ def _stat(pid: int) -> list[bytes]:
     return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
 
 
-def _children(parent: int) -> list[int]:
+def children_of(parent: int) -> list[int]:
+    """List a process's children, ended ones too."""
     listed = f"/proc/{parent}/task/{parent}/children"
     if os.access(listed, os.R_OK):
         return [int(pid) for pid in _read(listed).split()]
@@ -92,7 +93,7 @@ def _children(parent: int) -> list[int]:
 
 def children() -> list[int]:
     """List the calling process's children, ended ones too."""
-    return _children(os.getpid())
+    return children_of(os.getpid())
 
 
 def has_ended(pid: int) -> bool:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 LAUNCHES_PER_ROUND = 8
 """So that ends and stops are never far behind a long row of starts."""
-LAUNCH_LIMIT_S = 60.0
-"""How long starting a program may take: its directory may be on a file system that does not answer."""
 PATIENCE_S = 5.0
 """How much later than its grace a run that is to stop may end, before its supervisor is killed."""
 MOST_TRIES = 3
@@ -43,6 +41,8 @@ class Runs:
         self.watched: dict[str, Run] = {}
         """Those with a memory limit and no control group to enforce it."""
         self.log_limit = 0
+        self.launch_limit_s = 60.0
+        """How long starting a program may take: its directory may be on a file system that does not answer."""
         self.pids_limit = 0
         """Processes one run may have where control groups can count them; 0 is the usual limit."""
         self.changed: Callable[[Run], None] = lambda _: None
@@ -109,7 +109,7 @@ class Runs:
         for seat, run, message in handed:
             seat.uid, run.supervisor = run.uid, seat.number
             self.active[run.uid] = run
-            self._timers.add(moment.monotonic() + LAUNCH_LIMIT_S, run.uid, "launch")
+            self._timers.add(moment.monotonic() + self.launch_limit_s, run.uid, "launch")
             seat.channel.send({"launch": message, "log_limit": self.log_limit})
             self.seated(seat)
         return bool(self._queue)
@@ -167,6 +167,8 @@ class Runs:
             if what == "launch" and run.phase == STARTING:
                 run.hung = True
                 self._kill_supervisor(run)
+            elif what == "given up" and run.phase == STARTING:
+                self._give_up(run)
             elif what == "silent" and run.draining:
                 self._timers.add(now + DRAIN_LIMIT_S + PATIENCE_S, uid, "drained")
             elif what in {"silent", "drained"} or (what == "stop" and now >= self._limits.get(uid, now)):
@@ -189,8 +191,19 @@ class Runs:
     def _kill_supervisor(self, run: Run) -> None:
         """Kill the supervisor of a run, that hangs; another takes its program over, if it has one."""
         seat = self._pool.seats.get(run.supervisor or 0)
-        if seat is not None and seat.pid:
-            processes.kill(seat.pid)
+        if seat is None or not seat.pid:
+            return
+        begun = processes.children_of(seat.pid) if run.phase == STARTING else []
+        for pid in (seat.pid, *begun):
+            processes.kill(pid)
+        self._timers.add(moment.monotonic() + PATIENCE_S, run.uid, "given up")
+
+    def _give_up(self, run: Run) -> None:
+        """Finish a run that never began: what was to start it cannot even die, and will when it could go on."""
+        seat = self._pool.seats.get(run.supervisor or 0)
+        if seat is not None:
+            seat.uid = ""
+        self._never_begun(run)
 
     def next_due(self) -> float:
         """Return when ``due`` is needed next, on the monotonic clock."""
@@ -297,7 +310,7 @@ class Runs:
         if run.stop_reason:
             self._finish(run, outcomes.never_started(run.stop_reason, ended_at=moment.wall()))
         elif run.hung:
-            why = f"its directory or its program did not answer for {LAUNCH_LIMIT_S:g} s"
+            why = f"its directory or its program did not answer for {self.launch_limit_s:g} s"
             self._refuse(run, "LaunchTimeout", f"cannot start it: {why}")
         else:
             self._finish(run, outcomes.lost(started=False, ended_at=moment.wall()))
