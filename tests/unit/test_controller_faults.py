@@ -99,7 +99,7 @@ def test_a_run_that_a_new_controller_misses_is_lost_at_the_second_exchange_and_n
     lab.use(*lab.engine.nodes())
     lab.step()
     assert [order.attempt for order in lab.orders] == [1]
-    lab.pass_s(1)
+    lab.pass_s(3)
     first = lab.runs(job)[0].outcome
     assert first is not None
     assert first.conditions == {Condition.EXECUTOR_LOST}

@@ -81,6 +81,15 @@ def test_jitter_never_exceeds_the_maximum_and_needs_a_delay_to_spread(jitter: Ji
     assert delay_s(Backoff(60.0, 90.0, 1.0, jitter, 0.0), 1, seed="job", draw=0.9) == 60.0
 
 
+@pytest.mark.parametrize("jitter", [JitterMode.DETERMINISTIC, JitterMode.RANDOM])
+def test_delays_that_have_reached_their_maximum_are_still_spread(jitter: JitterMode) -> None:
+    backoff = Backoff(1.0, 60.0, 2.0, jitter, 0.25)
+    delays = [delay_s(backoff, 40, seed=f"job-{i}", draw=i / 1000) for i in range(1000)]
+    assert len(set(delays)) > 900
+    assert 48.0 <= min(delays) < 49.0
+    assert 59.0 < max(delays) <= 60.0
+
+
 @pytest.mark.parametrize(
     ("backoff_s", "confirmed", "grace_s", "due"),
     [

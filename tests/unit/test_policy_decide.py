@@ -49,8 +49,9 @@ def judged(  # noqa: PLR0913 - a table's columns
     attempt: int = 1,
     memory: int = 0,
     infrastructure: RetryPolicy | None = None,
+    job_id: str = "job",
 ) -> Decision:
-    history = RetryHistory("job", attempt, tuple((counters or {}).items()), total, memory)
+    history = RetryHistory(job_id, attempt, tuple((counters or {}).items()), total, memory)
     settings = replace(SETTINGS, global_max_retries=cap)
     return decide(PolicySet.compile(policies, infrastructure=infrastructure), failure, history, settings, explain=True)
 
@@ -218,7 +219,24 @@ def test_infrastructure_retries_without_any_policy_of_the_user(
 ) -> None:
     failure = Failure(Cause.AGENT_TRANSIENT, frozenset({condition}), node="n1", started=False)
     decision = judged(failure=failure, infrastructure=INFRASTRUCTURE)
-    assert (decision.rule, decision.delay_s, decision.avoid_node) == (rule, delay_s, avoids)
+    assert (decision.rule, decision.avoid_node) == (rule, avoids)
+    assert delay_s <= decision.delay_s <= 2 * delay_s
+
+
+@pytest.mark.parametrize(
+    "condition", [Condition.EVICTED, Condition.NODE_LOST, Condition.EXECUTOR_LOST, Condition.LAUNCH_FAILED]
+)
+@pytest.mark.parametrize("earlier", [0, 1, 50])
+def test_what_was_lost_together_does_not_come_back_together(condition: Condition, earlier: int) -> None:
+    failure = Failure(Cause.AGENT_TRANSIENT, frozenset({condition}), node="n1")
+    rule = next(rule for rule in INFRASTRUCTURE.rules if condition in (rule.conditions or ()))
+    counters = {f"{INFRASTRUCTURE.name}/{rule.name}": min(earlier, (rule.retry_limit or 100) - 1)}
+    delays = [
+        judged(failure=failure, infrastructure=INFRASTRUCTURE, counters=counters, cap=None, job_id=f"job-{i}").delay_s
+        for i in range(100)
+    ]
+    assert len(set(delays)) > 50
+    assert max(delays) > 1.5 * min(delays)
 
 
 def test_the_most_specific_backoff_wins() -> None:

@@ -38,6 +38,8 @@ def delay_s(backoff: Backoff, n: int, *, seed: str, draw: float = 0.0) -> float:
     base = _base_s(backoff, n - 1, cap)
     if backoff.jitter is JitterMode.NONE or not base:
         return base
+    # Room for the jitter is kept below the maximum: delays that have all reached it would be in step again.
+    base = min(base, cap / (1 + backoff.jitter_ratio))
     return min(cap, _jittered(backoff, base, token=f"{seed}{n}", draw=draw))
 
 

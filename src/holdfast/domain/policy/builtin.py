@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from holdfast.domain.failure import Condition
-from holdfast.domain.policy.model import Action, AntiAffinity, Backoff, RetryPolicy, Rule
+from dataclasses import replace
 
-_SOON = Backoff(initial_s=1.0, max_s=60.0, multiplier=2.0)
+from holdfast.domain.failure import Condition
+from holdfast.domain.policy.model import Action, AntiAffinity, Backoff, JitterMode, RetryPolicy, Rule
+
+_SOON = Backoff(initial_s=1.0, max_s=60.0, multiplier=2.0, jitter=JitterMode.DETERMINISTIC, jitter_ratio=1.0)
 _AT_ONCE = Backoff(initial_s=0.0)
 
 INFRASTRUCTURE = RetryPolicy(
@@ -26,7 +28,7 @@ INFRASTRUCTURE = RetryPolicy(
             "launch-failed",
             conditions=frozenset({Condition.LAUNCH_FAILED}),
             retry_limit=2,
-            backoff=Backoff(initial_s=0.1, max_s=60.0, multiplier=2.0),
+            backoff=replace(_SOON, initial_s=0.1),
         ),
     ),
     retry_limit=100,
@@ -38,5 +40,7 @@ INFRASTRUCTURE = RetryPolicy(
 
 A user's rules come first, so they can decide otherwise. Its retries use none of the limits of the user's policies;
 they do count towards ``globalMaxRetries``, because that caps the total, and its kill switch stops them too. A
-preempted run goes back in line at once: its place went to more important work, and the node itself is sound.
+preempted run goes back in line at once: its place went to more important work, and the node itself is sound. The
+others are spread over as long again as they wait: what was lost together must not come back together, or it all meets
+again whatever took the place down, time after time.
 """
