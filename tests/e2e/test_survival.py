@@ -113,6 +113,23 @@ def test_a_grace_ends_on_time_though_no_server_runs(server: Server, tmp_path: Pa
     assert seconds(run.ended_at) - seconds(run.started_at) < PATIENCE_S
 
 
+def test_a_total_deadline_is_kept_though_no_server_runs(server: Server, tmp_path: Path) -> None:
+    with server.start() as client:
+        job = submit(client, GATE, str(tmp_path / "never"), totalDeadline="6s", retry=backing_off("0s"))
+        until_logged(client, job, "up")
+    server.end()
+    wait_until(lambda: not server.programs(), "the end of a program nobody told to stop")
+    kept_by_itself = time.time()
+    with server.start() as client:
+        view = until(client, job, lambda view: view.state == "Failed")
+    [attempt] = view.attempts
+    [run] = attempt.runs
+    assert seconds(run.ended_at) <= kept_by_itself
+    assert seconds(run.ended_at) - seconds(view.submitted_at) >= 5.0
+    assert (run.ended_by, attempt.cause) == ("deadline", "execution_timeout")
+    assert "total deadline of 6s is over" in view.reason
+
+
 def test_a_back_off_that_ran_out_while_no_server_ran_is_over_at_once(server: Server) -> None:
     with server.start() as client:
         job = submit(client, FAIL_ONCE, retry=backing_off("1s"))

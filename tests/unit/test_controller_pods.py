@@ -18,7 +18,7 @@ from holdfast.domain.spec import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import RequestKind, Submission
-from tests.unit.conftest import exits, retrying
+from tests.unit.conftest import NOW, exits, retrying
 from tests.unit.jobset_lab import FOREVER, SetLab, attempts_started, fails_first, group, manifest
 
 if TYPE_CHECKING:
@@ -66,6 +66,22 @@ def test_a_job_that_was_active_too_long_failed_of_its_deadline_and_not_of_an_ear
     assert attempt.failure.cause is Cause.EXECUTION_TIMEOUT
     assert sorted(attempt.failure.conditions) == [Condition.DEADLINE_EXCEEDED]
     assert attempt.failure.message == "DeadlineExceeded: Job was active longer than specified deadline"
+
+
+def test_a_job_is_active_no_longer_than_it_may_though_no_controller_runs(lab: SetLab) -> None:
+    two = group("w", 1, backoffLimit=0, parallelism=2, completions=2, activeDeadlineSeconds=30)
+    document = manifest(replicatedJobs=[two])
+    lab.submit_set(document, lambda _: exits(0, after_s=FOREVER))
+    lab.pass_s(10)
+    lab.clock.time += 3600.0
+    ended = [seen.outcome.ended_at - NOW for seen in lab.engine.observe().values() if seen.outcome]
+    assert ended == pytest.approx([31.0, 31.0], abs=1.0)
+    lab.restart_controller()
+    lab.step(4)
+    (attempt,) = lab.store.attempts("id-train-w-0")
+    assert attempt.failure is not None
+    assert attempt.failure.message == "DeadlineExceeded: Job was active longer than specified deadline"
+    assert len(lab.store.runs("id-train-w-0")) == 2
 
 
 def test_an_indexed_job_runs_each_index_and_only_the_failed_one_again(lab: SetLab) -> None:

@@ -1,7 +1,7 @@
 """What every executor should have: the desired sets, kept in step with the runs' statuses.
 
-Decides which statuses are handed out and which are asked to stop, and why; changed sets are published only
-after the commit that made them true.
+Decides which statuses are handed out and which are asked to stop, and why, and for how long a program may run although
+nobody tells it to stop; changed sets are published only after the commit that made them true.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from holdfast.domain.spec import JobSpec
 
 _RUNS = frozenset({RunStatus.CREATING, RunStatus.RUNNING})
+_SHORTEST_S = 0.001
+"""A deadline of nothing at all could be read as none."""
 
 
 class Publisher:
@@ -51,24 +53,28 @@ class Publisher:
         if run.status in _RUNS:
             if uid in wanted:
                 return False
-            wanted[uid] = DesiredRun(_order(active, run))
+            wanted[uid] = DesiredRun(_order(active, run, now))
             return True
         if run.status is RunStatus.TERMINATING:
             known = wanted.get(uid)
-            order = known.order if known is not None and known.stop is None else _order(active, run)
+            order = known.order if known is not None and known.stop is None else _order(active, run, now)
             wanted[uid] = DesiredRun(order, stop=stop_reason(active, now))
             return True
         return wanted.pop(uid, None) is not None
 
 
-def _order(active: Active, run: Run) -> RunOrder:
+def _order(active: Active, run: Run, now: float) -> RunOrder:
     if active.order is not None:
-        return active.order(run)
-    return order_for(active.job, active.spec, active.attempt.number, run)
+        return active.order(run, now)
+    return order_for(active.job, active.spec, active.attempt.number, run, now)
 
 
-def order_for(job: Job, spec: JobSpec, number: int, run: Run) -> RunOrder:
-    """Write out everything an engine needs to start a run."""
+def order_for(job: Job, spec: JobSpec, number: int, run: Run, now: float) -> RunOrder:
+    """Write out everything an engine needs to start a run.
+
+    Its deadline is the attempt's or what is left of the job's, whichever is less: an engine keeps it also while there
+    is no controller that could tell it to stop.
+    """
     return RunOrder(
         uid=run.uid,
         job_id=job.id,
@@ -81,10 +87,18 @@ def order_for(job: Job, spec: JobSpec, number: int, run: Run) -> RunOrder:
         working_dir=spec.working_dir,
         resources=run.request,
         node=run.node,
-        deadline_s=spec.deadline_s,
+        deadline_s=sooner(spec.deadline_s, spec.total_deadline_s, since=job.submitted_at, now=now),
         grace_s=spec.grace_s,
         ports=spec.ports,
     )
+
+
+def sooner(deadline_s: float | None, total_s: float | None, *, since: float, now: float) -> float | None:
+    """Return the less of a deadline and of what is left of one that has been running since then; more than 0."""
+    if total_s is None:
+        return deadline_s
+    left_s = max(since + total_s - now, _SHORTEST_S)
+    return left_s if deadline_s is None else min(deadline_s, left_s)
 
 
 def stop_reason(active: Active, now: float) -> StopReason:

@@ -51,8 +51,8 @@ class Active:
     """Of pods: how many runs were named so far, so that no uid is given twice."""
     pods: bool = False
     """Whether its runs come and go one by one, as pods do; ``controller.sets`` moves it on then."""
-    order: Callable[[Run], RunOrder] | None = None
-    """Writes out what an engine needs for one of its runs, where the specification alone does not say it."""
+    order: Callable[[Run, float], RunOrder] | None = None
+    """Writes out what an engine needs for one of its runs as of now, where the specification alone does not say it."""
 
 
 NODE_WRITTEN_EVERY_S = 30.0

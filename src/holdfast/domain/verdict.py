@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from holdfast.domain.spec import JobSpec
 
 
+_CLOCKS_DIFFER_S = 1.0
+"""Whoever runs a program measures its deadline by another clock, which may be fast by a little."""
+
+
 @dataclass(frozen=True, slots=True)
 class Law:
     """Everything that is in force when a failure is judged."""
@@ -83,7 +87,12 @@ def fail(job: Job, attempt: Attempt, failure: Failure, at: Circumstances) -> Ver
         total=job.retries,
         memory=attempt.request.memory,
     )
-    decision = decide(at.law.policies, failure, history, at.law.settings, draw=at.draw)
+    over = _over_total_deadline(job, failure, at)
+    if over:
+        failure = evolve(failure, message=over)
+        decision = Decision(Action.FAIL, DecisionCode.TOTAL_DEADLINE, over)
+    else:
+        decision = decide(at.law.policies, failure, history, at.law.settings, draw=at.draw)
     due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=at.now, grace_s=at.spec.grace_s)
     decision = _within_total_deadline(decision, job, at, due)
     decision = _that_still_fits(decision, job, at)
@@ -179,6 +188,16 @@ def _succeeded(job: Job, attempt: Attempt, now: float) -> Verdict:
         attempt, status=ENDING_STATUS[Ending.SUCCEEDED], status_since=now, ended_at=now, ending=Ending.SUCCEEDED
     )
     return Verdict(evolve(job, state=JobState.SUCCEEDED, reason="", ended_at=now, updated_at=now), ended)
+
+
+def _over_total_deadline(job: Job, failure: Failure, at: Circumstances) -> str:
+    """Say that a run was ended because the job's total deadline is over, not its attempt's; empty if that is not so."""
+    total_s, deadline_s = at.spec.total_deadline_s, at.spec.deadline_s
+    if total_s is None or failure.ended_by is not EndedBy.DEADLINE:
+        return ""
+    if deadline_s is not None and at.now < job.submitted_at + total_s - _CLOCKS_DIFFER_S:
+        return ""
+    return f"total deadline of {format_duration(total_s)} is over"
 
 
 def _within_total_deadline(decision: Decision, job: Job, at: Circumstances, due: float) -> Decision:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from holdfast.controller.publisher import sooner
 from holdfast.controller.remembered import Remembered
 from holdfast.dialects.jobset.program import read_program
 from holdfast.domain.jobset import names
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.model import Backoff
     from holdfast.domain.spec import KubeJob
 
+_BACKSTOP_S = 1.0
+"""Who counts a Job's failed pods should be the first to see that its deadline is over, by any clock."""
 _REFERENCE = "$("
 _MOST_PLANS = 1_024
 
@@ -137,10 +140,10 @@ def current_spec(plan: PodPlan, record: PodJob) -> PodJobSpec:
     return spec
 
 
-def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run], RunOrder]:
+def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, float], RunOrder]:
     """Return what writes out the order for a run of an attempt."""
 
-    def write(run: Run) -> RunOrder:
+    def write(run: Run, now: float) -> RunOrder:
         job = active.job
         plan = plans.of(job, active.spec.kube)
         told = plans.told(job, work, run.rank)
@@ -158,7 +161,16 @@ def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run],
             working_dir=program.working_dir,
             resources=run.request,
             node=run.node,
+            deadline_s=_backstop_s(plan.spec, work.record, now),
             grace_s=grace_s,
         )
 
     return write
+
+
+def _backstop_s(spec: PodJobSpec, record: PodJob, now: float) -> float | None:
+    """Say when an engine ends a pod by itself: a little after its Job has it ended, if there is a controller then."""
+    started_at = record.state.started_at
+    if spec.active_deadline_s is None or started_at is None:
+        return None
+    return sooner(None, spec.active_deadline_s + _BACKSTOP_S, since=started_at, now=now)

@@ -155,6 +155,8 @@ class Pod:
     """Ignored failures of its index before it."""
     finished_at: float = 0.0
     """When it ended, see ``backoff.finish_time``."""
+    overdue: bool = False
+    """It was ended because a deadline was over, by whoever runs it."""
 
     @property
     def ended(self) -> bool:

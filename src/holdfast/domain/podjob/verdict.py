@@ -1,7 +1,8 @@
 """Decides whether a Job has failed or is complete, in the order the Job controller looks.
 
 What was decided before; FailJob; backoffLimit; activeDeadlineSeconds; failed indexes; successPolicy; completions.
-Failure beats success in one look, a recorded success beats any later failure. Leaves ending pods to ``sync``.
+Failure beats success in one look, a recorded success beats any later failure. Pods that were ended because the Job was
+active too long fail it by its deadline, not by how they look. Leaves ending pods to ``sync``.
 Reasons and messages are an interface: rules of job sets match them.
 """
 
@@ -54,6 +55,8 @@ def judged(spec: PodJobSpec, tally: Tally, pods: Sequence[Pod], now: float) -> J
     state = tally.state
     if before := _decided_before(state):
         return before
+    if past_deadline(spec, state, now) and any(pod.overdue for pod in pods):
+        return DEADLINE
     if tally.fatal is not None:
         return JobVerdict(failed=True, reason=tally.fatal.reason, message=tally.fatal.message)
     if state.failed > spec.backoff_limit or _restarted_too_often(spec, pods):

@@ -68,6 +68,7 @@ def _ended(pod: Pod, run: Run, container: str) -> Pod:
         containers=_containers(outcome, container),
         conditions=frozenset({DISRUPTION_TARGET}) if is_disruption(outcome) else frozenset(),
         finished_at=ended_at,
+        overdue=outcome.ended_by is EndedBy.DEADLINE,
     )
 
 

@@ -260,7 +260,7 @@ class DecisionCode(StrEnum):
     UNSCHEDULABLE = "retry_unschedulable"
     """A retry was granted, but the grown job fits no node."""
     TOTAL_DEADLINE = "fail_total_deadline"
-    """A retry was granted, but could only start after the job's total deadline."""
+    """The job's total deadline is over, or a retry was granted that could only start after it."""
 
 
 @dataclass(frozen=True, slots=True)
