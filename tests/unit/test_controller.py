@@ -14,7 +14,7 @@ from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPo
 from holdfast.domain.spec import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.errors import Unavailable
-from holdfast.ports.engine import NodeInfo, StopReason
+from holdfast.ports.engine import NodeInfo, RunPhase, StopReason
 from holdfast.ports.store import RequestKind
 from tests.unit.conftest import Lab, ends_with, exits, job_named, retrying
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.ports.engine import RunOrder
 
 FOREVER = SimulatedRun(duration_s=None)
+STOPPING = RunPhase.STOPPING
 
 
 def test_a_job_goes_through_every_phase_and_succeeds(lab: Lab) -> None:
@@ -87,6 +88,19 @@ def test_a_gang_stops_as_a_whole_and_is_charged_for_the_rank_that_failed_first(l
     assert endings == {0: EndedBy.CASCADE, 1: EndedBy.CASCADE, 2: EndedBy.ITSELF, 3: EndedBy.CASCADE}
     lab.pass_s(70)
     assert (lab.job(job).state, lab.job(job).retries) == (JobState.SUCCEEDED, 1)
+
+
+def test_the_ranks_of_a_gang_are_told_to_stop_all_at_once(lab: Lab) -> None:
+    def rank(order: RunOrder) -> SimulatedRun:
+        return exits(7) if order.rank == 1 else replace(FOREVER, term_delay_s=20.0)
+
+    job = lab.submit(job_named("gang", gang=4), rank)
+    lab.step(3)
+    lab.clock.time += 1.0
+    lab.step()
+    phases = {uid.split("-")[-2]: seen.phase for uid, seen in lab.engine.observe().items()}
+    assert phases == {"0": STOPPING, "2": STOPPING, "3": STOPPING}
+    assert [run.status for run in lab.runs(job)].count(RunStatus.TERMINATING) == 3
 
 
 def test_a_rank_that_ends_well_does_not_end_its_gang(lab: Lab) -> None:
