@@ -23,6 +23,7 @@ from holdfast.domain.events import (
     JobSubmitted,
     JobSucceeded,
     JobWaiting,
+    NodeLost,
     Occurrence,
     OperatorActed,
     PolicyCreated,
@@ -94,6 +95,31 @@ def test_a_repeated_submission_is_one_event(store: Store) -> None:
     for _ in range(2):
         store.submit(Submission([job("a")], idempotency_key="k", fingerprint="f"))
     assert len(told(store)) == 1
+
+
+def test_a_controller_that_begins_is_told_of_the_nodes_that_were_lost(store: Store) -> None:
+    submit(store, job("a"))
+    lost = [
+        NodeLost("e", ("n0", "n1"), 2, 7.5, (("a", 0.25), ("b", 7.5))),
+        NodeLost("e", ("n0",), 1, 3.0, (("a", 3.0),)),
+    ]
+    for at, event in enumerate(lost):
+        changes = Changes(jobs={one.id: one for one in store.jobs_by_id(["a"])})
+        changes.events = {0: Occurrence(None, float(at), event), 1: Occurrence("a", float(at), JobWaiting("why"))}
+        store.commit(changes)
+    assert [(event.at, event.event) for event in store.load().losses] == list(enumerate(lost))
+
+
+def test_a_controller_that_begins_does_not_look_back_for_ever(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("memory", "sql"):
+        monkeypatch.setattr(f"holdfast.storage.{module}.logs.RECENT_EVENTS", 3)
+    submit(store, job("a"))
+    commit(store, ("a", JobWaiting("0")))
+    for number in range(4):
+        changes = Changes(jobs={one.id: one for one in store.jobs_by_id(["a"])})
+        changes.events = {0: Occurrence(None, float(number), NodeLost("e", ("n0",), number))}
+        store.commit(changes)
+    assert [event.at for event in store.load().losses] == [1.0, 2.0, 3.0]
 
 
 def test_a_commit_appends_its_events_in_order_and_numbers_them_by_job(store: Store) -> None:

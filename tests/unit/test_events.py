@@ -28,6 +28,7 @@ from holdfast.domain.events import (
     JobSubmitted,
     JobSucceeded,
     JobWaiting,
+    NodeLost,
     Occurrence,
     OperatorActed,
     PolicyCreated,
@@ -203,6 +204,8 @@ def test_times_on_the_wire_are_times_and_the_subject_is_an_address() -> None:
     assert event_view(StoredEvent(1, None, None, 0.0, PolicyCreated("infra", 1))).subject == "retry-policies/infra"
     acted = OperatorActed("user:ann", "cancel", "job", "j1")
     assert event_view(StoredEvent(1, None, None, 0.0, acted)).subject == "jobs/j1"
+    lost = NodeLost("local", ("n0",), 1)
+    assert event_view(StoredEvent(1, None, None, 0.0, lost)).subject == "executors/local"
 
 
 BEGIN = Occurrence("j1", 10.0, JobSubmitted("train", "default"))

@@ -21,6 +21,7 @@ from holdfast.controller.handlers import (
 )
 from holdfast.controller.intake import Intake
 from holdfast.controller.lawbook import LawBook
+from holdfast.controller.losses import Losses
 from holdfast.controller.observations import Observations
 from holdfast.controller.publisher import Publisher
 from holdfast.controller.sets.sets import PodSettings, Sets
@@ -116,7 +117,11 @@ class Controller:
         self._memory = memory
         self.world = World(load_spec)
         self._book = LawBook(store)
-        self._observations = Observations(self.world, memory=memory, lease_s=self._settings.executor_lease_s)
+        snapshot = store.load()
+        self._losses = Losses(self.world, snapshot.losses)
+        self._observations = Observations(
+            self.world, self._losses, memory=memory, lease_s=self._settings.executor_lease_s
+        )
         self._publisher = Publisher(self.world)
         self._sets = Sets(self.world, self._book, store, dice, self._pod_settings())
         self._intake = Intake(self.world, store.jobs_by_id, self._circumstances, self._sets)
@@ -133,7 +138,6 @@ class Controller:
             TerminateAttempts(self.world),
         )
         self._looked_at = self._swept_at = float("-inf")
-        snapshot = store.load()
         self.world.restore(snapshot)
         self._sets.restore(snapshot)
         for active in self.world.active.values():
@@ -246,7 +250,11 @@ class Controller:
 
     def _conclude(self, active: Active, now: float) -> Verdict:
         runs = sorted(active.runs.values(), key=lambda run: run.rank)
-        return verdict.conclude(active.job, active.attempt, runs, self._circumstances(active.job, now))
+        at = self._circumstances(active.job, now)
+        suspicion = self._losses.suspicion(active.job.id, runs)
+        if suspicion is not None:
+            at = replace(at, suspicion=suspicion)
+        return verdict.conclude(active.job, active.attempt, runs, at)
 
     def _requeue(self, active: Active, now: float, why: str) -> None:
         """Take an attempt that was never handed out off its places; it will be placed anew with fresh uids."""

@@ -19,6 +19,7 @@ from holdfast.ports.engine import Observation, RunPhase
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from holdfast.controller.losses import Losses
     from holdfast.controller.world import Active, World
     from holdfast.ports.engine import NodeInfo
     from holdfast.ports.exchange import ExchangeRequest
@@ -29,15 +30,17 @@ _STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.CASCADE})
 class Observations:
     """What each executor last told."""
 
-    def __init__(self, world: World, *, memory: str, lease_s: float | None) -> None:
+    def __init__(self, world: World, losses: Losses, *, memory: str, lease_s: float | None) -> None:
         """Begin with nobody heard.
 
         Args:
             world: The controller's memory.
+            losses: Told of the runs that end.
             memory: Its name, by which executors say that they heard it.
             lease_s: After how long a silent executor counts as lost; ``None`` is never.
         """
         self._world = world
+        self._losses = losses
         self._memory = memory
         self._lease_s = lease_s
         self._seen: dict[str, Mapping[str, Observation]] = {}
@@ -78,6 +81,7 @@ class Observations:
             if uid not in request.observed:
                 self._gone(uid, request.executor, now)
         self._seen[request.executor] = request.observed
+        self._losses.settle(now)
 
     def _see_nodes(self, request: ExchangeRequest, now: float) -> None:
         nodes, seen_at = self._nodes.get(request.executor, (None, 0.0))
@@ -108,6 +112,7 @@ class Observations:
             self._world.ledger.drop_places(executor)
             self._world.schedule_needed = True
             self._lose_runs(executor, now)
+        self._losses.settle(now)
 
     def _lose_runs(self, executor: str, now: float) -> None:
         for active in list(self._world.active.values()):
@@ -143,17 +148,16 @@ class Observations:
 
     def _end(self, active: Active, run: Run, outcome: RunOutcome, now: float) -> None:
         outcome = evolve(outcome, node=outcome.node or run.node, executor=outcome.executor or run.executor)
-        self._world.put_run(
-            active,
-            evolve(
-                run,
-                status=ended_status(outcome),
-                status_since=now,
-                started_at=outcome.started_at or run.started_at,
-                ended_at=outcome.ended_at or now,
-                outcome=outcome,
-            ),
+        ended = evolve(
+            run,
+            status=ended_status(outcome),
+            status_since=now,
+            started_at=outcome.started_at or run.started_at,
+            ended_at=outcome.ended_at or now,
+            outcome=outcome,
         )
+        self._losses.ended(ended)
+        self._world.put_run(active, ended)
 
 
 _HANDED_OUT = frozenset({RunStatus.CREATING, RunStatus.RUNNING, RunStatus.TERMINATING})

@@ -35,7 +35,8 @@ _CAUSES: tuple[tuple[Condition, Cause], ...] = (
     (Condition.APP_ERROR, Cause.KERNEL_NONZERO_EXIT),
 )
 """The first condition that holds gives the cause."""
-_LOST = frozenset({Condition.NODE_LOST, Condition.EXECUTOR_LOST})
+LOST = frozenset({Condition.NODE_LOST, Condition.EXECUTOR_LOST})
+"""Its place is gone, and whatever ran there with it."""
 
 
 def classify(outcome: RunOutcome, *, rank: int = 0, categories: CompiledCategories = NO_CATEGORIES) -> Failure:
@@ -92,7 +93,7 @@ def _conditions(outcome: RunOutcome) -> frozenset[str]:
     found = set(outcome.conditions)
     if outcome.ended_by in _MEANS:
         found.add(_MEANS[outcome.ended_by])
-    if outcome.ended_by is EndedBy.LOST and not found & _LOST:
+    if outcome.ended_by is EndedBy.LOST and not found & LOST:
         found.add(Condition.EXECUTOR_LOST)
     if outcome.ended_by is EndedBy.ITSELF and not found:
         if not outcome.started:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.domain.classify import classify, initiating
+from holdfast.domain.classify import LOST, classify, initiating
+from holdfast.domain.delay import delay_s
 from holdfast.domain.delay import retry_at as due_at
 from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import Cause, Condition, EndedBy, Failure, in_words
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.category_match import CompiledCategories
     from holdfast.domain.job import Run
+    from holdfast.domain.policy.blame import Suspicion
     from holdfast.domain.policy.compiled import PolicySet
     from holdfast.domain.spec import JobSpec
 
@@ -53,6 +55,8 @@ class Circumstances:
     now: float
     draw: float = 0.0
     """In [0, 1), for random jitter."""
+    suspicion: Suspicion | None = None
+    """What the losses of its place say against the job, if it was lost with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,7 @@ def fail(job: Job, attempt: Attempt, failure: Failure, at: Circumstances) -> Ver
         decision = Decision(Action.FAIL, DecisionCode.TOTAL_DEADLINE, over)
     else:
         decision = decide(at.law.policies, failure, history, at.law.settings, draw=at.draw)
+        decision = _suspected(decision, job, failure, at.suspicion)
     due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=at.now, grace_s=at.spec.grace_s)
     decision = _within_total_deadline(decision, job, at, due)
     decision = _that_still_fits(decision, job, at)
@@ -207,6 +212,19 @@ def _within_total_deadline(decision: Decision, job: Job, at: Circumstances, due:
         return decision
     reason = f"total deadline of {format_duration(total_s)} leaves no time for a retry"
     return _refused(decision, DecisionCode.TOTAL_DEADLINE, reason)
+
+
+def _suspected(decision: Decision, job: Job, failure: Failure, suspicion: Suspicion | None) -> Decision:
+    """Keep a job that takes its place down away from others: for a while as long as it may be chance, then for good."""
+    if suspicion is None or not decision.runs_again or not failure.conditions & LOST:
+        return decision
+    if not suspicion.is_to_blame:
+        away_s = max(decision.delay_s, delay_s(suspicion.absence, len(suspicion.others), seed=job.id))
+        reason = f"{decision.reason}; it {suspicion.in_words()}, and stays away to see whether there are more"
+        return evolve(decision, delay_s=away_s, reason=reason)
+    reason = f"{suspicion.in_words()}, {suspicion.evidence()}; release it if it is not to blame"
+    held = _refused(decision, DecisionCode.SUSPECTED, reason)
+    return evolve(held, action=Action.HOLD)
 
 
 def _that_still_fits(decision: Decision, job: Job, at: Circumstances) -> Decision:

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.category import FailureCategory
-    from holdfast.domain.events import Occurrence
+    from holdfast.domain.events import Occurrence, StoredEvent
     from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Queue, Run
     from holdfast.domain.jobset.stored import JobSet, SetLogEntry
     from holdfast.domain.podjob.stored import PodJob
     from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+
+
+RECENT_EVENTS = 50_000
+"""How far a controller that begins looks back in the event log."""
 
 
 class RequestKind(StrEnum):
@@ -133,6 +137,8 @@ class Snapshot:
     """Every job set, ended ones too."""
     pod_jobs: Mapping[str, PodJob] = field(default_factory=dict)
     """Of the jobs above whose runs are pods, by job id."""
+    losses: Sequence[StoredEvent] = ()
+    """The ``node.lost`` events among the last ``RECENT_EVENTS``, in order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.audit import Subject
-from holdfast.domain.events import OperatorActed
+from holdfast.domain.events import NodeLost, OperatorActed
 from holdfast.wire.base import timestamp
 from holdfast.wire.events import AuditView, EventView
 
@@ -44,6 +44,8 @@ def event_view(stored: StoredEvent) -> EventView:
 def _subject(stored: StoredEvent) -> str:
     if stored.job_id is not None:
         return f"jobs/{stored.job_id}"
+    if isinstance(stored.event, NodeLost):
+        return f"executors/{stored.event.executor}"
     name = getattr(stored.event, "name", "")
     if isinstance(stored.event, OperatorActed):
         collection = _COLLECTIONS.get(Subject(stored.event.kind))

@@ -48,6 +48,7 @@ from holdfast.domain.events.operators import (
     QueueUpdated,
     SettingsUpdated,
 )
+from holdfast.domain.events.places import NodeLost
 from holdfast.domain.events.registry import (
     BY_KIND,
     BY_NAME,
@@ -95,6 +96,7 @@ __all__ = [
     "JobSucceeded",
     "JobWaiting",
     "LimitUsed",
+    "NodeLost",
     "Occurrence",
     "OperatorActed",
     "Place",

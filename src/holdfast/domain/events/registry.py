@@ -51,8 +51,9 @@ from holdfast.domain.events.operators import (
     QueueUpdated,
     SettingsUpdated,
 )
+from holdfast.domain.events.places import NodeLost, PlaceEvent
 
-Event = JobEvent | AttemptEvent | CatalogueEvent | JobSetEvent | OperatorActed
+Event = JobEvent | AttemptEvent | CatalogueEvent | JobSetEvent | OperatorActed | PlaceEvent
 """Everything that can happen."""
 
 
@@ -104,6 +105,7 @@ REGISTRY: tuple[EventType, ...] = (
     EventType("jobset.ended", 1, JobSetEnded),
     EventType("jobset.deleted", 1, JobSetDeleted),
     EventType("operator.acted", 1, OperatorActed),
+    EventType("node.lost", 1, NodeLost),
 )
 """Every event there is; names are stored, so a line is never changed, only added."""
 BY_NAME = {entry.name: entry for entry in REGISTRY}

@@ -253,6 +253,8 @@ class DecisionCode(StrEnum):
     """The rule's effective limit is spent, whether it came from the rule or its policy."""
     HOLD = "hold"
     """A rule matched whose action is ``Hold``."""
+    SUSPECTED = "hold_suspected"
+    """It was there at loss after loss of a place, and each took other jobs with it."""
     IGNORE = "ignore"
     """A rule matched whose action is ``Ignore``: it runs again, uncounted."""
     RETRY = "retry"

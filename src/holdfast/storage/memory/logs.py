@@ -9,8 +9,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.domain.audit import StoredAuditEntry
-from holdfast.domain.events import StoredEvent
+from holdfast.domain.events import NodeLost, StoredEvent
 from holdfast.ports.events import EVERYTHING
+from holdfast.ports.store import RECENT_EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,6 +67,11 @@ class MemoryLogStore:
             return where.job_id is None and where.queue is None
         job = self._jobs_told_of.by_id.get(event.job_id)  # a job's events go with the job
         return job is not None and where.job_id in {None, job.id} and where.queue in {None, job.queue}
+
+    def recent_losses(self) -> Sequence[StoredEvent]:
+        """Return the events of lost nodes among the newest."""
+        with self._lock:
+            return [event for event in self._events[-RECENT_EVENTS:] if isinstance(event.event, NodeLost)]
 
     def last_event_seq(self) -> int:
         """Return the sequence number of the newest event, 0 before the first."""

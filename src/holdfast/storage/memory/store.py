@@ -52,7 +52,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
     def load(self) -> Snapshot:
         """Read everything that is still going on."""
         with self._lock:
-            return replace(self._table.snapshot(), job_sets=self.job_sets())
+            return replace(self._table.snapshot(), job_sets=self.job_sets(), losses=self.recent_losses())
 
     def requests(self, *, limit: int) -> Sequence[Request]:
         """Return the oldest requests not handled yet, without removing them."""

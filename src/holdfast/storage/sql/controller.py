@@ -16,7 +16,7 @@ from holdfast.storage.refusals import unknown_job, unknown_job_set
 from holdfast.storage.sql import codec, jobset_rows, selects, tables
 from holdfast.storage.sql.jobsets import active_pod_jobs, all_sets
 from holdfast.storage.sql.leadership import require_epoch
-from holdfast.storage.sql.logs import append_events
+from holdfast.storage.sql.logs import append_events, recent_losses
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -73,7 +73,8 @@ class SqlControllerStore:
             history = self._last_history(connection, read)
             pod_jobs = active_pod_jobs(connection)
             runs += self._last_runs(connection, read, pod_jobs.values(), {run.uid for run in runs})
-            return Snapshot(jobs, attempts, runs, history, all_sets(connection), pod_jobs)
+            losses = recent_losses(connection)
+            return Snapshot(jobs, attempts, runs, history, all_sets(connection), pod_jobs, losses)
 
     @staticmethod
     def _active_jobs(connection: Connection, read: codec.Reader) -> list[Job]:

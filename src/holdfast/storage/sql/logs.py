@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, insert, select, text
 
 from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry, Subject
-from holdfast.domain.events import BY_KIND, BY_NAME, REGISTRY, StoredEvent
+from holdfast.domain.events import BY_KIND, BY_NAME, REGISTRY, NodeLost, StoredEvent
 from holdfast.errors import Internal
 from holdfast.ports.events import EVERYTHING
+from holdfast.ports.store import RECENT_EVENTS
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.codec import storable
 from holdfast.storage.sql.facts import dump_json, load_json
@@ -74,6 +75,14 @@ class SqlLogStore:
         query = select(table).where(table.c.seq > after).order_by(table.c.seq).limit(limit)
         with self._database.reading() as connection:
             return [_entry(row) for row in connection.execute(query)]
+
+
+def recent_losses(connection: Connection) -> list[StoredEvent]:
+    """Read the events of lost nodes among the newest, in order."""
+    table = tables.events
+    last = select(func.max(table.c.seq)).scalar_subquery()
+    query = select(table).where(table.c.type == BY_KIND[NodeLost].name, table.c.seq > last - RECENT_EVENTS)
+    return [_event(row) for row in connection.execute(query.order_by(table.c.seq))]
 
 
 def append_events(connection: Connection, batches: Batches, occurrences: Iterable[Occurrence]) -> None:

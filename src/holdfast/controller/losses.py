@@ -1,0 +1,93 @@
+"""Remembers what was lost together, and says what that tells against a job.
+
+Decides which runs make one loss, and that it is an event, so that it is remembered after a restart of ours; leaves
+whether a job is to blame to ``domain.policy.blame``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.classify import LOST
+from holdfast.domain.events import NodeLost, Occurrence
+from holdfast.domain.failure import EndedBy
+from holdfast.domain.policy import blame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from holdfast.controller.world import World
+    from holdfast.domain.events import StoredEvent
+    from holdfast.domain.failure import RunOutcome
+    from holdfast.domain.job import Run
+    from holdfast.domain.policy.blame import Loss, Suspicion
+
+
+class Losses:
+    """The last losses of each executor."""
+
+    def __init__(self, world: World, stored: Iterable[StoredEvent]) -> None:
+        """Take in the losses there were before this controller."""
+        self._world = world
+        self._losses: dict[str, tuple[Loss, ...]] = {}
+        self._culprits: dict[str, tuple[str, Suspicion] | None] = {}
+        """Who is to blame for the last of them; nobody else is suspected of it then."""
+        self._ended: list[Run] = []
+        for each in stored:
+            if isinstance(each.event, NodeLost):
+                self._remember(_read(each.at, each.event))
+
+    def ended(self, run: Run) -> None:
+        """Take in a run that ended, in case it was lost."""
+        if run.outcome is not None and is_lost(run.outcome):
+            self._ended.append(run)
+
+    def settle(self, now: float) -> None:
+        """Make losses of the runs that were lost since the last time; to be done before any of them is judged."""
+        if not self._ended:
+            return
+        by_executor: dict[str, list[Run]] = {}
+        for run in self._ended:
+            by_executor.setdefault(run.executor, []).append(run)
+        self._ended = []
+        for executor, runs in by_executor.items():
+            self._note(executor, runs, now)
+
+    def suspicion(self, job_id: str, runs: Sequence[Run]) -> Suspicion | None:
+        """Say what is held against a job whose attempt is over, if it was lost with its place."""
+        for run in runs:
+            if run.outcome is not None and is_lost(run.outcome):
+                return self._against(job_id, run.executor)
+        return None
+
+    def _against(self, job_id: str, executor: str) -> Suspicion | None:
+        found = self._culprits.get(executor)
+        if found is None:
+            return blame.suspicion(self._losses.get(executor, ()), job_id)
+        return found[1] if found[0] == job_id else None
+
+    def _note(self, executor: str, runs: Sequence[Run], now: float) -> None:
+        ran: dict[str, float] = {}
+        for run in runs:
+            ran_s = round(run.outcome.ran_s or 0.0, 3) if run.outcome is not None else 0.0
+            ran[run.job_id] = max(ran.get(run.job_id, 0.0), ran_s)
+        lost = blame.loss(executor, now, ran, frozenset(run.node for run in runs))
+        self._remember(lost)
+        event = NodeLost(executor, tuple(sorted(lost.nodes)), lost.taken, lost.longest_s, tuple(lost.jobs.items()))
+        self._world.happened(Occurrence(None, now, event))
+
+    def _remember(self, lost: Loss) -> None:
+        before = self._losses.get(lost.executor, ())
+        if self._culprits.get(lost.executor) is not None and not blame.is_same(before[-1], lost):
+            before = ()  # what has a culprit says nothing against others, nor twice against the same
+        self._losses[lost.executor] = blame.noted(before, lost)
+        self._culprits[lost.executor] = blame.culprit(self._losses[lost.executor])
+
+
+def is_lost(outcome: RunOutcome) -> bool:
+    """Whether a run was lost with its place."""
+    return outcome.ended_by is EndedBy.LOST or bool(outcome.conditions & LOST)
+
+
+def _read(at: float, event: NodeLost) -> Loss:
+    return blame.Loss(event.executor, frozenset(event.nodes), at, dict(event.jobs), event.taken, event.longest_s)

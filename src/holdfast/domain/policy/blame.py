@@ -1,0 +1,181 @@
+"""Finds the job that takes its place down with everything that runs there, from the losses of places alone.
+
+When a place is lost, all jobs there are lost alike. What tells a culprit from a victim is the time it was not there:
+others ran on, for long enough, and the place was lost only when this one was back. Decides how strong that evidence is;
+leaves what follows from it to ``verdict``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from holdfast.domain.policy.model import Backoff, JitterMode
+from holdfast.domain.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SUSPECT_AFTER = 3
+"""Losses with others, one after the other, that make a job suspect."""
+CHANCE = 0.001
+"""A suspect is to blame when a job that had nothing to do with the losses would look like this less often."""
+_KEPT = 12
+"""Losses of an executor that are remembered."""
+_MOST_JOBS = 256
+"""Jobs of one loss that are remembered: those that had been there for the shortest time."""
+_SAME_MOMENT_S = 5.0
+_COARSE_S = 1.0
+"""How exactly the time of a loss is known; what ran for less counts as this long."""
+_AWAY = 4
+"""How many times as long as it ran a suspect stays away."""
+_LONGEST_AWAY_S = 1800.0
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One moment at which jobs were lost with the place they ran at."""
+
+    executor: str
+    nodes: frozenset[str]
+    at: float
+    jobs: Mapping[str, float]
+    """How long each had been there, in seconds, by id."""
+    taken: int
+    """How many jobs there were, also those that are not remembered."""
+    longest_s: float
+    """How long the one had been there that had been there longest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """What the losses say against one job."""
+
+    nodes: tuple[str, ...]
+    executor: str
+    others: tuple[int, ...]
+    """How many other jobs each loss in a row took, the oldest first."""
+    rivals: int
+    """Jobs against which they say the same."""
+    ran_s: float
+    """How long the job was there, since the first of the losses."""
+    watched_s: float
+    """For how long any job was there, as far as the losses tell."""
+    longest_s: float
+    """The longest it was there before a loss."""
+
+    @property
+    def chance(self) -> float:
+        """How likely it is that losses at any moment all fell into this job's time."""
+        if not self.watched_s:
+            return 1.0
+        return float((self.ran_s / self.watched_s) ** (len(self.others) - 1))
+
+    @property
+    def is_to_blame(self) -> bool:
+        """Whether it and no other job can have been the reason, and that it was is no chance."""
+        return not self.rivals and self.chance < CHANCE
+
+    @property
+    def absence(self) -> Backoff:
+        """How long it stays away, so that the next loss shows whose it is; suspects do not come back in step."""
+        base = min(_AWAY * max(self.longest_s, _COARSE_S), _LONGEST_AWAY_S)
+        return Backoff(base, None, 1.0, JitterMode.DETERMINISTIC, 1.0)
+
+    def in_words(self) -> str:
+        """Say it: ``was running at each of the last 3 losses of node a, which took 5, 7 and 4 other jobs with it``."""
+        last = self.others[-_MOST_NAMED:]
+        numbers = ", ".join(map(str, last[:-1])) + f" and {last[-1]}"
+        lately = "" if len(last) == len(self.others) else " lately"
+        return (
+            f"was running at each of the last {len(self.others)} losses of {self._place()}, "
+            f"which{lately} took {numbers} other jobs with it"
+        )
+
+    def evidence(self) -> str:
+        """Say how much of the time it was there: ``though it ran for 3s of the 1m in which jobs ran there``."""
+        ran, watched = format_duration(round(self.ran_s)), format_duration(round(self.watched_s))
+        return f"though it ran for {ran} of the {watched} in which jobs ran there"
+
+    def _place(self) -> str:
+        names = [name for name in self.nodes if name]
+        if not names:
+            return f"executor {self.executor}"
+        return f"node {names[0]}" if len(names) == 1 else f"nodes {', '.join(names[:-1])} and {names[-1]}"
+
+
+def loss(executor: str, at: float, ran: Mapping[str, float], nodes: frozenset[str]) -> Loss:
+    """Make a loss of what was lost, keeping no more than is looked at."""
+    shortest = sorted(ran.items(), key=lambda each: (each[1], each[0]))[:_MOST_JOBS]
+    return Loss(executor, nodes, at, dict(shortest), len(ran), max(ran.values(), default=0.0))
+
+
+def noted(losses: Sequence[Loss], new: Loss) -> tuple[Loss, ...]:
+    """Add a loss to those of its executor; parts of one loss that are told one after the other become one."""
+    last = losses[-1] if losses else None
+    if last is None or not is_same(last, new):
+        return (*losses, new)[-_KEPT:]
+    both = {job: max(last.jobs.get(job, 0.0), new.jobs.get(job, 0.0)) for job in {**last.jobs, **new.jobs}}
+    taken = last.taken + new.taken - len(last.jobs.keys() & new.jobs.keys())
+    longest_s = max(last.longest_s, new.longest_s)
+    return (*losses[:-1], Loss(last.executor, last.nodes | new.nodes, last.at, both, taken, longest_s))
+
+
+def is_same(last: Loss, new: Loss) -> bool:
+    """Whether what was lost now is a part of the last loss; a job that came back since was lost once more."""
+    return new.at - last.at < _SAME_MOMENT_S and all(new.at - ran_s < last.at for ran_s in new.jobs.values())
+
+
+def suspicion(losses: Sequence[Loss], job_id: str) -> Suspicion | None:
+    """Say what the losses of one executor say against a job; ``None`` when that is too little to mention.
+
+    Args:
+        losses: In order of time.
+        job_id: Of a job that was at the last of them.
+    """
+    row = _in_a_row(losses, job_id)
+    if sum(one.taken > 1 for one in row) < SUSPECT_AFTER:
+        return None
+    ran_s = watched_s = 0.0
+    for before, one in pairwise(row):
+        own_s = max(one.jobs[job_id], _COARSE_S)
+        away_s = min(one.longest_s, one.at - before.at) - own_s
+        ran_s += own_s
+        watched_s += own_s + max(0.0, away_s)
+    rivals = set.intersection(*({*one.jobs} for one in row)) - {job_id}
+    return Suspicion(
+        nodes=tuple(sorted(frozenset[str]().union(*(one.nodes for one in row)))),
+        executor=row[-1].executor,
+        others=tuple(one.taken - 1 for one in row),
+        rivals=len(rivals),
+        ran_s=ran_s,
+        watched_s=watched_s,
+        longest_s=max(one.jobs[job_id] for one in row),
+    )
+
+
+def culprit(losses: Sequence[Loss]) -> tuple[str, Suspicion] | None:
+    """Find the job that is to blame for the last loss of an executor and those before it, if one is."""
+    for job_id in losses[-1].jobs if losses else ():
+        found = suspicion(losses, job_id)
+        if found is not None and found.is_to_blame:
+            return job_id, found
+    return None
+
+
+def _in_a_row(losses: Sequence[Loss], job_id: str) -> list[Loss]:
+    """Return the last losses the job was at, oldest first, back to the first that came without it.
+
+    A job that runs again elsewhere may take that place down, too; what other places were lost meanwhile says nothing.
+    """
+    row: list[Loss] = []
+    nodes: frozenset[str] = frozenset()
+    for one in reversed(losses):
+        if job_id in one.jobs:
+            row.append(one)
+            nodes |= one.nodes
+        elif nodes & one.nodes:
+            break
+    return row[::-1]
