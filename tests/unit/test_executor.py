@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,6 +50,8 @@ class Counting(SimulatedEngine):
         self.started: list[list[str]] = []
         self.stopped: list[list[str]] = []
         self.forgotten: list[list[str]] = []
+        self.deaf = False
+        """Whether it takes in what it is told to stop and does nothing about it."""
 
     def start(self, orders: Sequence[RunOrder]) -> None:
         self.started.append([order.uid for order in orders])
@@ -56,7 +59,8 @@ class Counting(SimulatedEngine):
 
     def stop(self, stops: Sequence[tuple[str, float, StopReason]]) -> None:
         self.stopped.append([uid for uid, _, _ in stops])
-        super().stop(stops)
+        if not self.deaf:
+            super().stop(stops)
 
     def forget(self, uids: Sequence[str]) -> None:
         self.forgotten.append(list(uids))
@@ -137,3 +141,31 @@ def test_what_nobody_wants_any_more_is_stopped_in_one_call(stage: Stage) -> None
     stage.want()
     stage.executor.step()
     assert stage.engine.stopped == [ranks]
+
+
+@pytest.mark.parametrize("wanted", [True, False], ids=["to be stopped", "unknown"])
+def test_a_run_that_goes_on_as_if_nobody_told_it_to_stop_is_told_again(stage: Stage, *, wanted: bool) -> None:
+    stage.want("a", "b")
+    stage.executor.step()
+    stage.engine.deaf = True
+    stage.want(stop=["a", "b"] if wanted else [])
+    for _ in range(4):
+        stage.executor.step()
+        stage.clock.time += 1.0
+    assert stage.engine.stopped == [["a", "b"]], "it may only be about to"
+    stage.engine.deaf = False
+    stage.clock.time += 2.0
+    for _ in range(8):
+        stage.executor.step()
+        stage.clock.time += 1.0
+    assert stage.engine.stopped == [["a", "b"]] * 2, "one that is stopping is left to its grace"
+
+
+def test_a_shorter_grace_is_told_at_once_and_a_longer_one_never(stage: Stage) -> None:
+    stage.want("a")
+    stage.executor.step()
+    for grace_s in (10.0, 20.0, 10.0, 2.0, 30.0):
+        stage.line.desired = {"a": DesiredRun(replace(order("a"), grace_s=grace_s), stop=StopReason.USER)}
+        stage.executor.step()
+        stage.clock.time += 0.1
+    assert len(stage.engine.stopped) == 2

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from holdfast.ports.exchange import DesiredRun, Transport
 
 _log = structlog.get_logger(__name__)
+_TOLD_AGAIN_S = 5.0
+"""How long a run that was told to stop may go on as if it was not."""
 _ENDED_BY = {StopReason.USER: EndedBy.USER, StopReason.PREEMPTION: EndedBy.PREEMPTION, StopReason.LOST: EndedBy.LOST}
 
 
@@ -52,8 +54,8 @@ class Executor:
         self._heard: str | None = None
         # Nobody knows how long ago an earlier life was answered, so what it left running is on no lease until we are.
         self._answered_at = float("-inf")
-        self._stopping: dict[str, float] = {}
-        """Within which grace each run was last told to stop, in seconds; only a shorter one is worth telling."""
+        self._stopping: dict[str, tuple[float, float]] = {}
+        """Within which grace each run was last told to stop, in seconds, and when that was."""
         self._never_started: dict[str, Observation] = {}
 
     def step(self) -> bool:
@@ -93,27 +95,33 @@ class Executor:
             seen = observed.get(order.uid)
             if seen is None:
                 self._never_started[order.uid] = self._not_started(order, reason)
-            elif seen.phase is not RunPhase.FINISHED and order.grace_s < self._stopping.get(order.uid, float("inf")):
+            elif self._is_worth_telling(seen, order.grace_s):
                 stops.append((order.uid, order.grace_s, reason))
         self._stop_now(stops)
 
     def _drop(self, unwanted: Sequence[Observation]) -> None:
         """Forget results that are safe with the controller; stop what it does not know."""
         finished = [seen.uid for seen in unwanted if seen.phase is RunPhase.FINISHED]
-        self._stop_now(
-            [
-                (seen.uid, 0.0, StopReason.LOST)
-                for seen in unwanted
-                if seen.phase is not RunPhase.FINISHED and seen.uid not in self._stopping
-            ]
-        )
+        self._stop_now([(seen.uid, 0.0, StopReason.LOST) for seen in unwanted if self._is_worth_telling(seen, 0.0)])
         if finished:
             self._forget(finished)
 
     def _stop_now(self, stops: list[tuple[str, float, StopReason]]) -> None:
         if stops:
-            self._stopping.update((uid, grace_s) for uid, grace_s, _ in stops)
+            now = self._clock.now()
+            self._stopping.update((uid, (grace_s, now)) for uid, grace_s, _ in stops)
             self._engine.stop(stops)
+
+    def _is_worth_telling(self, seen: Observation, grace_s: float) -> bool:
+        """Whether to tell a run to stop: the first time, within a shorter grace, or when it goes on as if not told.
+
+        Whoever was told may have been replaced since by one that does not know.
+        """
+        if seen.phase is RunPhase.FINISHED:
+            return False
+        told_grace_s, told_at = self._stopping.get(seen.uid, (float("inf"), 0.0))
+        goes_on = seen.phase is not RunPhase.STOPPING and self._clock.now() - told_at >= _TOLD_AGAIN_S
+        return grace_s < told_grace_s or goes_on
 
     def _not_started(self, order: RunOrder, reason: StopReason) -> Observation:
         """Report a run that is to be stopped and was never begun, so that nobody waits for it."""
