@@ -17,6 +17,7 @@ from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 from holdfast.errors import Conflict, Internal, InvalidRequest, InvalidSetting, Unavailable
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.storage.sql import open_store
+from holdfast.storage.sql.engine import Database
 
 if TYPE_CHECKING:
     from holdfast.ports.store import Store
@@ -174,3 +175,14 @@ def test_a_url_holdfast_does_not_speak_is_refused(url: str) -> None:
 def test_a_server_that_does_not_answer_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="cannot be reached"):
         open_store("postgresql://localhost:1/holdfast?connect_timeout=2")
+
+
+def test_what_is_committed_is_on_the_disk_and_readers_write_nothing(sqlite: Place) -> None:
+    sqlite.open().close()
+    full, write_ahead = 2, "wal"
+    with closing(Database(sqlite.url)) as database:
+        for opened, writes in ((database.writing, True), (database.reading, False)):
+            with opened() as connection:
+                asked = ("synchronous", "journal_mode", "foreign_keys", "query_only")
+                found = [connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in asked]
+            assert found == [full, write_ahead, 1, 0 if writes else 1]
