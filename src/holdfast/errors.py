@@ -14,7 +14,9 @@ codes (``cli``) to one table each. A workload's failure is data (``domain.failur
     │   └── AlreadyExists   already_exists
     ├── Refused             refused              a quota or a policy forbids it
     ├── Unavailable         unavailable          try again later
-    │   └── DataDirLocked   data_dir_locked
+    │   ├── DataDirLocked   data_dir_locked
+    │   ├── NotLeader       not_leader           another process writes this database
+    │   └── Uncertain       uncertain            it may have been done
     ├── EngineError         engine_error         an engine itself failed (not its workload)
     └── Internal            internal             a defect of Holdfast
 """
@@ -146,6 +148,18 @@ class DataDirLocked(Unavailable):
     """Another Holdfast process holds the data directory."""
 
     code = "data_dir_locked"
+
+
+class NotLeader(Unavailable):
+    """Another Holdfast process leads the database."""
+
+    code = "not_leader"
+
+
+class Uncertain(Unavailable):
+    """The answer was lost: it may have been done, or not."""
+
+    code = "uncertain"
 
 
 class EngineError(HoldfastError):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+import psycopg
 import pytest
 
 from holdfast.domain.job import Job, JobState
-from holdfast.errors import Conflict, Unavailable
+from holdfast.errors import Conflict, NotLeader, Unavailable
 from holdfast.ports.store import Changes, Submission
+from holdfast.storage.sql import open_store
 
 if TYPE_CHECKING:
     from holdfast.ports.store import Store
@@ -29,32 +34,73 @@ def submitted(store: Store) -> Job:
     return store.job("j1")
 
 
+def after_it_ran_out(store: Store, owner: str) -> int:
+    """Take a lease as soon as it is free by the store's own time, with a real clock."""
+    deadline, pause = time.monotonic() + 30, threading.Event()
+    while time.monotonic() < deadline:
+        with suppress(NotLeader):
+            return store.lead(owner, TTL_S, time.time())
+        pause.wait(0.02)
+    pytest.fail("the lease never ran out")
+
+
 def test_a_leader_that_stays_keeps_its_epoch(store: Store) -> None:
-    epoch = store.lead("one", TTL_S, NOON)
-    assert store.lead("one", TTL_S, NOON + 10) == epoch
-    assert store.lead("one", TTL_S, NOON + 1000) == epoch
+    epoch = store.lead("one", 0.01, time.time())
+    assert store.lead("one", TTL_S, time.time()) == epoch
+    assert store.lead("one", TTL_S, time.time() + 1000) == epoch
 
 
 def test_another_is_refused_while_the_lease_runs_and_told_who_leads(store: Store) -> None:
-    store.lead("holdfast up on host a", TTL_S, NOON)
-    store.lead("holdfast up on host a", TTL_S, NOON + 10)
-    with pytest.raises(Unavailable, match="led by holdfast up on host a") as raised:
-        store.lead("two", TTL_S, NOON + TTL_S)
-    assert "in 10 s" in str(raised.value)
+    store.lead("holdfast up on host a", 1.0, time.time())
+    store.lead("holdfast up on host a", TTL_S, time.time())
+    with pytest.raises(NotLeader, match="led by holdfast up on host a") as raised:
+        store.lead("two", TTL_S, time.time())
+    assert re.search(r"in 1[0-5] s", str(raised.value))
 
 
 def test_a_lease_that_ran_out_or_was_given_back_is_taken_with_a_larger_epoch(store: Store) -> None:
-    first = store.lead("one", TTL_S, NOON)
-    second = store.lead("two", TTL_S, NOON + TTL_S)
-    store.lead("two", 0.0, NOON + TTL_S)
-    third = store.lead("one", TTL_S, NOON + TTL_S)
+    first = store.lead("one", 0.3, time.time())
+    second = after_it_ran_out(store, "two")
+    store.lead("two", 0.0, time.time())
+    third = store.lead("one", TTL_S, time.time())
     assert first < second < third
+
+
+def test_an_heir_is_let_in_at_once_with_a_larger_epoch_and_the_dead_cannot_write(store: Store) -> None:
+    job = submitted(store)
+    first = store.lead("host a, process 1", TTL_S, time.time())
+    with pytest.raises(NotLeader):
+        store.lead("host b, process 1", TTL_S, time.time(), heir_of="host b,")
+    second = store.lead("host a, process 2", TTL_S, time.time(), heir_of="host a,")
+    assert second > first
+    with pytest.raises(Conflict):
+        store.commit(Changes({"j1": replace(job, state=JobState.HELD)}, epoch=first))
+    with pytest.raises(NotLeader):
+        store.lead("host a, process 1", TTL_S, time.time())
+
+
+def test_a_challenger_whose_clock_is_ahead_does_not_get_a_live_lease_of_a_shared_database(postgres_url: str) -> None:
+    with closing(open_store(postgres_url)) as store:
+        epoch = store.lead("one", TTL_S, time.time() - 3600)
+        for ahead_s in (20.0, 1e6):
+            with pytest.raises(NotLeader):
+                store.lead("two", TTL_S, time.time() + ahead_s)
+        assert store.lead("one", TTL_S, time.time() + 3600) == epoch
+
+
+def test_a_takeover_waits_no_longer_than_a_moment_for_a_session_that_hangs(postgres_url: str) -> None:
+    with closing(open_store(postgres_url)) as store, psycopg.connect(postgres_url) as hanging:
+        hanging.execute("SELECT epoch FROM leadership FOR SHARE")
+        with pytest.raises(Unavailable, match="locked by another session"):
+            store.lead("one", TTL_S, time.time())
+        hanging.rollback()
+        assert store.lead("one", TTL_S, time.time()) > 0
 
 
 def test_a_deposed_writer_changes_nothing(store: Store) -> None:
     job = submitted(store)
     held = Changes({"j1": replace(job, state=JobState.HELD)}, handled=[1], epoch=store.lead("one", TTL_S, NOON))
-    leads = store.lead("two", TTL_S, NOON + TTL_S)
+    leads = store.lead("two", TTL_S, NOON, heir_of="one")
     with pytest.raises(Conflict, match="another controller leads"):
         store.commit(held)
     assert store.job("j1") == job
@@ -106,7 +152,7 @@ def test_no_commit_of_the_old_leader_comes_after_the_takeover(place: Place) -> N
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(write)
         assert busy.wait(30)
-        new.lead("new", TTL_S, NOON + TTL_S)
+        new.lead("new", TTL_S, NOON, heir_of="old")
         seen = new.job("j1").attempt
         assert writing.result() == seen
     assert new.job("j1").attempt == seen

@@ -52,6 +52,8 @@ BY_ERROR: dict[type[errors.HoldfastError], int] = {
     errors.Refused: REFUSED,
     errors.Unavailable: UNAVAILABLE,
     errors.DataDirLocked: UNAVAILABLE,
+    errors.NotLeader: UNAVAILABLE,
+    errors.Uncertain: UNAVAILABLE,
     errors.EngineError: FAILED,
     errors.Internal: FAILED,
 }

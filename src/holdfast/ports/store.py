@@ -188,16 +188,24 @@ class ControllerStore(Protocol):
         """Read the catalogue."""
         ...
 
-    def lead(self, owner: str, ttl_s: float, now: float) -> int:
-        """Become, or stay, the one writer of lifecycle state until ``now + ttl_s``; 0 s steps down.
+    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None) -> int:
+        """Become, or stay, the one writer of lifecycle state for ``ttl_s``; 0 s steps down.
 
-        The lease says who should write, by the callers' clocks; the epoch says who can, whatever their clocks say.
+        The lease says who should write; the epoch says who can, whatever any clock says. By the time this returns, no
+        commit of an earlier call by the same owner is under way any more.
+
+        Args:
+            owner: Who: a name that no other process has or had.
+            ttl_s: For how long, from when the store takes it.
+            now: The caller's time; a store that has a clock of its own goes by that one.
+            heir_of: Owners whose names begin with this are known to be dead, and keep nobody out.
 
         Returns:
             The epoch to commit with: the same while the owner stays the same, else larger than every earlier one.
 
         Raises:
-            Unavailable: Another owner's lease still runs; the message names it.
+            NotLeader: Another owner's lease still runs; the message names it.
+            Unavailable: The disk is full, or the database is locked or away; nothing was changed.
         """
         ...
 
@@ -206,6 +214,7 @@ class ControllerStore(Protocol):
 
         Raises:
             Unavailable: The disk is full or the database is locked; nothing was changed.
+            Uncertain: The answer of a database server was lost: all was changed, or nothing, and none of it twice.
             Conflict: Another owner leads since the changes' epoch; nothing was changed.
             Internal: A change is about a job that does not exist; nothing was changed.
         """

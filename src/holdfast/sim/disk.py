@@ -109,10 +109,10 @@ class ControllersStore:
         self._point()
         return self._store.catalogue()
 
-    def lead(self, owner: str, ttl_s: float, now: float) -> int:
+    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None) -> int:
         """Become the one writer."""
         self._disk.require_space()
-        return self._store.lead(owner, ttl_s, now)
+        return self._store.lead(owner, ttl_s, now, heir_of=heir_of)
 
     def commit(self, changes: Changes) -> None:
         """Commit, or die before or after it.

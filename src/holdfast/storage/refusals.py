@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from holdfast.domain.spec import DEFAULT_QUEUE
-from holdfast.errors import AlreadyExists, Conflict, Internal, InvalidRequest, NotFound, Problem, Unavailable
+from holdfast.errors import AlreadyExists, Conflict, Internal, InvalidRequest, NotFound, NotLeader, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -145,16 +145,17 @@ def waiting_jobs(name: str) -> Conflict:
     return Conflict(f"queue {name!r} still has jobs that have not ended", hint="cancel them, or wait for them")
 
 
-def require_free_lease(owner: str, *, holder: str, left_s: float) -> None:
-    """Check that a writer may take the lease: it is its own, or has run out.
+def require_free_lease(owner: str, *, heir_of: str | None, holder: str, left_s: float) -> None:
+    """Check that a writer may take the lease: it is its own, its dead predecessor's, or has run out.
 
     Raises:
-        Unavailable: Another writer holds it.
+        NotLeader: Another writer holds it.
     """
-    if holder != owner and left_s > 0:
+    inherited = heir_of is not None and holder.startswith(heir_of)
+    if holder != owner and not inherited and left_s > 0:
         message = f"the database is led by {holder}"
         hint = f"stop that process; if it was killed, its lease ends by itself in {math.ceil(left_s)} s"
-        raise Unavailable(message, hint=hint)
+        raise NotLeader(message, hint=hint)
 
 
 def require_newest_epoch(epoch: int, *, newest: int) -> None:

@@ -38,6 +38,8 @@ STATUS: dict[type[HoldfastError], int] = {
     errors.Refused: 403,
     errors.Unavailable: 503,
     errors.DataDirLocked: 503,
+    errors.NotLeader: 503,
+    errors.Uncertain: 503,
     errors.EngineError: 502,
     errors.Internal: 500,
 }

@@ -2,14 +2,14 @@
 
 Decides how the lease is taken and how a commit proves that it still holds; leaves for how long, and what a
 deposed writer does next, to the callers. Both lock the one row, so a takeover waits for a commit that is
-under way, and a commit after it is refused.
+under way, and a commit after it is refused. Where machines share a database, its clock is the only one that counts.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 
 from holdfast.storage import refusals
 from holdfast.storage.sql import tables
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _HELD = select(tables.leadership.c.epoch, tables.leadership.c.owner, tables.leadership.c.expires_at)
 _EPOCH = select(tables.leadership.c.epoch).with_for_update(read=True)
+_PATIENCE = text("SET LOCAL lock_timeout = '5s'")
+"""As long as SQLite waits: a session that died without a word may hold the row for longer."""
+_CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 
 
 class SqlLeadershipStore:
@@ -30,15 +33,19 @@ class SqlLeadershipStore:
         """Work on an open database whose schema is current."""
         self._database = database
 
-    def lead(self, owner: str, ttl_s: float, now: float) -> int:
-        """Become, or stay, the one writer of lifecycle state until ``now + ttl_s``.
+    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None) -> int:
+        """Become, or stay, the one writer of lifecycle state for ``ttl_s``; a database server has its own ``now``.
 
         Raises:
-            Unavailable: Another owner's lease still runs; the message names it.
+            NotLeader: Another owner's lease still runs; the message names it.
         """
         with self._database.writing() as connection:
+            if not self._database.is_sqlite:
+                connection.execute(_PATIENCE)
             epoch, holder, expires_at = connection.execute(_HELD.with_for_update()).one()
-            refusals.require_free_lease(owner, holder=holder, left_s=expires_at - now)
+            if not self._database.is_sqlite:
+                now = connection.execute(_CLOCK).scalar_one()  # after the row was waited for
+            refusals.require_free_lease(owner, heir_of=heir_of, holder=holder, left_s=expires_at - now)
             led: int = epoch + (holder != owner)
             connection.execute(update(tables.leadership).values(epoch=led, owner=owner, expires_at=now + ttl_s))
         return led
