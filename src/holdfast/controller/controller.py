@@ -31,7 +31,7 @@ from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.scheduling import RoundLimits
 from holdfast.domain.verdict import Circumstances, Verdict
-from holdfast.errors import Unavailable
+from holdfast.errors import Unavailable, Uncertain
 from holdfast.ports.exchange import ExchangeResponse
 from holdfast.ports.store import Changes
 
@@ -150,6 +150,9 @@ class Controller:
         Args:
             exchanges: What executors tell.
             look: Look for requests at once, because there was a hint that there are some.
+
+        Raises:
+            Uncertain: The commit may have been made, or not: this memory is of no use any more.
         """
         now = self._clock.now()
         more = self._look(now) if look or now - self._looked_at >= self._settings.look_every_s else False
@@ -237,6 +240,8 @@ class Controller:
         changes.epoch = self._settings.epoch
         try:
             self._store.commit(changes)
+        except Uncertain:
+            raise  # to commit this again could write its events twice; what is durable is read anew instead
         except Unavailable as error:
             _log.warning("commit failed; trying again", error=str(error))
             return False

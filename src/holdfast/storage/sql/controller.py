@@ -120,6 +120,7 @@ class SqlControllerStore:
 
         Raises:
             Unavailable: The disk is full or the database is locked; nothing was changed.
+            Uncertain: The answer of a database server was lost: all was changed, or nothing.
             Conflict: Another controller leads; nothing was changed.
             Internal: A change is about a job or a job set that does not exist; nothing was changed.
         """

@@ -15,12 +15,13 @@ from sqlalchemy import QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from holdfast.errors import InvalidSetting, Problem
-from holdfast.storage.sql.faults import translated
+from holdfast.storage.sql.faults import committing, translated
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
 
+    import psycopg
     from sqlalchemy import URL, Connection, Dialect, Engine
 
 _BUSY_S = 5.0
@@ -28,6 +29,16 @@ _BUSY_S = 5.0
 _READERS = 8
 _POSTGRES_WRITERS = 4
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+_KEPT_ALIVE = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""Without these a server that vanished is waited for by the quarter of an hour; what a URL says counts more."""
+_ABANDONED_S = 15
+"""After how long a server ends a writer that went away within a transaction, and with it the locks it held."""
 _PRIVATE = 0o600
 """Specifications carry environments, and environments carry secrets."""
 
@@ -88,6 +99,7 @@ class Database:
             self._readers = _sqlite_engine(self.url, size=_READERS, pragmas=_SQLITE_READER_PRAGMAS, begin="BEGIN")
         else:
             self._writers = _postgres_engine(self.url, size=_POSTGRES_WRITERS, isolation="READ COMMITTED")
+            event.listen(self._writers, "connect", _end_when_abandoned)
             self._readers = _postgres_engine(self.url, size=_READERS, isolation="REPEATABLE READ")
 
     @property
@@ -100,10 +112,13 @@ class Database:
         """Open a transaction that commits at the end, or leaves nothing when anything is raised.
 
         Raises:
+            Uncertain: The connection to a database server was lost while it committed: it may have, or not.
             Unavailable, Internal: As ``faults`` says.
         """
-        with translated(), self._writers.begin() as connection:
+        with translated(), self._writers.connect() as connection, connection.begin() as transaction:
             yield connection
+            with committing():
+                transaction.commit()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -160,7 +175,14 @@ def _postgres_engine(url: URL, *, size: int, isolation: str) -> Engine:
             pool_timeout=_BUSY_S,
             pool_pre_ping=True,
             isolation_level=isolation,
+            connect_args={name: value for name, value in _KEPT_ALIVE.items() if name not in url.query},
         )
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         problem = Problem("database", "the PostgreSQL driver is not installed", hint="pip install 'holdfast[postgres]'")
         raise InvalidSetting(problems=[problem]) from error
+
+
+def _end_when_abandoned(connection: psycopg.Connection, _: object) -> None:
+    connection.autocommit = True
+    connection.execute(f"SET idle_in_transaction_session_timeout = '{_ABANDONED_S}s'")
+    connection.autocommit = False

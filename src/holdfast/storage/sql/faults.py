@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import exc
 
-from holdfast.errors import HoldfastError, Internal, InvalidRequest, Unavailable
+from holdfast.errors import HoldfastError, Internal, InvalidRequest, Unavailable, Uncertain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TRY_AGAIN = "nothing was changed; it is safe to try again"
+_LOOK_FIRST = (
+    "it may have been done: look, before you ask again; a submission is safe to send again with its idempotency key"
+)
 _RESTORE = "stop Holdfast and put the last backup back: holdfast db restore FILE (what is there now is kept beside it)"
 _SHOWN = 40
 _PRIMARY = 0xFF
@@ -43,6 +46,8 @@ _SQLSTATE_PASSING = {
     "25": "the database accepts no writes right now",
 }
 _SQLSTATE_BROKEN = {"XX", "58"}
+_SQLSTATE_UNDONE = {"23", "25", "40"}
+"""With these a server says that it did not commit."""
 
 
 @contextmanager
@@ -66,6 +71,25 @@ def translated() -> Iterator[None]:
         raise _explain(error) from error
     except sqlite3.Error as error:
         raise _explain_sqlite(error) from error
+
+
+@contextmanager
+def committing() -> Iterator[None]:
+    """Raise what is true of a COMMIT whose answer was lost; inside ``translated``, which explains everything else.
+
+    SQLite says so itself when a COMMIT fails, and so does a server that refuses one; a broken connection says nothing.
+
+    Raises:
+        Uncertain: A database server may have committed, or not.
+    """
+    try:
+        yield
+    except exc.DBAPIError as error:
+        state = str(getattr(error.orig, "sqlstate", None))[:2]
+        if isinstance(error.orig, sqlite3.Error) or state in _SQLSTATE_UNDONE:
+            raise
+        message = f"the connection to the database was lost while it committed ({error.orig})"
+        raise Uncertain(message, hint=_LOOK_FIRST) from error
 
 
 def _explain(error: exc.DBAPIError) -> HoldfastError:
