@@ -43,7 +43,7 @@ def _run(count: int, folder: Path, stack: ExitStack) -> tuple[float, float]:
     directory = DataDir(folder)
     store = wiring.store(settings, directory)
     stack.callback(store.close)
-    start_embedded(stack, settings, directory)
+    start_embedded(stack, settings, directory, wiring.own(settings, directory, "bench"))
     spec = JobSpec(name="true", command=(TRUE,), resources=Resources(1000))
     began = time.perf_counter()
     Submitter(store, SystemClock(), SortableIds()).submit_many([spec] * count)

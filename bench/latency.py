@@ -175,7 +175,7 @@ def _serve(stack: ExitStack, watch: Watch, data: Path) -> Store:
     store = wiring.store(settings, directory)
     stack.callback(store.close)
     watch.on(stack, store)
-    start_embedded(stack, settings, directory)
+    start_embedded(stack, settings, directory, wiring.own(settings, directory, "bench"))
     return store
 
 

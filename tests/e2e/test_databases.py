@@ -15,14 +15,11 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import psycopg
+import psutil
 import pytest
 
-from holdfast.app.leadership import TTL_S as LEASE_S
 from holdfast.client import Client
-from holdfast.errors import Conflict, Unavailable
-from holdfast.ports.store import Changes
-from holdfast.storage.sql import open_store
+from holdfast.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -32,6 +29,7 @@ if TYPE_CHECKING:
 
 HOLDFAST = (sys.executable, "-c", "from holdfast.cli.main import main; main()")
 PATIENCE_S = 30.0
+LEASE_S = 15.0
 PASSWORD = "pa55-w0rd"  # noqa: S105 - a test's own
 
 
@@ -51,11 +49,15 @@ class Machine:
     data: Path
     environ: Mapping[str, str] = field(default_factory=dict)
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def environment(self) -> dict[str, str]:
+        """Return what every command here is given."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+        return {**inherited, "HOLDFAST_DATA": str(self.data), "HOLDFAST_CPUS": "8", **self.environ}
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [*HOLDFAST, *words],
-            env={**inherited, "HOLDFAST_DATA": str(self.data), "HOLDFAST_CPUS": "8", **self.environ},
+            env=self.environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -70,8 +72,23 @@ class Machine:
                 process.kill()
             return Said(process.returncode, out, err)
 
+    def address(self) -> dict[str, Any]:
+        """Read what the server left for those who look for it."""
+        found: dict[str, Any] = json.loads((self.data / "server.json").read_text())
+        return found
+
     def server_pid(self) -> int:
-        return int(json.loads((self.data / "server.json").read_text())["pid"])
+        return int(self.address()["pid"])
+
+    def programs(self) -> list[psutil.Process]:
+        """Find living processes whose environment says that they came from a run here."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                mark = process.environ().get("HOLDFAST_TERMINATION_LOG", "")
+                if mark.startswith(f"{self.data}/") and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
 
     @contextmanager
     def serving(self, *, end: signal.Signals = signal.SIGTERM) -> Iterator[Client]:
@@ -79,7 +96,7 @@ class Machine:
         with self.start("up", "--port", "0") as server:
             assert server.stderr is not None
             assert "holdfast is up at" in (said := server.stderr.readline()), said + server.stderr.read()
-            address = json.loads((self.data / "server.json").read_text())
+            address = self.address()
             try:
                 with Client(address["url"], address["token"]) as client:
                     yield client
@@ -120,7 +137,7 @@ def machine(tmp_path: Path) -> Machine:
 @pytest.fixture
 def on_postgres(tmp_path: Path, postgres_url: str) -> Machine:
     with_password = postgres_url.replace("holdfast@", f"holdfast:{PASSWORD}@")
-    return Machine(tmp_path / "data", {"HOLDFAST_DATABASE": with_password})
+    return Machine(tmp_path / "data", {"HOLDFAST_DATABASE": with_password, "HOLDFAST_LEASE": f"{LEASE_S}s"})
 
 
 def test_fifty_jobs_run_on_postgresql_and_a_killed_server_loses_none(on_postgres: Machine, tmp_path: Path) -> None:
@@ -184,23 +201,6 @@ def test_a_second_server_on_the_database_is_refused_and_told_who_leads(on_postgr
     with other.serving() as client:
         client.submit(manifests(1)[0])
         wait_until(lambda: all_succeeded(client, 1))
-
-
-def test_a_deposed_server_writes_nothing_and_leads_again_when_it_may(on_postgres: Machine, postgres_url: str) -> None:
-    with on_postgres.serving() as client, closing(open_store(postgres_url)) as store:
-        with psycopg.connect(postgres_url, autocommit=True) as connection:
-            connection.execute("UPDATE leadership SET expires_at = 0")
-        epoch = store.lead("the test", 3600.0, time.time())
-        job = client.submit(manifests(1)[0]).id
-        request = store.requests(limit=1)
-        pause = threading.Event()
-        pause.wait(1.5)
-        assert store.requests(limit=1) == request
-        assert client.job(job).state == "Queued"
-        store.lead("the test", 0.0, time.time())
-        wait_until(lambda: client.job(job).state == "Succeeded")
-        with pytest.raises(Conflict):
-            store.commit(Changes(handled=[1], epoch=epoch))
 
 
 def test_a_locked_database_refuses_submissions_clearly_and_goes_on_when_free(machine: Machine) -> None:

@@ -55,8 +55,10 @@ def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, dri
 
     store = wiring.store(settings, directory)
     stack.callback(store.close)
-    transport = InProcessTransport(wiring.application(directory, store, token=None))
-    client = stack.enter_context(Client("http://holdfast", transport=transport))
+    application = wiring.application(directory, store, token=None)
     if drive:
-        stack.enter_context(driver.driving(settings, directory))
-    return client
+        require_working = stack.enter_context(driver.driving(settings, directory))
+        transport = InProcessTransport(application, before=require_working)
+    else:
+        transport = InProcessTransport(application)
+    return stack.enter_context(Client("http://holdfast", transport=transport))

@@ -1,6 +1,6 @@
-"""The data directory: its layout, its one owner, and where its server is.
+"""The data directory: its layout, and where its server is.
 
-Decides file names and modes; an owner holds a lock that dies with its process.
+Decides file names and modes; leaves whose the directory is to ``ownership``.
 """
 
 from __future__ import annotations
@@ -8,12 +8,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
-from holdfast.errors import DataDirLocked, Unavailable
+from holdfast.errors import Unavailable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,29 +58,6 @@ class DataDir:
     def _server_file(self) -> Path:
         return self.path / "server.json"
 
-    def identity(self) -> str:
-        """Return a word no other data directory has, made on first use.
-
-        Raises:
-            Unavailable: It cannot be read or written.
-        """
-        path = self.path / "identity"
-        try:
-            with suppress(FileExistsError), path.open("x") as file:
-                file.write(secrets.token_hex(4))
-            return path.read_text()
-        except OSError as error:
-            msg = f"cannot use {path}: {error.strerror}"
-            raise Unavailable(msg) from error
-
-    def lock(self, purpose: str) -> DataDirLock:
-        """Become the owner.
-
-        Raises:
-            DataDirLocked: Another process is; the message says which.
-        """
-        return DataDirLock(self.path / "lock", purpose)
-
     def server(self) -> ServerAddress | None:
         """Return the address of the server that runs here.
 
@@ -97,8 +73,18 @@ class DataDir:
             return None
 
     def announce(self, address: ServerAddress) -> None:
-        """Leave a server's address and token, readable by its owner only, for as long as this process lives."""
-        text = json.dumps({"url": address.url, "token": address.token, "pid": address.pid})
+        """Leave a server's address and token, readable by its owner only, for as long as this process lives.
+
+        Raises:
+            Unavailable: The directory cannot be written.
+        """
+        try:
+            self._announce(json.dumps({"url": address.url, "token": address.token, "pid": address.pid}))
+        except OSError as error:
+            msg = f"cannot write {self._server_file}: {error.strerror}"
+            raise Unavailable(msg) from error
+
+    def _announce(self, text: str) -> None:
         fresh = self._server_file.with_suffix(".new")
         fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         self._announced = os.fdopen(fd, "w")
@@ -108,11 +94,14 @@ class DataDir:
         fresh.replace(self._server_file)
 
     def withdraw(self) -> None:
-        """Take the address away."""
-        self._server_file.unlink(missing_ok=True)
-        if self._announced is not None:
-            self._announced.close()
-            self._announced = None
+        """Take the address away, unless another server's has taken its place."""
+        if self._announced is None:
+            return
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(self._announced.fileno()), self._server_file.stat()):
+                self._server_file.unlink()
+        self._announced.close()
+        self._announced = None
 
 
 def _is_locked(file: IO[str]) -> bool:
@@ -121,34 +110,3 @@ def _is_locked(file: IO[str]) -> bool:
     except BlockingIOError:
         return True
     return False
-
-
-class DataDirLock:
-    """Held ownership of a data directory."""
-
-    def __init__(self, path: Path, purpose: str) -> None:
-        """Take the lock without waiting.
-
-        Raises:
-            DataDirLocked: Somebody else has it.
-        """
-        self._file: IO[str] | None = path.open("a+")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.seek(0)
-            holder = self._file.read().strip() or "another process"
-            self._file.close()
-            self._file = None
-            msg = f"{path.parent} is held by {holder}"
-            raise DataDirLocked(msg, hint="stop that process, or set HOLDFAST_DATA to another directory") from None
-        self._file.truncate(0)
-        self._file.write(f"holdfast {purpose}, process {os.getpid()}")
-        self._file.flush()
-
-    def release(self) -> None:
-        """Give ownership up; double release is fine."""
-        if self._file is not None:
-            self._file.truncate(0)
-            self._file.close()
-            self._file = None

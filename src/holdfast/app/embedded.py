@@ -1,7 +1,7 @@
-"""Controller and local executor as two threads of this process: the embedded server without its API.
+"""Controller, local executor and lease as threads of this process: the embedded server without its API.
 
 Decides how the loops are paced and what happens when the controller's memory can no longer be trusted: it
-is dropped and rebuilt from the store.
+is dropped and rebuilt from the store, under a lease that was just taken.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from holdfast.app.time import SortableIds, SystemClock, SystemDice
 from holdfast.controller.controller import Controller, ControllerSettings, Ticked
 from holdfast.controller.mailbox import Mailbox
 from holdfast.dialects.codec import load_spec
-from holdfast.errors import Conflict, Unavailable
+from holdfast.errors import Conflict, HoldfastError, Unavailable
 from holdfast.executor.executor import Executor
 
 if TYPE_CHECKING:
@@ -57,16 +57,21 @@ class Embedded:
         self._clock = SystemClock()
         self._ids = SortableIds()
         self._controller: Controller | None = None
+        self._epoch: int | None = None
+        """Under which the controller's memory was loaded."""
+        self._failure: HoldfastError | None = None
         self._hinted = False
+        self._keep = Loop("holdfast-lease", leadership.keep)
         self._control = Loop("holdfast-controller", self._tick)
-        self._mailbox = Mailbox(wake=self._control.wake)
-        self._executor = Executor(EXECUTOR, engine, self._mailbox, clock=self._clock)
+        self._mailbox = Mailbox(wake=self._control.wake, hopeless=leadership.is_over)
+        self._executor = Executor(EXECUTOR, engine, self._mailbox, clock=self._clock, fenced=leadership.is_over)
         self._execute = Loop("holdfast-executor", self._step)
         engine.on_change(self._execute.wake)
         self._mailbox.on_change(EXECUTOR, self._execute.wake)
 
     def start(self) -> None:
         """Begin."""
+        self._keep.start()
         self._control.start()
         self._execute.start()
 
@@ -80,22 +85,48 @@ class Embedded:
         self._mailbox.close()
         self._execute.stop()
         self._control.stop()
+        self._keep.stop()
         self._engine.close()
+
+    def failure(self) -> HoldfastError | None:
+        """Return why the controller's last turn came to nothing, if it did."""
+        return self._failure
+
+    def trouble(self) -> str | None:
+        """Say what keeps the loops from working, if anything."""
+        failure = self._failure
+        return self._leadership.trouble() or (failure.message if failure else None) or self._engine.trouble()
+
+    def refusal(self) -> Unavailable | None:
+        """Say why this process may write nothing, also not what only asks for something, if it may not."""
+        return self._leadership.refusal()
 
     def _tick(self) -> float:
         try:
-            return self._led(self._leadership.epoch())
-        except Unavailable as error:
-            _log.warning("waiting for the database", error=str(error))
+            wait_s = self._led(self._leadership.epoch())
         except Conflict as error:
-            _log.warning("deposed", error=str(error))
-            self._leadership.lose()
+            self._failed("deposed", error)
+            self._leadership.lose(error.message)
+            self._keep.wake()
+        except Unavailable as error:
+            self._failed("waiting for the database", error)
+        except HoldfastError as error:
+            self._failed("the controller cannot work", error)
+        else:
+            self._failure = None
+            return wait_s
         return _STANDBY_S
 
+    def _failed(self, event: str, error: HoldfastError) -> None:
+        if self._failure is None or self._failure.message != error.message:
+            _log.warning(event, error=str(error), exc_info=not isinstance(error, Conflict | Unavailable))
+        self._failure = error
+
     def _led(self, epoch: int) -> float:
-        controller = self._controller or self._loaded(epoch)
+        controller = self._controller if self._epoch == epoch else None
         # Forgotten while it works: a tick that raises leaves memory nobody should trust, and the next one rebuilds it.
         self._controller = None
+        controller = controller or self._loaded()
         hinted, self._hinted = self._hinted, False
         began = self._clock.now()
         ticked = controller.tick(self._mailbox.take(), look=hinted)
@@ -116,7 +147,9 @@ class Embedded:
         asking = [one for one in self._mailbox.take() if one.executor in ticked.changed]
         return {one.executor: controller.answer(one) for one in asking if one.sequence != answered.get(one.executor)}
 
-    def _loaded(self, epoch: int) -> Controller:
+    def _loaded(self) -> Controller:
+        # A commit whose answer was lost has ended once the lease is taken, so what is read is what there is.
+        self._epoch = self._leadership.take()
         with collector.loading():
             return Controller(
                 self._store,
@@ -124,7 +157,7 @@ class Embedded:
                 dice=SystemDice(),
                 load_spec=load_spec,
                 memory=self._ids.new(),
-                settings=replace(self._settings, epoch=epoch),
+                settings=replace(self._settings, epoch=self._epoch),
             )
 
     def _step(self) -> float:

@@ -1,72 +1,171 @@
 """Keeps this process the one writer of its database, or says who is.
 
-Decides how long the lease is and when it is renewed; leaves the proof that it still holds to each commit.
+Decides how long the lease is, when it is renewed, and when this process must take it for lost; leaves the proof
+that it still holds to each commit, and what a process without it does to ``embedded``.
 """
 
 from __future__ import annotations
 
+import os
+import secrets
 import socket
+import threading
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
-from holdfast.errors import Unavailable
+from holdfast.errors import NotLeader, Unavailable
 
 if TYPE_CHECKING:
-    from holdfast.app.datadir import DataDir
-    from holdfast.ports.clock import Clock
+    from pathlib import Path
+
+    from holdfast.ports.clock import SteadyClock
     from holdfast.ports.store import ControllerStore
 
-TTL_S = 15.0
-"""How long a writer that was killed keeps others out; the same data directory is let in at once."""
-_RENEW_EVERY_S = 5.0
 _log = structlog.get_logger(__name__)
 
 
-def owner(directory: DataDir) -> str:
-    """Name the writer of a data directory, the same over restarts: its lock lets only one process be it."""
-    return f"the holdfast on {socket.gethostname()}, data directory {directory.path} ({directory.identity()})"
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How long a writer that is not heard of keeps others out, and for how much of that its programs may run on."""
+
+    ttl_s: float = 15.0
+    renew_every_s: float = 5.0
+    programs_s: float | None = None
+    """After how long without a renewal the programs are stopped, well before others may start them; ``None``: never,
+    where no other machine can reach the database."""
+
+
+ALONE = Terms()
+"""On a file of this machine: its lock dies with its owner, so the lease keeps nobody out for long."""
+
+
+def shared(ttl_s: float) -> Terms:
+    """Return the terms on a database that other machines reach: a third of the lease is left for programs to die."""
+    return Terms(ttl_s, renew_every_s=min(1.0, ttl_s / 10), programs_s=ttl_s * 2 / 3)
+
+
+def place_of(path: Path, word: str) -> str:
+    """Name a data directory; whoever holds its locks is the only process there."""
+    return f"the holdfast on {socket.gethostname()}, data directory {path} ({word})"
+
+
+def process_at(place: str) -> str:
+    """Name this process at a place, as no other process is or was named."""
+    return f"{place}, process {os.getpid()}-{secrets.token_hex(4)}"
 
 
 class Leadership:
-    """The lease of one process on one store; for one thread at a time."""
+    """The lease of one process on one store; ``keep`` is one thread's, everything else anybody's."""
 
-    def __init__(self, store: ControllerStore, owner: str, clock: Clock) -> None:
-        """Hold nothing yet."""
+    def __init__(
+        self,
+        store: ControllerStore,
+        owner: str,
+        clock: SteadyClock,
+        *,
+        terms: Terms = ALONE,
+        heir_of: str | None = None,
+    ) -> None:
+        """Hold nothing yet.
+
+        Args:
+            store: Where the lease is.
+            owner: A name no other process has or had.
+            clock: Its time; how long ago anything was is measured by the steady one, which nobody sets.
+            terms: How long everything is.
+            heir_of: Owners whose names begin with this are known to be dead when the lease is taken for the first time.
+        """
         self._store = store
         self._owner = owner
         self._clock = clock
+        self._terms = terms
+        self._heir_of = heir_of
+        self._turn = threading.Lock()
         self._epoch: int | None = None
-        self._renewed_at = 0.0
+        self._confirmed_at = self._tried_at = float("-inf")
+        self._refusal: Unavailable | None = None
 
-    def epoch(self) -> int:
-        """Return the epoch to commit with, and renew the lease when that is due.
+    def take(self) -> int:
+        """Take the lease, or renew it, now; returns the epoch to commit with.
 
-        A renewal that fails changes nothing here: if somebody else took over, the next commit will say so.
+        When this returns, no commit of this process is under way any more, also none whose answer was lost.
 
         Raises:
-            Unavailable: Another process leads, or the database cannot be written.
+            NotLeader: Another process leads.
+            Unavailable: The database cannot be written.
         """
-        now = self._clock.now()
-        if self._epoch is None:
-            self._epoch = self._store.lead(self._owner, TTL_S, now)
-            self._renewed_at = now
-        elif now - self._renewed_at >= _RENEW_EVERY_S:
-            self._renewed_at = now
+        with self._turn:
+            asked_at = self._tried_at = self._clock.steady()
             try:
-                self._epoch = self._store.lead(self._owner, TTL_S, now)
+                self._epoch = self._store.lead(self._owner, self._terms.ttl_s, self._clock.now(), heir_of=self._heir_of)
             except Unavailable as error:
+                self._refusal = error
+                if isinstance(error, NotLeader):
+                    self._epoch = None
+                raise
+            self._confirmed_at, self._refusal = asked_at, None
+            self._heir_of = None  # whoever leads after this process did is alive
+            return self._epoch
+
+    def keep(self) -> float:
+        """Renew the lease when that is due, or try to have it again; returns how soon to call again."""
+        every_s = self._terms.renew_every_s
+        left_s = self._tried_at + every_s - self._clock.steady()
+        if left_s > 0:
+            return left_s
+        was_refused = self._refusal is not None
+        try:
+            self.take()
+        except Unavailable as error:
+            if not was_refused:
                 _log.warning("the lease on the database was not renewed", error=str(error))
+            return min(every_s, 1.0)
+        if was_refused:
+            _log.warning("the lease on the database is held again")
+        return every_s
+
+    def epoch(self) -> int:
+        """Return the epoch to commit with.
+
+        Raises:
+            Unavailable: This process does not lead.
+        """
+        if self._epoch is None or self.is_over():
+            raise self._refusal or Unavailable(self.trouble())
         return self._epoch
 
-    def lose(self) -> None:
+    def is_over(self) -> bool:
+        """Whether this process must take the lease for lost, and its programs for others': they may soon lead."""
+        if self._terms.programs_s is None:
+            return False
+        return self._epoch is None or self._clock.steady() - self._confirmed_at > self._terms.programs_s
+
+    def lose(self, why: str) -> None:
         """Forget the epoch after a commit was refused because of it."""
-        self._epoch = None
+        self._epoch, self._refusal = None, NotLeader(why)
+
+    def refusal(self) -> Unavailable | None:
+        """Say why this process may write nothing now, if it may not; also nothing that only asks for something."""
+        if self._epoch is not None and not self.is_over():
+            return None
+        return NotLeader(self.trouble(), hint="ask the server that leads; this one writes again once it leads")
+
+    def trouble(self) -> str | None:
+        """Say what keeps the lease from being held or renewed, if anything."""
+        if self._refusal is not None:
+            return self._refusal.message
+        if self._epoch is None:
+            return "this process does not lead the database"
+        if self.is_over():
+            return f"the lease on the database was not renewed for {self._clock.steady() - self._confirmed_at:.0f} s"
+        return None
 
     def step_down(self) -> None:
         """Let others in at once."""
-        if self._epoch is not None:
-            self._epoch = None
-            with suppress(Unavailable):
+        with self._turn, suppress(Unavailable):
+            if self._epoch is not None:
+                self._epoch = None
                 self._store.lead(self._owner, 0.0, self._clock.now())

@@ -16,10 +16,12 @@ import uvicorn
 from holdfast.app import logging, upkeep, wiring
 from holdfast.app.datadir import DataDir, ServerAddress
 from holdfast.app.driver import start_embedded
+from holdfast.app.readiness import Readiness
 from holdfast.app.settings import DEFAULT_PORT, read_settings
 from holdfast.app.stopping import ended_by_sigterm
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SystemClock
+from holdfast.engines.process.client import require_compatible
 from holdfast.errors import Refused, Unavailable
 
 if TYPE_CHECKING:
@@ -50,8 +52,11 @@ def serve(
 
     Raises:
         Refused: The address is not a loopback address.
-        DataDirLocked: Another process owns the data directory.
-        Unavailable: The port is taken.
+        DataDirLocked: Another process owns the data directory, or the file of its database.
+        Conflict: The data directory is a copy of one that is in use, or its database is gone.
+        Unavailable: The port is taken, the directory cannot be written, or another machine leads the database.
+        EngineError: Programs are held by another version, or the engine does not start.
+        Internal: The database is damaged, or lacks what was written last.
     """
     settings = read_settings() if data is None else read_settings(data=data)
     logging.configure(settings.log_level)
@@ -60,14 +65,16 @@ def serve(
         raise Refused(msg, hint=f"one of {', '.join(sorted(_LOOPBACK))}; put a TLS proxy in front for others")
     directory = DataDir(settings.data)
     with ended_by_sigterm(), ExitStack() as stack:
-        stack.callback(directory.lock("up").release)
+        ownership = wiring.own(settings, directory, "up")
+        stack.callback(ownership.release)
+        require_compatible(directory.runs)
         token = settings.token.get_secret_value() if settings.token else secrets.token_urlsafe(_TOKEN_BYTES)
         upkeep.refuse_damage(settings, directory)
         store = wiring.store(settings, directory)
         stack.callback(store.close)
-        telemetry = Telemetry(SystemClock().now)
+        readiness = Readiness(Telemetry(SystemClock().now), ownership)
         config = uvicorn.Config(
-            wiring.application(directory, store, token=token, telemetry=telemetry, stopping=lambda: server.should_exit),
+            wiring.application(directory, store, token=token, readiness=readiness, stopping=lambda: server.should_exit),
             host=host,
             port=port,
             log_level="warning",
@@ -79,7 +86,7 @@ def serve(
         sockets = [_bind(config)]
         bound = sockets[0].getsockname()[1]
         url = f"http://{f'[{host}]' if ':' in host else host}:{bound}"
-        start_embedded(stack, settings, directory, telemetry)
+        readiness.started(start_embedded(stack, settings, directory, ownership, readiness.telemetry))
         upkeep.forget_regularly(stack, settings, directory, store)
         directory.announce(ServerAddress(url, token, os.getpid()))
         stack.callback(directory.withdraw)

@@ -43,6 +43,8 @@ class Settings(BaseSettings):
     """The data directory: database, logs, work directories, and the running server's address and token."""
     database: SecretStr | None = None
     """Where jobs are kept: ``postgresql://USER:PASSWORD@HOST/NAME``, ``sqlite:///FILE``; unset: the data directory."""
+    lease: Annotated[float, BeforeValidator(_span)] = Field(default="60s", ge=5.0, validate_default=True)
+    """On PostgreSQL: how long a server that went silent keeps others out; it stops its programs after 2/3 of that."""
     retention: Annotated[float | None, BeforeValidator(_age)] = None
     """After how long a server forgets jobs that have ended, with their logs, e.g. ``30d``; unset: never."""
     nodes: int = Field(default=1, ge=1, le=64)

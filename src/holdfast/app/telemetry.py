@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events import Event
     from holdfast.domain.job import Attempt
 
-STALLED_AFTER_S = 10.0
+STALLED_AFTER_S = 2.0
 """A controller that has not ticked for so long is not ready."""
 _TICK_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 

@@ -9,6 +9,8 @@ import time
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _RANDOM_BITS = 80
+_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Where there is one, the clock that goes on while the machine sleeps: a lease does, too."""
 
 
 class SystemClock:
@@ -26,6 +28,10 @@ class SystemClock:
             self._base += actual - steady
             return actual
         return steady
+
+    def steady(self) -> float:
+        """Return seconds since an instant of its own; setting the system clock does not move it."""
+        return time.clock_gettime(_STEADY)
 
 
 class SortableIds:

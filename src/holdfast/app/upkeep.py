@@ -13,8 +13,10 @@ import structlog
 
 from holdfast.app import logging, wiring
 from holdfast.app.loop import Loop
+from holdfast.app.ownership import require_database
 from holdfast.app.settings import Settings, read_settings
 from holdfast.app.time import SystemClock
+from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessFiles
 from holdfast.errors import HoldfastError
 from holdfast.service.retention import Retention
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.app.datadir import DataDir
+    from holdfast.app.ownership import Ownership
     from holdfast.ports.clock import Clock
     from holdfast.ports.retention import RetentionStore
     from holdfast.storage.sql.upkeep import Health
@@ -51,14 +54,15 @@ def upgrade() -> tuple[str, str | None, str]:
     Raises:
         Conflict: A newer Holdfast made it.
         DataDirLocked: A server is running on it.
+        EngineError: Programs run under another version of Holdfast, which needs the schema it has.
         Unavailable, Internal: It cannot be reached, or is damaged.
     """
-    _, directory, place = _surroundings()
+    settings, directory, place = _surroundings()
     before = migrations.current(place)
     if before != migrations.HEAD:
         with ExitStack() as stack:
-            stack.callback(directory.lock("db upgrade").release)
-            migrations.upgrade(place)
+            stack.callback(wiring.own(settings, directory, "db upgrade").release)
+            migrations.upgrade(place, before_upgrade=lambda: require_compatible(directory.runs))
     return upkeep.shown(place), before, migrations.HEAD
 
 
@@ -89,10 +93,13 @@ def restore(source: Path) -> Path | None:
         Conflict: The backup is damaged or too new, or the database is on a server.
         Unavailable, Internal: It cannot be read or written.
     """
-    _, directory, place = _surroundings()
+    settings, directory, place = _surroundings()
     with ExitStack() as stack:
-        stack.callback(directory.lock("db restore").release)
-        return upkeep.restore(place, source)
+        ownership = wiring.own(settings, directory, "db restore")
+        stack.callback(ownership.release)
+        kept = upkeep.restore(place, source)
+        ownership.forget_database()
+        return kept
 
 
 def prune(*, older_than_s: float, keep: int, dry_run: bool) -> Iterator[int]:
@@ -115,13 +122,30 @@ def prune(*, older_than_s: float, keep: int, dry_run: bool) -> Iterator[int]:
 
 
 def refuse_damage(settings: Settings, directory: DataDir) -> None:
-    """Make sure, before anybody relies on it, that the database is whole.
+    """Make sure, before anybody relies on it, that the database is there and whole.
 
     Raises:
+        Conflict: Its file is gone.
         Internal: It is damaged.
         Unavailable: It cannot be read right now.
     """
-    upkeep.refuse_damage(wiring.database(settings, directory))
+    place = wiring.database(settings, directory)
+    file = upkeep.file_of(place)
+    if file is not None:
+        require_database(file)
+    upkeep.refuse_damage(place)
+
+
+def refuse_loss(settings: Settings, directory: DataDir, ownership: Ownership) -> None:
+    """Make sure that a database in a file has what its last owner had written there when it began.
+
+    Raises:
+        Internal: It has not.
+        Unavailable: It cannot be read right now.
+    """
+    file = upkeep.file_of(wiring.database(settings, directory))
+    if file is not None:
+        upkeep.refuse_loss(file, epoch=ownership.epoch)
 
 
 def forget_regularly(stack: ExitStack, settings: Settings, directory: DataDir, store: RetentionStore) -> None:

@@ -12,24 +12,27 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.rest.app import Probes, create_app
 from holdfast.app.datadir import DataDir
+from holdfast.app.leadership import Leadership, place_of, process_at, shared
+from holdfast.app.ownership import Ownership, require_database
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.controller.sets.sets import PodSettings
 from holdfast.domain.spec import Resources
 from holdfast.domain.units import parse_memory
+from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.engine import ProcessEngine, default_nodes
 from holdfast.engines.process.logs import ProcessLogs
 from holdfast.errors import InvalidSetting, Problem
 from holdfast.ports.engine import NodeInfo
-from holdfast.storage.sql import open_store
+from holdfast.storage.sql import open_store, upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fastapi import FastAPI
 
+    from holdfast.app.readiness import Readiness
     from holdfast.app.settings import Settings
-    from holdfast.app.telemetry import Telemetry
-    from holdfast.ports.store import Store
+    from holdfast.ports.store import ControllerStore, Store
 
 
 def data_dir(settings: Settings) -> DataDir:
@@ -42,9 +45,42 @@ def database(settings: Settings, directory: DataDir) -> str:
     return settings.database.get_secret_value() if settings.database else str(directory.database)
 
 
+def own(settings: Settings, directory: DataDir, purpose: str) -> Ownership:
+    """Take the data directory, and the file of its database where it is one, for this process alone.
+
+    Raises:
+        DataDirLocked: Another process has one of them.
+        Conflict: The directory is a copy of one that is in use.
+        Unavailable: They cannot be written.
+    """
+    return Ownership(directory, upkeep.file_of(database(settings, directory)), purpose)
+
+
 def store(settings: Settings, directory: DataDir) -> Store:
-    """Open the database, at its newest schema."""
-    return open_store(database(settings, directory))
+    """Open the database, at its newest schema.
+
+    Raises:
+        Conflict: The file of the database is gone, or the schema is not the one this version needs.
+        EngineError: The schema is an older one, and programs are held by another version, which needs it.
+        Unavailable, Internal: The database cannot be opened, or is damaged.
+    """
+    place = database(settings, directory)
+    file = upkeep.file_of(place)
+    if file is not None:
+        require_database(file)
+    return open_store(place, before_upgrade=lambda: require_compatible(directory.runs))
+
+
+def leadership(settings: Settings, directory: DataDir, ownership: Ownership, opened: ControllerStore) -> Leadership:
+    """Return the lease of this process on its database; not taken yet.
+
+    Whoever holds the file of a database knows that every process which led it before is dead. On a database server
+    that is known only of those on the same data directory.
+    """
+    place = place_of(directory.path, ownership.word)
+    if ownership.has_database:
+        return Leadership(opened, process_at(place), SystemClock(), heir_of="")
+    return Leadership(opened, process_at(place), SystemClock(), terms=shared(settings.lease), heir_of=place)
 
 
 def engine(settings: Settings, directory: DataDir) -> ProcessEngine:
@@ -98,7 +134,7 @@ def application(
     opened: Store,
     *,
     token: str | None,
-    telemetry: Telemetry | None = None,
+    readiness: Readiness | None = None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> FastAPI:
     """Make the API application over an open store.
@@ -107,16 +143,20 @@ def application(
         directory: Where runs and their logs are.
         opened: The store.
         token: What callers must show.
-        telemetry: Shows the loops of a server; without it, all callers are this process.
+        readiness: Shows the parts of a server; without it, all callers are this process.
         stopping: Says that the server is about to stop.
     """
+    if readiness is None:
+        probes = Probes(actor=f"user:{_user()}")
+    else:
+        probes = Probes(readiness.telemetry.registry, readiness.ready, readiness.refusal, stopping)
     return create_app(
         store=opened,
         clock=SystemClock(),
         ids=SortableIds(),
         logs=ProcessLogs(directory.runs),
         token=token,
-        probes=Probes(telemetry.registry, telemetry.ready, stopping) if telemetry else Probes(actor=f"user:{_user()}"),
+        probes=probes,
     )
 
 

@@ -31,8 +31,14 @@ class InProcessTransport(httpx.BaseTransport):
     streams = False
     """An answer comes whole, so nothing that never ends can be read."""
 
-    def __init__(self, app: Application) -> None:
-        """Remember the application; the loop starts with the first request."""
+    def __init__(self, app: Application, *, before: Callable[[], None] = lambda: None) -> None:
+        """Remember the application; the loop starts with the first request.
+
+        Args:
+            app: What answers.
+            before: Called before each request; raises what makes asking pointless.
+        """
+        self._before = before
         # An error in the application is answered by its own handler, as over a socket.
         self._asgi = httpx.ASGITransport(app=app, raise_app_exceptions=False)
         self._stack = ExitStack()
@@ -41,6 +47,7 @@ class InProcessTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request and return the whole answer."""
+        self._before()
         request.read()
         return self._running().call(self._answer, request)
 

@@ -18,14 +18,25 @@ if TYPE_CHECKING:
 
     from holdfast.ports.exchange import ExchangeRequest
 
+_ASK_EVERY_S = 0.5
+
 
 class Mailbox(Transport):
     """An in-process transport; safe to use from any thread."""
 
-    def __init__(self, *, wake: Callable[[], None], timeout_s: float = 30.0) -> None:
-        """Remember how to wake the controller and how long a caller waits for its answer."""
+    def __init__(
+        self, *, wake: Callable[[], None], timeout_s: float = 30.0, hopeless: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Be empty.
+
+        Args:
+            wake: Wakes the controller.
+            timeout_s: How long a caller waits for its answer.
+            hopeless: Says that there is no use in waiting any longer; asked again and again meanwhile.
+        """
         self._wake = wake
         self._timeout_s = timeout_s
+        self._hopeless = hopeless
         self._lock = threading.Condition()
         self._waiting: dict[str, ExchangeRequest] = {}
         self._asking: dict[str, int] = {}
@@ -47,13 +58,21 @@ class Mailbox(Transport):
             self._asking[request.executor] = request.sequence
         self._wake()
         with self._lock:
-            answered = self._lock.wait_for(lambda: self._closed or self._answered(request), self._timeout_s)
+            answered = self._wait_for_answer(request)
             self._asking.pop(request.executor, None)
             answer = self._answers.get(request.executor)
             if answered and answer is not None and answer.sequence >= request.sequence:
                 return answer
         msg = "the controller did not answer"
         raise Unavailable(msg)
+
+    def _wait_for_answer(self, request: ExchangeRequest) -> bool:
+        for _ in range(max(1, round(self._timeout_s / _ASK_EVERY_S))):
+            if self._lock.wait_for(lambda: self._closed or self._answered(request), _ASK_EVERY_S):
+                return True
+            if self._hopeless():
+                return False
+        return False
 
     def _answered(self, request: ExchangeRequest) -> bool:
         return self._last_answered(request.executor) >= request.sequence

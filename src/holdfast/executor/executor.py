@@ -16,7 +16,7 @@ from holdfast.ports.engine import Observation, RunPhase, StopReason
 from holdfast.ports.exchange import ExchangeRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.ports.clock import Clock
     from holdfast.ports.engine import Engine, RunOrder
@@ -32,7 +32,14 @@ class Executor:
     """Drives one engine towards what the controller wants."""
 
     def __init__(
-        self, name: str, engine: Engine, transport: Transport, *, clock: Clock, lease_s: float | None = None
+        self,
+        name: str,
+        engine: Engine,
+        transport: Transport,
+        *,
+        clock: Clock,
+        lease_s: float | None = None,
+        fenced: Callable[[], bool] = lambda: False,
     ) -> None:
         """Wire the executor.
 
@@ -43,12 +50,15 @@ class Executor:
             clock: Its time.
             lease_s: After how long without an answer it stops its own runs, before the controller may start
                 them elsewhere; ``None`` is never, for a controller in the same process.
+            fenced: Says that the controller in the same process does not lead any more, as far as it knows: the
+                next to lead may start its runs elsewhere.
         """
         self._name = name
         self._engine = engine
         self._transport = transport
         self._clock = clock
         self._lease_s = lease_s
+        self._fenced = fenced
         self._life = clock.now()
         self._sequence = 0
         self._heard: str | None = None
@@ -61,6 +71,9 @@ class Executor:
     def step(self) -> bool:
         """Exchange once and act on the answer; returns whether the controller could be reached."""
         observed = {**self._engine.observe(), **self._never_started}
+        if self._fenced():
+            self._fence(observed)
+            return False
         self._sequence += 1
         asked_at = self._clock.now()
         request = ExchangeRequest(self._name, self._sequence, self._engine.nodes(), observed, self._life, self._heard)
@@ -75,7 +88,7 @@ class Executor:
         # The controller counts the lease from what it heard, which was sent then.
         self._answered_at = asked_at
         self._heard = response.memory
-        if self._is_lease_over():
+        if self._is_cut_off():
             self._fence(observed)
             return False
         self._close_difference(observed, response.desired)
@@ -146,9 +159,12 @@ class Executor:
 
         Also what is being stopped already: its grace may be longer than the controller's patience.
         """
-        if self._is_lease_over():
+        if self._is_cut_off():
             running = [uid for uid, seen in observed.items() if seen.phase is not RunPhase.FINISHED]
             self._stop_now([(uid, 0.0, StopReason.LOST) for uid in running])
+
+    def _is_cut_off(self) -> bool:
+        return self._fenced() or self._is_lease_over()
 
     def _is_lease_over(self) -> bool:
         return self._lease_s is not None and self._clock.now() - self._answered_at > self._lease_s

@@ -13,6 +13,14 @@ class Clock(Protocol):
         ...
 
 
+class SteadyClock(Clock, Protocol):
+    """A clock of one process that also measures how long something takes, whoever sets the wall clock meanwhile."""
+
+    def steady(self) -> float:
+        """Return seconds since any instant; grows with real time alone, and means nothing to another process."""
+        ...
+
+
 class Ids(Protocol):
     """A source of identifiers."""
 

@@ -12,7 +12,7 @@ from holdfast import __version__
 from holdfast.api.rest import description, errors
 from holdfast.api.rest.callers import RequestIdGate
 from holdfast.api.rest.context import use_cases_over
-from holdfast.api.rest.gates import SizeGate, TokenGate
+from holdfast.api.rest.gates import SizeGate, TokenGate, WriteGate
 from holdfast.api.rest.metrics import Metrics, MetricsGate
 from holdfast.api.rest.routes import (
     attempts,
@@ -38,6 +38,7 @@ from holdfast.api.rest.strict import known_query_only
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from holdfast.errors import HoldfastError
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.logs import LogReader
     from holdfast.ports.store import Store
@@ -72,6 +73,8 @@ class Probes:
     """Where other parts register their metrics."""
     ready: Callable[[], str | None] = lambda: None
     """Says what keeps the server from working, if anything."""
+    refusal: Callable[[], HoldfastError | None] = lambda: None
+    """Says why nothing may be taken in, if so."""
     stopping: Callable[[], bool] = lambda: False
     """Says that the server is about to stop, so that streams end."""
     actor: str | None = None
@@ -116,6 +119,7 @@ def create_app(
         app.include_router(noun.router)
     description.install(app)
     app.add_middleware(SizeGate)
+    app.add_middleware(WriteGate, refusal=probes.refusal)
     if token is not None:
         app.add_middleware(TokenGate, token=token)
     app.add_middleware(MetricsGate, metrics=metrics)

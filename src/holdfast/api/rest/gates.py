@@ -1,6 +1,6 @@
-"""What every request passes before it reaches an endpoint: the token, and the size of its body.
+"""What every request passes before it reaches an endpoint: the token, whether anything is taken in, the body's size.
 
-Decides who enters and how much is read; both are plain ASGI, so that nothing (also no unknown path) goes past them.
+Decides who enters and how much is read; all are plain ASGI, so that nothing (also no unknown path) goes past them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,16 @@ from holdfast.api.rest.errors import respond, respond_status
 from holdfast.errors import Unauthenticated
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from holdfast.errors import HoldfastError
+
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+WARNING = "holdfast-warning"
+"""The header that says what a reader of a server that may not write should know."""
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
 LARGEST_BODY = 16 * 1024 * 1024
 """Bytes; 10,000 manifests of 1.6 kB each."""
 
@@ -43,6 +50,35 @@ class TokenGate:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         given = sha256(token.strip().encode()).digest()
         return scheme.lower() == "bearer" and hmac.compare_digest(given, self._digest)
+
+
+class WriteGate:
+    """Takes nothing in while this server may not write, and says so beside every answer."""
+
+    def __init__(self, app: ASGIApp, *, refusal: Callable[[], HoldfastError | None]) -> None:
+        """Stand before ``app``; ``refusal`` says why nothing may be taken in, if so."""
+        self._app = app
+        self._refusal = refusal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        why = self._refusal() if scope["type"] == "http" else None
+        if why is None:
+            await self._app(scope, receive, send)
+        elif scope["method"] not in _READING:
+            await respond(why)(scope, receive, send)
+        else:
+            await self._app(scope, receive, _with_header(send, WARNING, why.message))
+
+
+def _with_header(send: Send, name: str, text: str) -> Send:
+    async def named(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            header = (name.encode(), text.encode("ascii", "replace").replace(b"\n", b" "))
+            message = {**message, "headers": [*message.get("headers", ()), header]}
+        await send(message)
+
+    return named
 
 
 class SizeGate:

@@ -20,6 +20,7 @@ from holdfast.storage.sql.retention import SqlRetentionStore
 from holdfast.storage.sql.submission import SqlSubmissionStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -52,11 +53,15 @@ class SqlStore(
         self._database.close()
 
 
-def open_store(url_or_path: str | Path) -> SqlStore:
+def open_store(url_or_path: str | Path, *, before_upgrade: Callable[[], None] = lambda: None) -> SqlStore:
     """Open a database: a file's path, ``sqlite:///...`` or ``postgresql://...``.
 
     A SQLite file is made and upgraded as needed; a database server is only checked, because several
     processes share it and its operator says when it is upgraded.
+
+    Args:
+        url_or_path: Where it is.
+        before_upgrade: Called before an older schema is upgraded; may raise to leave it alone.
 
     Raises:
         InvalidSetting: The URL cannot be used.
@@ -66,7 +71,7 @@ def open_store(url_or_path: str | Path) -> SqlStore:
     database = Database(url_or_path)
     try:
         if database.is_sqlite:
-            migrations.bring_up(database)
+            migrations.bring_up(database, before_upgrade)
         else:
             migrations.check_current(database)
     except BaseException:

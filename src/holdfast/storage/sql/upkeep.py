@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, select, text
+from sqlalchemy import func, inspect, select, text
 
 from holdfast.errors import Conflict, Unavailable
 from holdfast.storage.sql import migrations, tables
@@ -52,6 +52,12 @@ def shown(url_or_path: str | Path) -> str:
     return read_url(url_or_path).render_as_string(hide_password=True)
 
 
+def file_of(url_or_path: str | Path) -> Path | None:
+    """Return the file of a SQLite database, whatever links lead there; ``None``: it is on a server."""
+    url = read_url(url_or_path)
+    return Path(url.database or "").resolve() if url.get_backend_name() == "sqlite" else None
+
+
 def examine(url_or_path: str | Path) -> Health:
     """Look at a database in one transaction, changing nothing; damage is an answer here, not an error.
 
@@ -88,6 +94,29 @@ def refuse_damage(url_or_path: str | Path) -> None:
         database.close()
     if found != "ok":
         raise damaged(found)
+
+
+def refuse_loss(file: Path, *, epoch: int) -> None:
+    """Make sure that a SQLite file is not older than what is known of it.
+
+    Args:
+        file: The database.
+        epoch: The last one that a process had there, as far as is known.
+
+    Raises:
+        Internal: It has not heard of that epoch: what was written since is lost, or it is another database.
+        Unavailable: It cannot be read right now.
+    """
+    database = Database(file)
+    try:
+        with database.reading() as connection:
+            there = inspect(connection).has_table(tables.leadership.name)
+            newest = connection.execute(select(tables.leadership.c.epoch)).scalar() if there else None
+    finally:
+        database.close()
+    if epoch > (newest or 0):
+        what = f"{file} is older than what was written last, or its -wal file was deleted"
+        raise damaged(what)
 
 
 def _schema_problems(revision: str | None) -> list[str]:

@@ -22,9 +22,9 @@ def healthz() -> Response:
 @router.get("/readyz", summary="Can the server work?", response_model=Health, responses=refusals())
 def readyz(use: Use) -> Response:
     """Answer 503 with the reason when the store or a loop cannot work; needs no token."""
-    use.store.catalogue_version()
     if why := use.ready():
         raise Unavailable(why)
+    use.store.catalogue_version()  # asked last: a database that hangs would keep what is known from being told
     return answer(Health(status="ok"))
 
 

@@ -14,6 +14,7 @@ from holdfast.errors import Conflict
 from holdfast.storage.sql.engine import Database
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from sqlalchemy import Connection
@@ -24,7 +25,7 @@ _LOCK = 0x_401D_FA57
 """Any number, as long as every version of Holdfast takes the same PostgreSQL advisory lock."""
 
 
-def upgrade(url_or_path: str | Path) -> None:
+def upgrade(url_or_path: str | Path, *, before_upgrade: Callable[[], None] = lambda: None) -> None:
     """Bring the database to ``HEAD``; upgrading twice or from two processes at once is fine.
 
     Raises:
@@ -33,7 +34,7 @@ def upgrade(url_or_path: str | Path) -> None:
     """
     database = Database(url_or_path)
     try:
-        bring_up(database)
+        bring_up(database, before_upgrade)
     finally:
         database.close()
 
@@ -66,11 +67,14 @@ def current(url_or_path: str | Path) -> str | None:
         database.close()
 
 
-def bring_up(database: Database) -> None:
-    """Bring an open database to ``HEAD``, in one transaction."""
+def bring_up(database: Database, before_upgrade: Callable[[], None] = lambda: None) -> None:
+    """Bring an open database to ``HEAD``, in one transaction; ``before_upgrade`` may raise to keep an older one."""
     with database.reading() as connection:
-        if _is_current(revision_of(connection)):
-            return
+        revision = revision_of(connection)
+    if _is_current(revision):
+        return
+    if revision is not None:
+        before_upgrade()
     with database.writing() as connection:
         if not database.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})

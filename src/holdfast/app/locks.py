@@ -1,0 +1,81 @@
+"""A file that one process holds, for as long as it lives.
+
+Decides modes and what counts as held; leaves which files, and what is written in them, to ``ownership``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PRIVATE = 0o600
+_OTHERS = 0o077
+
+
+class PrivateLock:
+    """A locked file that nobody else of the machine can open: whoever can open it can keep us out."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock without waiting.
+
+        Raises:
+            BlockingIOError: Somebody else has it.
+            OSError: The file cannot be had.
+        """
+        self._path = path
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, _PRIVATE)
+        self._file = os.fdopen(fd, "r+")
+        try:
+            found = os.fstat(fd)
+            if found.st_uid == os.geteuid() and found.st_mode & _OTHERS:
+                os.fchmod(fd, _PRIVATE)  # an earlier version left it open to all
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not self.is_in_place():
+                raise BlockingIOError  # noqa: TRY301 - replaced in between, so somebody is at it
+        except BaseException:
+            self._file.close()
+            raise
+
+    def is_in_place(self) -> bool:
+        """Whether who opens the path finds this file."""
+        with suppress(OSError):
+            return os.path.samestat(os.fstat(self._file.fileno()), self._path.stat())
+        return False
+
+    def read(self) -> str:
+        """Return what is written in it."""
+        self._file.seek(0)
+        return self._file.read()
+
+    def write(self, text: str) -> None:
+        """Replace what is written in it.
+
+        Raises:
+            OSError: The disk is full, for example.
+        """
+        self._file.seek(0)
+        self._file.truncate()
+        self._file.write(text)
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let go; double release is fine."""
+        with suppress(OSError):  # what could not be written before
+            self._file.close()
+
+
+def is_held(path: Path) -> bool:
+    """Tell whether a process holds a file; also of another owner of it, if we may read it."""
+    try:
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
