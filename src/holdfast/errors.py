@@ -11,7 +11,8 @@ codes (``cli``) to one table each. A workload's failure is data (``domain.failur
     ├── Unauthenticated     unauthenticated      no token, or a wrong one
     ├── NotFound            not_found
     ├── Conflict            conflict             the thing's state forbids it
-    │   └── AlreadyExists   already_exists
+    │   ├── AlreadyExists   already_exists
+    │   └── VersionConflict version_conflict the thing is another by now than the caller knows
     ├── Refused             refused              a quota or a policy forbids it
     ├── Unavailable         unavailable          try again later
     │   ├── DataDirLocked   data_dir_locked
@@ -130,6 +131,22 @@ class AlreadyExists(Conflict):
     """Something of that name exists already."""
 
     code = "already_exists"
+
+
+class VersionConflict(Conflict):
+    """It has changed since that version."""
+
+    code = "version_conflict"
+    current: str = ""
+    """Its version now, as answers carry it."""
+
+    @classmethod
+    def of(cls, kind: str, name: str, *, current: str) -> VersionConflict:
+        """Say which version something has now."""
+        hint = "read it again, and repeat the change if it is still wanted"
+        error = cls(f"{kind} {name!r} has changed: its version is {current} now", hint=hint)
+        error.current = current
+        return error
 
 
 class Refused(HoldfastError):

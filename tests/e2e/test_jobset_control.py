@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.errors import Conflict
 from tests.e2e.jobset_stage import OVER, PATIENCE_S, STOPPED, group, job_spec, jobset, program
 from tests.e2e.server import wait_until
 
@@ -45,6 +46,24 @@ def test_a_set_created_suspended_starts_nothing_until_it_is_resumed(stage: Stage
     assert stage.ended(name).terminal == "Completed"
     assert ledger.started() == {"a/0/0": [1]}
     stage.delete(name)
+
+
+def test_of_two_quick_changes_the_later_one_wins_and_a_deletion_beats_what_comes_after_it(stage: Stage) -> None:
+    ledger = stage.ledger()
+    original = jobset("hasty", group("a", program(ledger, {"*": "stay"})))
+    suspended = {**original, "spec": {**original["spec"], "suspend": True}}
+    stage.api.put_job_set("hasty", original)
+    for generation in (3, 5, 7):
+        assert stage.api.put_job_set("hasty", suspended).result == "updated"
+        assert stage.api.put_job_set("hasty", original).result == "updated"
+        view = stage.until("hasty", lambda view: view.active == 1, "the program")
+        assert (view.suspend, view.generation) == (False, generation)
+    stage.api.delete_job_set("hasty")
+    with pytest.raises(Conflict, match="is being deleted"):
+        stage.api.put_job_set("hasty", original)
+    wait_until(lambda: all(one.name != "hasty" for one in stage.api.job_sets()), "the end of the set")
+    assert stage.api.put_job_set("hasty", original).result == "created"
+    stage.delete("hasty")
 
 
 def test_deleting_a_set_leaves_no_process_and_its_name_is_free(stage: Stage) -> None:

@@ -23,11 +23,12 @@ from sqlalchemy import column, insert, table
 from holdfast.domain.job import ChildOf
 from holdfast.domain.jobset.stored import JobSet
 from holdfast.errors import Conflict
-from holdfast.ports.store import JobFilter, Submission
+from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
 from holdfast.storage.sql import migrations, open_store
 from holdfast.storage.sql.engine import Database
+from holdfast.storage.sql.jobset_rows import job_set_row
 from holdfast.storage.sql.migrations import steps
-from holdfast.storage.sql.tables import metadata
+from holdfast.storage.sql.tables import job_sets, metadata
 
 WRITER = Path(__file__).with_name("storage_writer.py")
 
@@ -98,6 +99,24 @@ def test_a_database_from_before_job_sets_keeps_its_jobs_and_takes_job_sets(
     store.submit(Submission([child], job_set=JobSet(id="s", name="s", created_at=1.0, manifest="{}")))
     assert [each.child for each in store.jobs(JobFilter())] == [None, child.child]
     assert store.load().job_sets == [store.job_set("s")]
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_job_sets_from_before_versions_begin_with_one(kind: str, path: Path, request: pytest.FixtureRequest) -> None:
+    url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
+    old = JobSet(id="s", name="s", created_at=1.0, manifest="{}", generation=3)
+    row = dict(zip([each.name for each in job_sets.columns], job_set_row(old), strict=True))
+    del row["version"]
+    database = Database(url)
+    with database.writing() as connection:
+        command.upgrade(steps.configuration(connection), "0004")
+        connection.execute(insert(table("job_sets", *map(column, row))).values(row))
+    database.close()
+    migrations.upgrade(url)
+    store = open_store(url)
+    store.append(Request(RequestKind.SET_RESTART, ("s",), 1.0), version=1)
+    assert store.job_set("s") == replace(old, version=2)
     store.close()
 
 

@@ -49,6 +49,7 @@ BY_ERROR: dict[type[errors.HoldfastError], int] = {
     errors.NotFound: NOT_FOUND,
     errors.Conflict: REFUSED,
     errors.AlreadyExists: REFUSED,
+    errors.VersionConflict: REFUSED,
     errors.Refused: REFUSED,
     errors.Unavailable: UNAVAILABLE,
     errors.DataDirLocked: UNAVAILABLE,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from holdfast.errors import HoldfastError, Internal, InvalidRequest, Unavailable, all_errors
+from holdfast.errors import HoldfastError, Internal, InvalidRequest, Unavailable, VersionConflict, all_errors
 from holdfast.wire.problems import ProblemDetails
 from holdfast.wire.render_problems import read_problem
 
@@ -32,7 +32,10 @@ def of_details(details: ProblemDetails) -> HoldfastError:
     """Make the error that problem details stand for."""
     kind = _class_of(details.code, details.status)
     problems = [read_problem(entry) for entry in details.errors]
-    return kind(details.detail, problems=problems, hint=details.hint)
+    error = kind(details.detail, problems=problems, hint=details.hint)
+    if isinstance(error, VersionConflict):
+        error.current = details.resource_version or ""
+    return error
 
 
 def _class_of(code: str, status: int) -> type[HoldfastError]:

@@ -38,6 +38,8 @@ class JobSetCalls:
 
     A manifest is a mapping of any kind that is a job set. ``lenient`` puts up with what upstream puts up with, and
     with what its documentation's own examples get wrong; each time the answer has a warning.
+    With ``if_match``, a ``resource_version``, something is asked of a set only if nobody has asked anything of it since
+    that version; else ``VersionConflict`` says which one it has.
     """
 
     _connection: Connection
@@ -57,11 +59,17 @@ class JobSetCalls:
         )
 
     def put_job_set(
-        self, name: str, manifest: Mapping[str, Any], *, lenient: bool = False, must_exist: bool = False
+        self,
+        name: str,
+        manifest: Mapping[str, Any],
+        *,
+        lenient: bool = False,
+        must_exist: bool = False,
+        if_match: str | None = None,
     ) -> JobSetApplied:
         """Create a job set, or change the one there is; with ``must_exist`` only change it."""
-        params = _flags(lenient=lenient, must_exist=must_exist)
-        return self._connection.call(JobSetApplied, "PUT", _path(name), params=params, json=manifest)
+        given: dict[str, Any] = {"params": _flags(lenient=lenient, must_exist=must_exist), "json": manifest}
+        return self._connection.call(JobSetApplied, "PUT", _path(name), **_once(if_match), **given)
 
     def check_job_set(
         self, manifest: Mapping[str, Any], *, name: str | None = None, lenient: bool = False
@@ -106,29 +114,35 @@ class JobSetCalls:
         """Explain why a set is where it is; with a job's name, only what was decided about that job."""
         return self._connection.get(_path(reference, "/why"), JobSetWhy, {"job": job})
 
-    def suspend_job_set(self, reference: str, *, reason: str = "") -> JobSetSummary:
+    def suspend_job_set(self, reference: str, *, reason: str = "", if_match: str | None = None) -> JobSetSummary:
         """Ask for a set to be stopped and kept."""
-        return self._ask(reference, "suspend", {"reason": reason}, repeatable=True)
+        return self._ask(reference, "suspend", {"reason": reason}, _once(if_match, otherwise=True))
 
-    def resume_job_set(self, reference: str, *, reason: str = "") -> JobSetSummary:
+    def resume_job_set(self, reference: str, *, reason: str = "", if_match: str | None = None) -> JobSetSummary:
         """Ask for a suspended set to go on."""
-        return self._ask(reference, "resume", {"reason": reason}, repeatable=True)
+        return self._ask(reference, "resume", {"reason": reason}, _once(if_match, otherwise=True))
 
     def restart_job_set(
-        self, reference: str, *, replicated_job: str | None = None, index: int | None = None, reason: str = ""
+        self,
+        reference: str,
+        *,
+        replicated_job: str | None = None,
+        index: int | None = None,
+        reason: str = "",
+        if_match: str | None = None,
     ) -> JobSetSummary:
         """Ask for a set, a replicated job or one of its jobs to run again; counts against no limit."""
         body = {"replicated_job": replicated_job, "index": index, "reason": reason}
-        return self._ask(reference, "restart", body, repeatable=False)
+        return self._ask(reference, "restart", body, _once(if_match, otherwise=False))
 
-    def delete_job_set(self, reference: str, *, reason: str = "") -> JobSetSummary:
+    def delete_job_set(self, reference: str, *, reason: str = "", if_match: str | None = None) -> JobSetSummary:
         """Ask for a set to be deleted; it goes as soon as its programs have stopped, and its jobs stay as history."""
         params = {"reason": reason} if reason else {}
-        return self._connection.call(JobSetSummary, "DELETE", _path(reference), repeatable=True, params=params)
+        how = _once(if_match, otherwise=True)
+        return self._connection.call(JobSetSummary, "DELETE", _path(reference), **how, params=params)
 
-    def _ask(self, reference: str, verb: str, body: Mapping[str, Any], *, repeatable: bool) -> JobSetSummary:
-        path = _path(reference, f"/{verb}")
-        return self._connection.call(JobSetSummary, "POST", path, repeatable=repeatable, json=body)
+    def _ask(self, reference: str, verb: str, body: Mapping[str, Any], how: Mapping[str, Any]) -> JobSetSummary:
+        return self._connection.call(JobSetSummary, "POST", _path(reference, f"/{verb}"), **how, json=body)
 
     def _set_pages(self, kind: type[P], path: str, limit: int | None) -> Iterator[P]:
         left, cursor = limit, None
@@ -139,6 +153,13 @@ class JobSetCalls:
             left, cursor = (None if left is None else left - len(page.items)), page.next_cursor
             if cursor is None:
                 return
+
+
+def _once(if_match: str | None, *, otherwise: bool | None = None) -> dict[str, Any]:
+    """Say what must not have changed; such a request is not sent twice, as its own first arrival changes it."""
+    if if_match is None:
+        return {"repeatable": otherwise}
+    return {"repeatable": False, "headers": {"If-Match": f'"{if_match}"'}}
 
 
 def _flags(**flags: bool) -> dict[str, str]:

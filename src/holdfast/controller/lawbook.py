@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from holdfast.domain.placement import Place
     from holdfast.domain.policy.model import RetryPolicy
     from holdfast.domain.spec import JobSpec
-    from holdfast.ports.store import Catalogue, ControllerStore
+    from holdfast.ports.catalogue import Catalogue
+    from holdfast.ports.store import ControllerStore
 
 _MOST_COMPILED = 1_024
 """A compiled set of a thousand rules takes megabytes."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.events import AuditStore, EventStore
 from holdfast.ports.jobsets import JobSetQueries
 from holdfast.ports.retention import RetentionStore
@@ -18,12 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.category import FailureCategory
     from holdfast.domain.events import Occurrence, StoredEvent
-    from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Queue, Run
+    from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
     from holdfast.domain.jobset.stored import JobSet, SetLogEntry
     from holdfast.domain.podjob.stored import PodJob
-    from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+    from holdfast.ports.catalogue import Catalogue
 
 
 RECENT_EVENTS = 50_000
@@ -49,6 +49,16 @@ class RequestKind(StrEnum):
     SET_DELETE = "set_delete"
 
 
+ASKED_OF_SETS = (
+    RequestKind.SET_UPDATE,
+    RequestKind.SET_SUSPEND,
+    RequestKind.SET_RESUME,
+    RequestKind.SET_RESTART,
+    RequestKind.SET_DELETE,
+)
+"""What may be asked of a job set that is there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One request to the controller, kept until the tick that acted on it commits."""
@@ -62,6 +72,14 @@ class Request:
     """Given by the store; in order of arrival."""
     payload: str = ""
     """What else its kind needs, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedOf:
+    """A job set, and what was asked of it that the controller has yet to act on, in order; both at one instant."""
+
+    job_set: JobSet
+    requests: Sequence[Request] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,22 +159,6 @@ class Snapshot:
     """The ``node.lost`` events among the last ``RECENT_EVENTS``, in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
-    """What operators wrote, at one instant."""
-
-    version: int
-    """Moves with every edit; equal versions mean equal catalogues."""
-    queues: Mapping[str, Queue]
-    policies: Mapping[str, RetryPolicy]
-    """Newest revisions, by name."""
-    categories: Sequence[FailureCategory]
-    """In order of evaluation: by precedence, then name."""
-    settings: RetrySettings
-    default_policy: str | None = None
-    """Applies when neither the queue nor the job names a policy."""
-
-
 class ControllerStore(Protocol):
     """What the one writer of lifecycle state needs."""
 
@@ -222,7 +224,7 @@ class ControllerStore(Protocol):
 
 
 class SubmissionStore(Protocol):
-    """What the ways in may write."""
+    """What the ways in may write, and what they compare it with."""
 
     def submit(self, submission: Submission) -> tuple[str, ...]:
         """Append jobs and the request to take them in, in one transaction; ``seq`` is given here.
@@ -236,8 +238,30 @@ class SubmissionStore(Protocol):
         """
         ...
 
-    def append(self, request: Request, *, by: Caller | None = None) -> None:
-        """Append a request; with a caller, also to the audit log."""
+    def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
+        """Append a request; with a caller, also to the audit log. The version of a job set it is about grows by one.
+
+        Args:
+            request: The request.
+            by: Who asks for it.
+            version: That of the job set it is about; others may have asked for something meanwhile.
+
+        Raises:
+            NotFound: A version is given, and the job set is gone.
+            VersionConflict: It has another version.
+        """
+        ...
+
+    def asked_of(self, reference: str) -> AskedOf:
+        """Find a job set by id, or by name, with what was asked of it.
+
+        Raises:
+            NotFound: None matches.
+        """
+        ...
+
+    def all_asked_of(self, *, after: str = "", limit: int | None = None) -> Sequence[AskedOf]:
+        """List job sets as ``job_sets`` does, each with what was asked of it."""
         ...
 
 
@@ -294,94 +318,6 @@ class QueryStore(Protocol):
 
     def running(self) -> Iterable[Run]:
         """List runs that are not terminal."""
-        ...
-
-
-class CatalogueStore(Protocol):
-    """What operators edit; every edit that changes something moves the catalogue's version.
-
-    The queue ``default`` is always there, and its settings can be put without creating it. An edit that changes
-    something is written to the event log and the audit log when it names its caller.
-    """
-
-    def catalogue(self) -> Catalogue:
-        """Read the catalogue."""
-        ...
-
-    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None, by: Caller | None = None) -> RetryPolicy:
-        """Store a policy as a new revision; equal content keeps the revision.
-
-        Args:
-            policy: The policy; its ``revision`` is ignored.
-            create: ``True``: must be new; ``False``: must exist; ``None``: either.
-            by: Who asks for it.
-
-        Returns:
-            The policy with its revision.
-
-        Raises:
-            AlreadyExists: It exists, and ``create`` is true.
-            NotFound: It does not, and ``create`` is false.
-        """
-        ...
-
-    def policy_revision(self, name: str, revision: int) -> RetryPolicy:
-        """Read one stored revision, also of a deleted policy.
-
-        Raises:
-            NotFound: There is none.
-        """
-        ...
-
-    def delete_policy(self, name: str, *, by: Caller | None = None) -> None:
-        """Delete a policy; its revisions stay readable.
-
-        Raises:
-            NotFound: There is none.
-            Conflict: A queue or the settings name it; the message lists them.
-        """
-        ...
-
-    def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
-        """Store a queue.
-
-        Raises:
-            AlreadyExists, NotFound: As for policies.
-            InvalidRequest: It names a policy that does not exist.
-        """
-        ...
-
-    def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
-        """Delete a queue.
-
-        Raises:
-            NotFound: There is none.
-            Conflict: Jobs that are not terminal wait in it, or it is the default queue.
-        """
-        ...
-
-    def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
-        """Store a failure category.
-
-        Raises:
-            AlreadyExists, NotFound: As for policies.
-        """
-        ...
-
-    def delete_category(self, name: str, *, by: Caller | None = None) -> None:
-        """Delete a failure category.
-
-        Raises:
-            NotFound: There is none.
-        """
-        ...
-
-    def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
-        """Store the operator's settings.
-
-        Raises:
-            InvalidRequest: The default policy does not exist.
-        """
         ...
 
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Attempt, Job
     from holdfast.domain.policy.model import Decision, RetryPolicy, RetrySettings
-    from holdfast.ports.store import Catalogue, Store
+    from holdfast.ports.catalogue import Catalogue
+    from holdfast.ports.store import Store
 
 _MOST_COMPILED = 256
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Queue
     from holdfast.domain.spec import JobSpec, Resources
+    from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.clock import Clock, Ids
-    from holdfast.ports.store import Catalogue, Store
+    from holdfast.ports.store import Store
 
 MOST_JOBS = 10_000
 """In one submission."""

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Job
     from holdfast.domain.jobset.stored import JobSet
-    from holdfast.ports.store import Catalogue, Changes, Request, Snapshot, Store
+    from holdfast.ports.catalogue import Catalogue
+    from holdfast.ports.store import Changes, Request, Snapshot, Store
     from holdfast.sim.agenda import Agenda
     from holdfast.sim.trace import Fuse, Trace
 

@@ -10,12 +10,22 @@ import math
 from typing import TYPE_CHECKING
 
 from holdfast.domain.spec import DEFAULT_QUEUE
-from holdfast.errors import AlreadyExists, Conflict, Internal, InvalidRequest, NotFound, NotLeader, Problem
+from holdfast.errors import (
+    AlreadyExists,
+    Conflict,
+    Internal,
+    InvalidRequest,
+    NotFound,
+    NotLeader,
+    Problem,
+    VersionConflict,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from holdfast.domain.job import Queue
+    from holdfast.domain.jobset.stored import JobSet
 
 SHORTEST_PREFIX = 6
 """Of a job's id, to be taken as one."""
@@ -23,6 +33,7 @@ POLICY = "retry policy"
 REVISION = "revision of a retry policy"
 QUEUE = "queue"
 CATEGORY = "failure category"
+JOB_SET = "job set"
 
 
 def no_such_job(reference: str) -> NotFound:
@@ -50,6 +61,16 @@ def known_job_set(name: str) -> AlreadyExists:
     """Say that the name of a job set is taken."""
     message = f"job set {name!r} exists already"
     return AlreadyExists(message, problems=[Problem("metadata.name", message)], hint="delete it first, or rename this")
+
+
+def require_version(job_set: JobSet, version: int) -> None:
+    """Check that a job set is still as its reader knows it.
+
+    Raises:
+        VersionConflict: Something was asked of it since.
+    """
+    if job_set.version != version:
+        raise VersionConflict.of(JOB_SET, job_set.name, current=job_set.resource_version)
 
 
 def unknown_job() -> Internal:

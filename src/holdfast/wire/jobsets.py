@@ -33,6 +33,8 @@ class JobSetSummary(Response):
     priority: int = 0
     generation: int = 1
     """Grows with every change of its manifest."""
+    resource_version: str = ""
+    """Changes with everything that is asked of it; send it as ``If-Match`` to change only what you have seen."""
     jobs: int
     """How many it has."""
     ready: int = 0
@@ -135,7 +137,7 @@ class JobSetView(JobSetSummary):
     children: list[ChildView] = Field(default_factory=list)
     """The first 100 of its jobs; all of them are under ``/jobs``."""
     manifest: dict[str, Any]
-    """As it is in force."""
+    """As it was last accepted; it is in force as soon as the controller gets to it."""
 
 
 class JobSetPage(Response):

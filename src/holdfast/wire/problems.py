@@ -29,3 +29,5 @@ class ProblemDetails(Response):
     detail: str
     hint: str | None = None
     errors: list[ProblemEntry] = Field(default_factory=list)
+    resource_version: str | None = None
+    """Of ``version_conflict``: the version the thing has now."""

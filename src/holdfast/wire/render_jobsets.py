@@ -55,9 +55,9 @@ def set_state(job_set: JobSet, spec: JobSetSpec) -> str:
         return "Unmanaged"
     if (found := _telling(state)) is not None:
         return dict(_BY_CONDITION)[found.type]
-    if spec.suspend:
-        return "Suspended"
-    return "Pending" if state.started_at is None else "Running"
+    if state.started_at is None:
+        return "Suspended" if spec.suspend else "Pending"
+    return "Running"
 
 
 def _telling(state: JobSetState) -> Condition | None:
@@ -93,6 +93,7 @@ def _header(job_set: JobSet, spec: JobSetSpec, queue: str) -> dict[str, Any]:
         "queue": queue,
         "priority": spec.priority,
         "generation": job_set.generation,
+        "resource_version": job_set.resource_version if job_set.id else "",
         "jobs": spec.replicas,
         **{name: sum(getattr(group, name) for group in state.groups) for name in _COUNTS},
         "restarts": state.restarts,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Problem
+from holdfast.errors import Problem, VersionConflict
 from holdfast.wire.problems import ProblemDetails, ProblemEntry
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def problem_details(error: HoldfastError, *, status: int) -> ProblemDetails:
         detail=error.message,
         hint=error.hint,
         errors=[problem_entry(problem) for problem in error.problems],
+        resource_version=error.current if isinstance(error, VersionConflict) else None,
     )
 
 

@@ -35,6 +35,7 @@ STATUS: dict[type[HoldfastError], int] = {
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.AlreadyExists: 409,
+    errors.VersionConflict: 409,
     errors.Refused: 403,
     errors.Unavailable: 503,
     errors.DataDirLocked: 503,

@@ -10,7 +10,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.jobset.loading import dump_set, load_set
+from holdfast.dialects.jobset.loading import load_set, with_suspend
 from holdfast.domain.events import JobSetChanged
 from holdfast.domain.job import JobState
 from holdfast.domain.jobset.manual import restart_group, restart_job, restart_set
@@ -107,9 +107,8 @@ class SetIntake:
     def _suspend(self, work: SetWork, now: float, *, suspend: bool) -> None:
         if work.spec.suspend is suspend or work.row.state.terminal:
             return
-        manifest = json.loads(work.row.manifest)
-        manifest.setdefault("spec", {})["suspend"] = suspend
-        self._change(work, dump_set(manifest), "suspended" if suspend else "resumed", now)
+        manifest = with_suspend(work.row.manifest, suspend=suspend)
+        self._change(work, manifest, "suspended" if suspend else "resumed", now)
 
     def _change(self, work: SetWork, manifest: str, change: str, now: float) -> None:
         row = work.row

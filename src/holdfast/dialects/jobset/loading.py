@@ -70,6 +70,13 @@ def load_set(manifest: str, *, lenient: bool) -> JobSetSpec:
     return found
 
 
+def with_suspend(manifest: str, *, suspend: bool) -> str:
+    """Return a stored manifest as it is when the set is suspended, or resumed."""
+    document = json.loads(manifest)
+    document.setdefault("spec", {})["suspend"] = suspend
+    return dump_set(document)
+
+
 def queue_of(spec: JobSetSpec) -> str:
     """Return the queue a set's jobs wait in."""
     return spec.queue or spec.labels.get(QUEUE_LABEL) or DEFAULT_QUEUE

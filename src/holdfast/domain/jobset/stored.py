@@ -28,6 +28,13 @@ class JobSet:
     deleting: bool = False
     """It goes as soon as its programs have stopped."""
     state: JobSetState = field(default_factory=JobSetState)
+    version: int = 1
+    """Grows with everything that is asked of it, when it is asked; only the store moves it."""
+
+    @property
+    def resource_version(self) -> str:
+        """What nobody had before and nobody has again, not even a set that takes this one's name."""
+        return f"{self.id}.{self.version}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

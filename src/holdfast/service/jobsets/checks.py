@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.jobset.model import JobSetSpec
     from holdfast.errors import HoldfastError
-    from holdfast.ports.store import Catalogue
+    from holdfast.ports.catalogue import Catalogue
 
 MOST_JOBS = 100_000
 """In one set."""

@@ -1,7 +1,8 @@
 """Suspends, resumes, restarts and deletes job sets by asking the controller to.
 
-Decides which of these a set's state allows, so that a caller hears at once what cannot work; the controller
-alone changes the set.
+Decides which of these a set's state allows, with all that was asked of it before, so that a caller hears at once
+what cannot work; the controller alone changes the set. ``if_match`` everywhere: only if the set has one of these
+versions still, else ``VersionConflict``.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from holdfast.domain.jobset.manual import restart_group, restart_job, restart_se
 from holdfast.errors import Conflict, InvalidRequest, Problem
 from holdfast.ports.store import Request, RequestKind
 from holdfast.service.audit import audited
+from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, require_match
 
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.jobset.stored import JobSet
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
-
-_MOST_PENDING = 1000
+    from holdfast.service.jobsets.accepted import Versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,9 @@ class SetControl:
     actor: str = ""
     """Who asks, where a call does not say."""
 
-    def suspend(self, reference: str, reason: str = "", *, by: Caller | None = None) -> JobSet:
+    def suspend(
+        self, reference: str, reason: str = "", *, by: Caller | None = None, if_match: Versions = None
+    ) -> JobSet:
         """Ask for a set to be stopped and kept; one that is suspended already is left alone.
 
         Raises:
@@ -43,9 +46,11 @@ class SetControl:
             Conflict: It has ended, or is being deleted.
         """
         with audited(self.store, by, Act.SUSPEND, Subject.JOB_SET, reference):
-            return self._steer(RequestKind.SET_SUSPEND, reference, reason, by)
+            return in_order(lambda: self._steer(RequestKind.SET_SUSPEND, reference, reason, by, if_match), if_match)
 
-    def resume(self, reference: str, reason: str = "", *, by: Caller | None = None) -> JobSet:
+    def resume(
+        self, reference: str, reason: str = "", *, by: Caller | None = None, if_match: Versions = None
+    ) -> JobSet:
         """Ask for a suspended set to go on; one that is not suspended is left alone.
 
         Raises:
@@ -53,7 +58,7 @@ class SetControl:
             Conflict: It has ended, or is being deleted.
         """
         with audited(self.store, by, Act.RESUME, Subject.JOB_SET, reference):
-            return self._steer(RequestKind.SET_RESUME, reference, reason, by)
+            return in_order(lambda: self._steer(RequestKind.SET_RESUME, reference, reason, by, if_match), if_match)
 
     def restart(
         self,
@@ -63,6 +68,7 @@ class SetControl:
         index: int | None = None,
         reason: str = "",
         by: Caller | None = None,
+        if_match: Versions = None,
     ) -> JobSet:
         """Ask for a set, one of its replicated jobs, or one job of that to run again; counts against no limit.
 
@@ -75,14 +81,20 @@ class SetControl:
             if index is not None and group is None:
                 problem = Problem("index", "needs to be told of which replicated job", hint="give replicated_job, too")
                 raise InvalidRequest(problems=[problem])
-            found = self.store.job_set(reference)
-            self._check_alive(found, "restarted")
-            self._check_restart(found, group, index)
             wanted = {"group": group, "index": index}
             payload = json.dumps({name: value for name, value in wanted.items() if value is not None})
-            return self._ask(RequestKind.SET_RESTART, found, reason, by, payload)
 
-    def delete(self, reference: str, reason: str = "", *, by: Caller | None = None) -> JobSet:
+            def ask() -> JobSet:
+                found = self._find(reference, if_match)
+                self._check_alive(found, "restarted")
+                self._check_restart(found, group, index)
+                return self._ask(RequestKind.SET_RESTART, found, reason, by, payload)
+
+            return in_order(ask, if_match)
+
+    def delete(
+        self, reference: str, reason: str = "", *, by: Caller | None = None, if_match: Versions = None
+    ) -> JobSet:
         """Ask for a set to be deleted; one that is being deleted is left alone.
 
         It goes as soon as its programs have stopped; its jobs stay as history.
@@ -91,19 +103,24 @@ class SetControl:
             NotFound: There is no such set.
         """
         with audited(self.store, by, Act.DELETE, Subject.JOB_SET, reference):
-            found = self.store.job_set(reference)
-            return found if found.deleting else self._ask(RequestKind.SET_DELETE, found, reason, by)
 
-    def _steer(self, kind: RequestKind, reference: str, reason: str, by: Caller | None) -> JobSet:
-        found = self.store.job_set(reference)
+            def ask() -> JobSet:
+                found = self._find(reference, if_match)
+                return found if found.deleting else self._ask(RequestKind.SET_DELETE, found, reason, by)
+
+            return in_order(ask, if_match)
+
+    def _find(self, reference: str, if_match: Versions) -> JobSet:
+        found = as_accepted(self.store.asked_of(reference))
+        require_match(found, if_match)
+        return found
+
+    def _steer(self, kind: RequestKind, reference: str, reason: str, by: Caller | None, if_match: Versions) -> JobSet:
+        found = self._find(reference, if_match)
         suspend = kind is RequestKind.SET_SUSPEND
         self._check_alive(found, "suspended" if suspend else "resumed")
         there = load_set(found.manifest, lenient=found.lenient).suspend
-        return found if there is suspend and not self._pending(found) else self._ask(kind, found, reason, by)
-
-    def _pending(self, job_set: JobSet) -> bool:
-        """Whether the controller has yet to act on anything asked of a set, as when no server is running."""
-        return any(job_set.id in one.job_ids for one in self.store.requests(limit=_MOST_PENDING))
+        return found if there is suspend else self._ask(kind, found, reason, by)
 
     @staticmethod
     def _check_alive(job_set: JobSet, verb: str) -> None:
@@ -132,5 +149,5 @@ class SetControl:
     def _ask(self, kind: RequestKind, job_set: JobSet, reason: str, by: Caller | None, payload: str = "") -> JobSet:
         actor = self.actor if by is None else by.actor
         request = Request(kind, (job_set.id,), self.clock.now(), actor=actor, reason=reason, payload=payload)
-        self.store.append(request, by=by)
-        return job_set
+        self.store.append(request, by=by, version=job_set.version)
+        return accepted(job_set, request)

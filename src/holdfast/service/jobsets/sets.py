@@ -23,6 +23,7 @@ from holdfast.domain.jobset.stored import JobSet
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
 from holdfast.service.audit import audited, put_act
+from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, require_match
 from holdfast.service.jobsets.checks import check_set
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.naming import not_found
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from holdfast.domain.podjob.stored import PodJob
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.store import Store
+    from holdfast.service.jobsets.accepted import Versions
 
 Sent: TypeAlias = "Document | Mapping[str, Any]"
 """A manifest as it was sent."""
@@ -121,14 +123,20 @@ class JobSets:
             InvalidManifest: It is not valid, or names something that does not exist; with all problems.
             Refused: A limit of its queue could never hold one of its pods.
             AlreadyExists: There is one of that name.
-            Conflict: The idempotency key was used for something else.
+            Conflict: It is being deleted; or the idempotency key was used for something else.
         """
         with audited(self.store, by, Act.CREATE, Subject.JOB_SET, name_of(written)):
             check_key(key)
             read = self._read(written, lenient=lenient)
-            if dry_run:
-                return self._checked(read, lenient=lenient)
-            return self._created(read, lenient=lenient, key=key)
+            try:
+                return (
+                    self._checked(read, lenient=lenient) if dry_run else self._created(read, lenient=lenient, key=key)
+                )
+            except AlreadyExists:
+                there = self._find(read.spec.name)
+                if there is not None and there.deleting:
+                    raise _going(there) from None
+                raise
 
     def put(
         self,
@@ -138,38 +146,47 @@ class JobSets:
         create: bool | None = None,
         by: Caller | None = None,
         dry_run: bool = False,
+        if_match: Versions = None,
     ) -> Applied:
         """Create a job set, or change the one of that name; ``create`` false: it must exist.
 
+        Of several the last one that is accepted counts, whether or not the controller has got to those before it.
         A set that was read strictly is read strictly again, whatever is asked.
 
         Raises:
             InvalidManifest: It is not valid, or changes what may not change; with all problems.
             Refused: A limit of its queue could never hold one of its pods.
             NotFound: There is none of that name, and there must be.
+            VersionConflict: It has none of the versions in ``if_match``.
             Conflict: It is being deleted.
         """
         name = name_of(written)
-        with audited(self.store, by, put_act(create=create), Subject.JOB_SET, name):
+        must_exist = create is False or if_match is not None
+
+        def put() -> Applied:
             there = self._find(name)
-            if there is None and create is False:
+            if there is None and must_exist:
                 raise not_found(name, (), "job set")
             if there is not None:
+                require_match(there, if_match)
                 return self._changed(there, written, lenient=lenient, by=by, dry_run=dry_run)
             read = self._read(written, lenient=lenient)
             return self._checked(read, lenient=lenient) if dry_run else self._created(read, lenient=lenient, key=None)
 
+        with audited(self.store, by, put_act(create=create), Subject.JOB_SET, name):
+            return in_order(put, if_match)
+
     def get(self, reference: str) -> JobSet:
-        """Find a job set by name or id.
+        """Find a job set by name or id, as it is with all that was asked of it.
 
         Raises:
             NotFound: There is none.
         """
-        return self.store.job_set(reference)
+        return as_accepted(self.store.asked_of(reference))
 
     def page(self, *, after: str = "", limit: int = LARGEST_PAGE) -> SetPage:
-        """List job sets by name."""
-        sets = self.store.job_sets(after=after, limit=limit + 1)
+        """List job sets by name, as they are with all that was asked of them."""
+        sets = [as_accepted(one) for one in self.store.all_asked_of(after=after, limit=limit + 1)]
         return SetPage(sets[:limit], sets[limit - 1].name if len(sets) > limit else None)
 
     def children(self, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> ChildPage:
@@ -210,7 +227,7 @@ class JobSets:
 
     def _find(self, name: str) -> JobSet | None:
         try:
-            found = self.store.job_set(name)
+            found = self.get(name)
         except NotFound:
             return None
         return found if found.name == name else None
@@ -260,8 +277,8 @@ class JobSets:
         """Answer as the same submission was answered before, as long as its set is there."""
         (first,) = self.store.jobs_by_id(ids[:1]) or (None,)
         if first is None or first.child is None:
-            return Applied(self.store.job_set(read.spec.name), read.spec, "created", read.warnings)
-        return Applied(self.store.job_set(first.child.set_id), read.spec, "created", read.warnings)
+            return Applied(self.get(read.spec.name), read.spec, "created", read.warnings)
+        return Applied(self.get(first.child.set_id), read.spec, "created", read.warnings)
 
     @staticmethod
     def _new_row(read: _Read, set_id: str, now: float, *, lenient: bool) -> JobSet:
@@ -276,8 +293,7 @@ class JobSets:
 
     def _changed(self, there: JobSet, written: Sent, *, lenient: bool, by: Caller | None, dry_run: bool) -> Applied:
         if there.deleting:
-            msg = f"job set {there.name!r} is being deleted"
-            raise Conflict(msg, hint="create it anew when it is gone")
+            raise _going(there)
         try:
             read = self._read(written, lenient=lenient and there.lenient)
         except InvalidManifest as error:
@@ -298,8 +314,12 @@ class JobSets:
             return Applied(there, read.spec, "valid", read.warnings)
         actor = by.actor if by else ""
         request = Request(RequestKind.SET_UPDATE, (there.id,), self.clock.now(), actor=actor, payload=read.manifest)
-        self.store.append(request, by=by)
-        return Applied(there, read.spec, "updated", read.warnings)
+        self.store.append(request, by=by, version=there.version)
+        return Applied(accepted(there, request), read.spec, "updated", read.warnings)
+
+
+def _going(there: JobSet) -> Conflict:
+    return Conflict(f"job set {there.name!r} is being deleted", hint="create it anew when it is gone")
 
 
 def name_of(written: Sent) -> str:

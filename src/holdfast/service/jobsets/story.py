@@ -110,7 +110,7 @@ def headline(job_set: JobSet, spec: JobSetSpec) -> str:
         return f"{name} {verb}: {ended.message}." if ended else f"{name} {verb}."
     if spec.managed_by not in {None, CONTROLLER}:
         return f"{name} is managed by {spec.managed_by}, so nothing of it is run here."
-    if state.holds("Suspended") or spec.suspend:
+    if state.holds("Suspended") or (spec.suspend and state.started_at is None):
         return f"{name} is suspended."
     restarting = state.condition("RestartingJobSet")
     if restarting is not None and restarting.status:

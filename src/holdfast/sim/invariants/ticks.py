@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Queue
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.scheduling import Usage
-    from holdfast.ports.store import Catalogue, Store
+    from holdfast.ports.catalogue import Catalogue
+    from holdfast.ports.store import Store
     from holdfast.sim.invariants.record import Record
     from holdfast.sim.invariants.setrecord import SetRecord
 

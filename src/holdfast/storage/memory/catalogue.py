@@ -13,7 +13,7 @@ from holdfast.domain.audit import Act
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.spec import DEFAULT_QUEUE
-from holdfast.ports.store import Catalogue
+from holdfast.ports.catalogue import Catalogue
 from holdfast.storage import refusals
 from holdfast.storage.memory.logs import MemoryLogStore
 

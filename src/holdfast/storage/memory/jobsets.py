@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.ports.store import ASKED_OF_SETS, AskedOf
 from holdfast.storage.memory.jobs import in_set
-from holdfast.storage.refusals import known_job_set, no_such_job_set, unknown_job_set
+from holdfast.storage.refusals import known_job_set, no_such_job_set, require_version, unknown_job_set
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.jobset.stored import JobSet, SetLogEntry
     from holdfast.domain.podjob.stored import PodJob
-    from holdfast.ports.store import Changes
+    from holdfast.ports.store import Changes, Request
     from holdfast.storage.memory.jobs import JobTable
 
 
@@ -30,6 +31,7 @@ class MemoryJobSetStore:
         self._sets_lock = lock
         self._jobs_of_sets = jobs
         self._sets: dict[str, JobSet] = {}
+        self._requests: dict[int, Request] = {}
         self._log: list[SetLogEntry] = []
         self._logged = 0
 
@@ -47,6 +49,20 @@ class MemoryJobSetStore:
         """List job sets by name, those whose name comes after ``after``."""
         with self._sets_lock:
             return [each for each in self._by_name() if each.name > after][:limit]
+
+    def asked_of(self, reference: str) -> AskedOf:
+        """Find a job set by id, or by name, with what was asked of it."""
+        with self._sets_lock:
+            return self._asked_of(self.job_set(reference))
+
+    def all_asked_of(self, *, after: str = "", limit: int | None = None) -> Sequence[AskedOf]:
+        """List job sets as ``job_sets`` does, each with what was asked of it."""
+        with self._sets_lock:
+            return [self._asked_of(each) for each in self.job_sets(after=after, limit=limit)]
+
+    def _asked_of(self, job_set: JobSet) -> AskedOf:
+        asked = [one for one in self._requests.values() if one.kind in ASKED_OF_SETS and job_set.id in one.job_ids]
+        return AskedOf(job_set, asked)
 
     def job_sets_by_id(self, set_ids: Sequence[str]) -> Sequence[JobSet]:
         """Return those job sets, by name; unknown ids are left out."""
@@ -77,6 +93,21 @@ class MemoryJobSetStore:
         if job_set is not None:
             self._sets[job_set.id] = job_set
 
+    def move_versions(self, request: Request, version: int | None) -> None:
+        """Let the sets a request is about have their next version.
+
+        Raises:
+            NotFound: A version is given, and there is no such set.
+            VersionConflict: It has another version.
+        """
+        if request.kind not in ASKED_OF_SETS:
+            return
+        for set_id in request.job_ids:
+            if version is not None:
+                require_version(self.job_set(set_id), version)
+            if (known := self._sets.get(set_id)) is not None:
+                self._sets[set_id] = replace(known, version=known.version + 1)
+
     def require_new_set(self, job_set: JobSet | None) -> None:
         """Check that a job set, if there is one, is new.
 
@@ -99,7 +130,7 @@ class MemoryJobSetStore:
         """Make the changes about job sets."""
         for each in changes.job_sets.values():
             before = self._sets[each.id]
-            self._sets[each.id] = replace(each, name=before.name, created_at=before.created_at)
+            self._sets[each.id] = replace(each, name=before.name, created_at=before.created_at, version=before.version)
         for entry in changes.set_log:
             self._logged += 1
             self._log.append(replace(entry, seq=self._logged))

@@ -44,7 +44,6 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
         MemoryCatalogueStore.__init__(self, self._lock, self._table)
         MemoryJobSetStore.__init__(self, self._lock, self._table)
         MemoryRetentionStore.__init__(self, self._lock, self._table)
-        self._requests: dict[int, Request] = {}
         self._requested = 0
         self._submitted = 0
         self._epoch, self._leader, self._leads_until = 0, "", 0.0
@@ -138,9 +137,10 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
             message = "labels are about a job that is not submitted with them"
             raise Internal(message)
 
-    def append(self, request: Request, *, by: Caller | None = None) -> None:
-        """Append a request; with a caller, also to the audit log."""
+    def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
+        """Append a request; with a caller, also to the audit log. The version of a job set it is about grows by one."""
         with self._lock:
+            self.move_versions(request, version)
             self.append_deeds(deeds_of(request, by))
             self._requested += 1
             self._requests[self._requested] = replace(request, id=self._requested)

@@ -34,12 +34,12 @@ def job_set_changes(job_set: JobSet) -> tuple[Any, ...]:
 
 def job_set_row(job_set: JobSet) -> tuple[Any, ...]:
     """Return a job set's row."""
-    return (job_set.id, job_set.name, job_set.created_at, *job_set_changes(job_set))
+    return (job_set.id, job_set.name, job_set.created_at, *job_set_changes(job_set), job_set.version)
 
 
 def read_job_set(row: Row) -> JobSet:
     """Build a job set from its row."""
-    set_id, name, created_at, manifest, lenient, generation, updated_at, deleting, state = row
+    set_id, name, created_at, manifest, lenient, generation, updated_at, deleting, state, version = row
     return JobSet(
         id=set_id,
         name=name,
@@ -50,6 +50,7 @@ def read_job_set(row: Row) -> JobSet:
         updated_at=updated_at,
         deleting=deleting,
         state=set_state(load_json(state)),
+        version=version,
     )
 
 

@@ -6,12 +6,15 @@ parts, and building records to ``jobset_rows`` and ``codec``.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import or_, select
 
+from holdfast.ports.store import ASKED_OF_SETS, AskedOf, Request
 from holdfast.storage.refusals import no_such_job_set
 from holdfast.storage.sql import codec, jobset_rows, selects, tables
+from holdfast.storage.sql.facts import dump_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,16 +45,28 @@ class SqlJobSetStore:
         Raises:
             NotFound: None matches.
         """
-        table, wanted = tables.job_sets, codec.storable(reference)
-        rows = _rows(self._database, select(table).where(or_(table.c.id == wanted, table.c.name == wanted)))
-        if not rows:
-            raise no_such_job_set(reference)
-        return jobset_rows.read_job_set(next((row for row in rows if row.id == wanted), rows[0]))
+        with self._database.reading() as connection:
+            return _find(connection, reference)
 
     def job_sets(self, *, after: str = "", limit: int | None = None) -> Sequence[JobSet]:
         """List job sets by name, those whose name comes after ``after``."""
-        query = _BY_NAME.where(tables.job_sets.c.name > codec.storable(after)).limit(limit)
-        return [jobset_rows.read_job_set(row) for row in _rows(self._database, query)]
+        with self._database.reading() as connection:
+            return _page(connection, after, limit)
+
+    def asked_of(self, reference: str) -> AskedOf:
+        """Find a job set by id, or by name, with what was asked of it.
+
+        Raises:
+            NotFound: None matches.
+        """
+        with self._database.reading() as connection:
+            (found,) = _asked_of(connection, [_find(connection, reference)])
+        return found
+
+    def all_asked_of(self, *, after: str = "", limit: int | None = None) -> Sequence[AskedOf]:
+        """List job sets as ``job_sets`` does, each with what was asked of it."""
+        with self._database.reading() as connection:
+            return _asked_of(connection, _page(connection, after, limit))
 
     def job_sets_by_id(self, set_ids: Sequence[str]) -> Sequence[JobSet]:
         """Return those job sets, by name; unknown ids are left out."""
@@ -90,6 +105,29 @@ class SqlJobSetStore:
 def _rows(database: Database, query: Select[Any]) -> Sequence[Row[*tuple[Any, ...]]]:
     with database.reading() as connection:
         return connection.execute(query).all()
+
+
+def _find(connection: Connection, reference: str) -> JobSet:
+    table, wanted = tables.job_sets, codec.storable(reference)
+    rows = connection.execute(select(table).where(or_(table.c.id == wanted, table.c.name == wanted))).all()
+    if not rows:
+        raise no_such_job_set(reference)
+    return jobset_rows.read_job_set(next((row for row in rows if row.id == wanted), rows[0]))
+
+
+def _page(connection: Connection, after: str, limit: int | None) -> list[JobSet]:
+    query = _BY_NAME.where(tables.job_sets.c.name > codec.storable(after)).limit(limit)
+    return [jobset_rows.read_job_set(row) for row in connection.execute(query)]
+
+
+def _asked_of(connection: Connection, sets: Sequence[JobSet]) -> list[AskedOf]:
+    """Add what was asked of sets; each of these requests is about one."""
+    table, asked = tables.requests, defaultdict[str, list[Request]](list)
+    for ids in selects.chunks([dump_json((each.id,)) for each in sets]):
+        query = select(table).where(table.c.kind.in_(ASKED_OF_SETS), table.c.job_ids.in_(ids)).order_by(table.c.id)
+        for request in map(codec.read_request, connection.execute(query)):
+            asked[request.job_ids[0]].append(request)
+    return [AskedOf(each, asked[each.id]) for each in sets]
 
 
 def all_sets(connection: Connection) -> list[JobSet]:

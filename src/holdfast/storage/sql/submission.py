@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
-from holdfast.storage.refusals import known_job_set, known_jobs, reused_key
+from holdfast.ports.store import ASKED_OF_SETS
+from holdfast.storage.refusals import known_job_set, known_jobs, no_such_job_set, require_version, reused_key
 from holdfast.storage.requests import deeds_of, happened, request_of
 from holdfast.storage.sql import codec, jobset_rows, selects, tables
 from holdfast.storage.sql.facts import dump_json, load_json
@@ -95,11 +96,30 @@ class SqlSubmissionStore:
         if self._batches.new_sets.run(connection, [jobset_rows.job_set_row(job_set)]) != 1:
             raise known_job_set(job_set.name)
 
-    def append(self, request: Request, *, by: Caller | None = None) -> None:
-        """Append a request; with a caller, also to the audit log."""
+    def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
+        """Append a request; with a caller, also to the audit log. The version of a job set it is about grows by one.
+
+        Raises:
+            NotFound: A version is given, and the job set is gone.
+            VersionConflict: It has another version.
+        """
         with self._database.writing() as connection:
+            if request.kind in ASKED_OF_SETS:
+                _move_versions(connection, request, version)
             _append(connection, request)
             append_deeds(connection, self._batches, deeds_of(request, by))
+
+
+def _move_versions(connection: Connection, request: Request, version: int | None) -> None:
+    """Let the sets a request is about have their next version; from here to the commit nobody else asks anything."""
+    table = tables.job_sets
+    for set_id in request.job_ids:
+        if version is not None:
+            row = connection.execute(select(table).where(table.c.id == set_id).with_for_update()).one_or_none()
+            if row is None:
+                raise no_such_job_set(set_id)
+            require_version(jobset_rows.read_job_set(row), version)
+        connection.execute(update(table).where(table.c.id == set_id).values(version=table.c.version + 1))
 
 
 def _append(connection: Connection, request: Request) -> None:

@@ -227,6 +227,7 @@ job_sets = Table(
     Column("updated_at", Double, nullable=False),
     Column("deleting", Boolean, nullable=False),
     Column("state", Text, nullable=False),
+    Column("version", Integer, nullable=False, server_default="1"),
     CheckConstraint("generation >= 1", name="generation"),
 )
 JOB_SET_CHANGING = ("manifest", "lenient", "generation", "updated_at", "deleting", "state")

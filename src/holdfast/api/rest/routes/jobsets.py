@@ -12,6 +12,7 @@ from holdfast.api.rest.context import Use
 from holdfast.api.rest.cursors import LARGEST_SEQ, read_name, read_number, write_cursor
 from holdfast.api.rest.pages import DEFAULT_PAGE, Word
 from holdfast.api.rest.parameters import DryRun, Key, Lenient, MustExist, SetRef
+from holdfast.api.rest.versions import IfMatch, tagged
 from holdfast.dialects.jobset.loading import load_set, queue_of
 from holdfast.domain.jobset.stored import JobSet
 from holdfast.errors import InvalidManifest, Problem
@@ -75,9 +76,10 @@ def _applied(found: Applied) -> Response:
     view = set_applied(
         found.job_set, found.spec, queue=queue_of(found.spec), result=found.result, warnings=found.warnings
     )
+    tag = tagged(view.resource_version) if found.job_set.id else {}
     if found.result != "created":
-        return answer(view)
-    return answer(view, status=201, headers={"Location": f"{API}/jobsets/{found.job_set.id}"})
+        return answer(view, headers=tag)
+    return answer(view, status=201, headers={"Location": f"{API}/jobsets/{found.job_set.id}", **tag})
 
 
 @router.get("", summary="List job sets", response_model=JobSetPage, responses=refusals())
@@ -123,7 +125,8 @@ def get(use: Use, ref: SetRef) -> Response:
     page = use.job_sets.children(job_set, limit=_IN_A_VIEW)
     children = [_child(child, job_set) for child in page.children]
     manifest = json.loads(job_set.manifest)
-    return answer(set_view(job_set, spec, queue=queue_of(spec), manifest=manifest, children=children))
+    view = set_view(job_set, spec, queue=queue_of(spec), manifest=manifest, children=children)
+    return answer(view, headers=tagged(view.resource_version))
 
 
 @router.put(
@@ -141,18 +144,25 @@ def put(  # noqa: PLR0913 - the framework's way to declare parameters
     by: By,
     ref: SetRef,
     body: BodyText,
+    match: IfMatch,
     *,
     must_exist: MustExist = False,
     lenient: Lenient = False,
     dry_run: DryRun = False,
 ) -> Response:
-    """Create a job set, 201, or change the one there is, 200; what may change is what may change upstream."""
+    """Create a job set, 201, or change the one there is, 200; what may change is what may change upstream.
+
+    Of several requests the last one accepted counts; with `If-Match` only what has not changed since is changed.
+    """
     document = one_document(body, lenient=lenient)
     if (written := name_of(document)) != ref:
         problem = Problem("metadata.name", f"{written!r} is not the name in the address", allowed=(ref,))
         raise InvalidManifest(problems=[problem])
-    create_new = False if must_exist else None
-    return _applied(use.job_sets.put(document, lenient=lenient, create=create_new, by=by, dry_run=dry_run))
+    create_new = False if must_exist or match.exists else None
+    found = use.job_sets.put(
+        document, lenient=lenient, create=create_new, by=by, dry_run=dry_run, if_match=match.versions
+    )
+    return _applied(found)
 
 
 @router.get("/{ref}/jobs", summary="List a set's jobs", response_model=ChildPage, responses=refusals(404))

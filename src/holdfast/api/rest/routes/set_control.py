@@ -9,6 +9,8 @@ from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import SetRef
 from holdfast.api.rest.routes.jobsets import summary_of
+from holdfast.api.rest.versions import IfMatch, tagged
+from holdfast.domain.jobset.stored import JobSet
 from holdfast.wire.base import API
 from holdfast.wire.jobs import Reason
 from holdfast.wire.jobsets import JobSetRestart, JobSetSummary
@@ -23,27 +25,36 @@ def _text(reason: Reason | None) -> str:
     return reason.reason if reason else ""
 
 
+def _asked(job_set: JobSet) -> Response:
+    return answer(summary_of(job_set), status=202, headers=tagged(job_set.resource_version))
+
+
 @router.post("/suspend", summary="Suspend a job set", status_code=202, response_model=JobSetSummary)
-def suspend(use: Use, by: By, ref: SetRef, reason: Why = None) -> Response:
+def suspend(use: Use, by: By, ref: SetRef, match: IfMatch, reason: Why = None) -> Response:
     """Ask for a set to be stopped and kept."""
-    return answer(summary_of(use.set_control.suspend(ref, _text(reason), by=by)), status=202)
+    return _asked(use.set_control.suspend(ref, _text(reason), by=by, if_match=match.versions))
 
 
 @router.post("/resume", summary="Resume a suspended job set", status_code=202, response_model=JobSetSummary)
-def resume(use: Use, by: By, ref: SetRef, reason: Why = None) -> Response:
+def resume(use: Use, by: By, ref: SetRef, match: IfMatch, reason: Why = None) -> Response:
     """Ask for a suspended set to go on."""
-    return answer(summary_of(use.set_control.resume(ref, _text(reason), by=by)), status=202)
+    return _asked(use.set_control.resume(ref, _text(reason), by=by, if_match=match.versions))
 
 
 @router.post("/restart", summary="Run a job set again", status_code=202, response_model=JobSetSummary)
-def restart(use: Use, by: By, ref: SetRef, what: Annotated[JobSetRestart | None, Body()] = None) -> Response:
+def restart(
+    use: Use, by: By, ref: SetRef, match: IfMatch, what: Annotated[JobSetRestart | None, Body()] = None
+) -> Response:
     """Ask for a set, a replicated job or one of its jobs to run again; it counts against no limit."""
     what = what or JobSetRestart()
-    found = use.set_control.restart(ref, group=what.replicated_job, index=what.index, reason=what.reason, by=by)
-    return answer(summary_of(found), status=202)
+    group, index = what.replicated_job, what.index
+    found = use.set_control.restart(ref, group=group, index=index, reason=what.reason, by=by, if_match=match.versions)
+    return _asked(found)
 
 
 @router.delete("", summary="Delete a job set", status_code=202, response_model=JobSetSummary)
-def delete(use: Use, by: By, ref: SetRef, reason: Annotated[str, Query(max_length=_LONGEST_REASON)] = "") -> Response:
+def delete(
+    use: Use, by: By, ref: SetRef, match: IfMatch, reason: Annotated[str, Query(max_length=_LONGEST_REASON)] = ""
+) -> Response:
     """Ask for a set to be deleted; it goes when its programs have stopped, and its jobs stay as history."""
-    return answer(summary_of(use.set_control.delete(ref, reason, by=by)), status=202)
+    return _asked(use.set_control.delete(ref, reason, by=by, if_match=match.versions))

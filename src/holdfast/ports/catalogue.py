@@ -1,0 +1,118 @@
+"""The storage port's part that operators edit: policies, queues, failure categories, settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.category import FailureCategory
+    from holdfast.domain.job import Queue
+    from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What operators wrote, at one instant."""
+
+    version: int
+    """Moves with every edit; equal versions mean equal catalogues."""
+    queues: Mapping[str, Queue]
+    policies: Mapping[str, RetryPolicy]
+    """Newest revisions, by name."""
+    categories: Sequence[FailureCategory]
+    """In order of evaluation: by precedence, then name."""
+    settings: RetrySettings
+    default_policy: str | None = None
+    """Applies when neither the queue nor the job names a policy."""
+
+
+class CatalogueStore(Protocol):
+    """What operators edit; every edit that changes something moves the catalogue's version.
+
+    The queue ``default`` is always there, and its settings can be put without creating it. An edit that changes
+    something is written to the event log and the audit log when it names its caller.
+    """
+
+    def catalogue(self) -> Catalogue:
+        """Read the catalogue."""
+        ...
+
+    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None, by: Caller | None = None) -> RetryPolicy:
+        """Store a policy as a new revision; equal content keeps the revision.
+
+        Args:
+            policy: The policy; its ``revision`` is ignored.
+            create: ``True``: must be new; ``False``: must exist; ``None``: either.
+            by: Who asks for it.
+
+        Returns:
+            The policy with its revision.
+
+        Raises:
+            AlreadyExists: It exists, and ``create`` is true.
+            NotFound: It does not, and ``create`` is false.
+        """
+        ...
+
+    def policy_revision(self, name: str, revision: int) -> RetryPolicy:
+        """Read one stored revision, also of a deleted policy.
+
+        Raises:
+            NotFound: There is none.
+        """
+        ...
+
+    def delete_policy(self, name: str, *, by: Caller | None = None) -> None:
+        """Delete a policy; its revisions stay readable.
+
+        Raises:
+            NotFound: There is none.
+            Conflict: A queue or the settings name it; the message lists them.
+        """
+        ...
+
+    def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
+        """Store a queue.
+
+        Raises:
+            AlreadyExists, NotFound: As for policies.
+            InvalidRequest: It names a policy that does not exist.
+        """
+        ...
+
+    def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
+        """Delete a queue.
+
+        Raises:
+            NotFound: There is none.
+            Conflict: Jobs that are not terminal wait in it, or it is the default queue.
+        """
+        ...
+
+    def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
+        """Store a failure category.
+
+        Raises:
+            AlreadyExists, NotFound: As for policies.
+        """
+        ...
+
+    def delete_category(self, name: str, *, by: Caller | None = None) -> None:
+        """Delete a failure category.
+
+        Raises:
+            NotFound: There is none.
+        """
+        ...
+
+    def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
+        """Store the operator's settings.
+
+        Raises:
+            InvalidRequest: The default policy does not exist.
+        """
+        ...

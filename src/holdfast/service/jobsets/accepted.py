@@ -1,0 +1,86 @@
+"""A job set as it is once the controller has acted on all that was accepted, and what that means for whoever asks.
+
+Decides what is compared with what: a new request with everything accepted before it, never with what is in force by
+chance. The order of acceptance is the order of a set's versions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from holdfast.dialects.jobset.loading import load_set, with_suspend
+from holdfast.errors import AlreadyExists, VersionConflict
+from holdfast.ports.store import RequestKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.domain.jobset.stored import JobSet
+    from holdfast.ports.store import AskedOf, Request
+
+T = TypeVar("T")
+Versions: TypeAlias = "frozenset[str] | None"
+"""Resource versions, one of which a set must have; ``None``: any."""
+_KIND = "job set"
+_MOST_TRIES = 100
+"""Somebody gets through in each round, so only as many others could use them up."""
+
+
+def as_accepted(asked: AskedOf) -> JobSet:
+    """Return a set as it is once all that was asked of it is done; how its jobs stand is left as it is."""
+    return reduce(_done, asked.requests, asked.job_set)
+
+
+def accepted(job_set: JobSet, request: Request) -> JobSet:
+    """Return a set as it is accepted to become with one more request."""
+    return replace(_done(job_set, request), version=job_set.version + 1)
+
+
+def _done(row: JobSet, request: Request) -> JobSet:
+    """Do to a set what the controller does with a request, as far as it is written in the manifest."""
+    if row.deleting:
+        return row
+    match request.kind:
+        case RequestKind.SET_UPDATE:
+            return replace(row, manifest=request.payload, generation=row.generation + 1)
+        case RequestKind.SET_SUSPEND | RequestKind.SET_RESUME:
+            return _suspended(row, suspend=request.kind is RequestKind.SET_SUSPEND)
+        case RequestKind.SET_DELETE:
+            return replace(row, deleting=True)
+        case _:
+            return row
+
+
+def _suspended(row: JobSet, *, suspend: bool) -> JobSet:
+    if row.state.terminal or load_set(row.manifest, lenient=row.lenient).suspend is suspend:
+        return row
+    return replace(row, manifest=with_suspend(row.manifest, suspend=suspend), generation=row.generation + 1)
+
+
+def require_match(job_set: JobSet, versions: Versions) -> None:
+    """Check that a set has one of the versions its caller knows.
+
+    Raises:
+        VersionConflict: It has another.
+    """
+    if versions is not None and job_set.resource_version not in versions:
+        raise VersionConflict.of(_KIND, job_set.name, current=job_set.resource_version)
+
+
+def in_order(ask: Callable[[], T], versions: Versions) -> T:
+    """Ask for something; when somebody else came in between, look again and ask again.
+
+    Raises:
+        VersionConflict: Somebody else did, and the caller named the version it must have; or very many others did.
+    """
+    for _ in range(_MOST_TRIES):
+        try:
+            return ask()
+        except AlreadyExists:
+            continue
+        except VersionConflict:
+            if versions is not None:
+                raise
+    return ask()
