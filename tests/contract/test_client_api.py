@@ -37,6 +37,7 @@ from holdfast.errors import (
     Refused,
     Unauthenticated,
     Unavailable,
+    VersionConflict,
 )
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import Changes
@@ -257,6 +258,21 @@ def test_the_catalogue_is_edited(client: Client) -> None:
     client.delete_queue("gpu")
     client.delete_policy("infra")
     assert (client.policies(), client.categories()) == ([], [])
+
+
+def test_a_policy_is_edited_only_as_its_editor_knows_it(client: Client) -> None:
+    policy, other = (_manifest("RetryPolicy", "infra", {"retryLimit": limit}) for limit in (3, 4))
+    with pytest.raises(NotFound):
+        client.put_policy("infra", policy, if_match="1")
+    client.put_policy("infra", policy)
+    client.put_policy("infra", other, if_match="1")
+    with pytest.raises(VersionConflict) as caught:
+        client.put_policy("infra", policy, if_match="1")
+    assert caught.value.current == "2"
+    with pytest.raises(VersionConflict):
+        client.delete_policy("infra", if_match="1")
+    client.delete_policy("infra", if_match="2")
+    assert client.policies() == []
 
 
 def test_refusals_come_back_as_the_errors_they_were(client: Client) -> None:

@@ -19,7 +19,7 @@ from holdfast.domain.policy.model import (
     Rule,
 )
 from holdfast.domain.spec import Resources
-from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
+from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, VersionConflict
 from holdfast.ports.store import Changes, Submission
 
 if TYPE_CHECKING:
@@ -153,6 +153,23 @@ def test_the_default_policy_must_exist(store: Store) -> None:
     with pytest.raises(InvalidRequest, match="default"):
         store.put_settings(RetrySettings(7), "nowhere")
     assert store.catalogue().settings == RetrySettings()
+
+
+def test_a_policy_is_changed_and_deleted_only_at_a_revision_its_editor_knows(store: Store) -> None:
+    store.put_policy(POLICY, if_match={"7"})
+    changed = replace(POLICY, retry_limit=9)
+    calls: list[Callable[[], object]] = [
+        lambda: store.put_policy(changed, if_match={"2"}),
+        lambda: store.put_policy(POLICY, if_match=()),
+        lambda: store.delete_policy("infra", if_match={"0", "x"}),
+    ]
+    for refused in calls:
+        with pytest.raises(VersionConflict) as caught:
+            refused()
+        assert caught.value.current == "1"
+    assert store.put_policy(changed, if_match={"2", "1"}).revision == 2
+    store.delete_policy("infra", if_match={"2"})
+    assert store.put_policy(changed).revision == 3
 
 
 @pytest.mark.parametrize(

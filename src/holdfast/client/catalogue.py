@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
+from holdfast.client.connection import once
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import (
     CategoryPage,
@@ -49,13 +50,16 @@ class CatalogueCalls:
         """Create a retry policy; it must be new."""
         return self._write("POST", f"{API}/retry-policies", manifest, PolicyView)
 
-    def put_policy(self, name: str, manifest: Mapping[str, Any], *, must_exist: bool = False) -> PolicyView:
-        """Create or replace a retry policy; a change is a new revision."""
-        return self._write("PUT", _path("retry-policies", name), manifest, PolicyView, must_exist=must_exist)
+    def put_policy(
+        self, name: str, manifest: Mapping[str, Any], *, must_exist: bool = False, if_match: str | None = None
+    ) -> PolicyView:
+        """Create or replace a retry policy; a change is a new revision. ``if_match`` is the revision it must have."""
+        path, params = _path("retry-policies", name), _params(must_exist=must_exist)
+        return self._connection.call(PolicyView, "PUT", path, json=manifest, params=params, **once(if_match))
 
-    def delete_policy(self, name: str) -> None:
-        """Delete a retry policy."""
-        self._connection.send("DELETE", _path("retry-policies", name))
+    def delete_policy(self, name: str, *, if_match: str | None = None) -> None:
+        """Delete a retry policy; ``if_match`` is the revision it must have."""
+        self._connection.send("DELETE", _path("retry-policies", name), **once(if_match))
 
     def queues(self) -> list[QueueView]:
         """List queues, by name."""
@@ -112,8 +116,11 @@ class CatalogueCalls:
     def _write(
         self, method: str, path: str, body: Mapping[str, Any], answer: type[M], *, must_exist: bool = False
     ) -> M:
-        params = {"must_exist": "true"} if must_exist else {}
-        return self._connection.call(answer, method, path, json=body, params=params)
+        return self._connection.call(answer, method, path, json=body, params=_params(must_exist=must_exist))
+
+
+def _params(*, must_exist: bool) -> dict[str, str]:
+    return {"must_exist": "true"} if must_exist else {}
 
 
 def _path(collection: str, name: str) -> str:

@@ -34,6 +34,13 @@ def new_key() -> str:
     return secrets.token_hex(16)
 
 
+def once(if_match: str | None, *, otherwise: bool | None = None) -> dict[str, Any]:
+    """Say which version is meant; such a request is not sent twice, as its own first arrival changes the version."""
+    if if_match is None:
+        return {"repeatable": otherwise}
+    return {"repeatable": False, "headers": {"If-Match": f'"{if_match}"'}}
+
+
 class Connection:
     """One server, and how to speak to it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from holdfast.client.connection import new_key
+from holdfast.client.connection import new_key, once
 from holdfast.wire.base import API
 from holdfast.wire.jobsets import (
     ChildPage,
@@ -69,7 +69,7 @@ class JobSetCalls:
     ) -> JobSetApplied:
         """Create a job set, or change the one there is; with ``must_exist`` only change it."""
         given: dict[str, Any] = {"params": _flags(lenient=lenient, must_exist=must_exist), "json": manifest}
-        return self._connection.call(JobSetApplied, "PUT", _path(name), **_once(if_match), **given)
+        return self._connection.call(JobSetApplied, "PUT", _path(name), **once(if_match), **given)
 
     def check_job_set(
         self, manifest: Mapping[str, Any], *, name: str | None = None, lenient: bool = False
@@ -116,11 +116,11 @@ class JobSetCalls:
 
     def suspend_job_set(self, reference: str, *, reason: str = "", if_match: str | None = None) -> JobSetSummary:
         """Ask for a set to be stopped and kept."""
-        return self._ask(reference, "suspend", {"reason": reason}, _once(if_match, otherwise=True))
+        return self._ask(reference, "suspend", {"reason": reason}, once(if_match, otherwise=True))
 
     def resume_job_set(self, reference: str, *, reason: str = "", if_match: str | None = None) -> JobSetSummary:
         """Ask for a suspended set to go on."""
-        return self._ask(reference, "resume", {"reason": reason}, _once(if_match, otherwise=True))
+        return self._ask(reference, "resume", {"reason": reason}, once(if_match, otherwise=True))
 
     def restart_job_set(
         self,
@@ -133,12 +133,12 @@ class JobSetCalls:
     ) -> JobSetSummary:
         """Ask for a set, a replicated job or one of its jobs to run again; counts against no limit."""
         body = {"replicated_job": replicated_job, "index": index, "reason": reason}
-        return self._ask(reference, "restart", body, _once(if_match, otherwise=False))
+        return self._ask(reference, "restart", body, once(if_match, otherwise=False))
 
     def delete_job_set(self, reference: str, *, reason: str = "", if_match: str | None = None) -> JobSetSummary:
         """Ask for a set to be deleted; it goes as soon as its programs have stopped, and its jobs stay as history."""
         params = {"reason": reason} if reason else {}
-        how = _once(if_match, otherwise=True)
+        how = once(if_match, otherwise=True)
         return self._connection.call(JobSetSummary, "DELETE", _path(reference), **how, params=params)
 
     def _ask(self, reference: str, verb: str, body: Mapping[str, Any], how: Mapping[str, Any]) -> JobSetSummary:
@@ -153,13 +153,6 @@ class JobSetCalls:
             left, cursor = (None if left is None else left - len(page.items)), page.next_cursor
             if cursor is None:
                 return
-
-
-def _once(if_match: str | None, *, otherwise: bool | None = None) -> dict[str, Any]:
-    """Say what must not have changed; such a request is not sent twice, as its own first arrival changes it."""
-    if if_match is None:
-        return {"repeatable": otherwise}
-    return {"repeatable": False, "headers": {"If-Match": f'"{if_match}"'}}
 
 
 def _flags(**flags: bool) -> dict[str, str]:

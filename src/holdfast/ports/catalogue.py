@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.category import FailureCategory
@@ -41,13 +41,21 @@ class CatalogueStore(Protocol):
         """Read the catalogue."""
         ...
 
-    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None, by: Caller | None = None) -> RetryPolicy:
+    def put_policy(
+        self,
+        policy: RetryPolicy,
+        *,
+        create: bool | None = None,
+        by: Caller | None = None,
+        if_match: Collection[str] | None = None,
+    ) -> RetryPolicy:
         """Store a policy as a new revision; equal content keeps the revision.
 
         Args:
             policy: The policy; its ``revision`` is ignored.
             create: ``True``: must be new; ``False``: must exist; ``None``: either.
             by: Who asks for it.
+            if_match: Revisions, one of which it must have if it exists.
 
         Returns:
             The policy with its revision.
@@ -55,6 +63,7 @@ class CatalogueStore(Protocol):
         Raises:
             AlreadyExists: It exists, and ``create`` is true.
             NotFound: It does not, and ``create`` is false.
+            VersionConflict: It has another revision.
         """
         ...
 
@@ -66,11 +75,12 @@ class CatalogueStore(Protocol):
         """
         ...
 
-    def delete_policy(self, name: str, *, by: Caller | None = None) -> None:
+    def delete_policy(self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None) -> None:
         """Delete a policy; its revisions stay readable.
 
         Raises:
             NotFound: There is none.
+            VersionConflict: It has none of the revisions in ``if_match``.
             Conflict: A queue or the settings name it; the message lists them.
         """
         ...

@@ -10,7 +10,7 @@ from holdfast.service.audit import audited, put_act
 from holdfast.service.naming import not_found
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.policy.model import RetryPolicy
@@ -39,23 +39,32 @@ class Policies:
             raise not_found(name, policies, "retry policy")
         return policies[name]
 
-    def put(self, policy: RetryPolicy, *, create: bool | None = None, by: Caller | None = None) -> RetryPolicy:
+    def put(
+        self,
+        policy: RetryPolicy,
+        *,
+        create: bool | None = None,
+        by: Caller | None = None,
+        if_match: Collection[str] | None = None,
+    ) -> RetryPolicy:
         """Store a policy; ``create`` true: must be new, false: must exist, ``None``: either.
 
         Raises:
             AlreadyExists: It exists, and must be new.
             NotFound: It does not, and must exist.
+            VersionConflict: It has none of the revisions in ``if_match``.
         """
         with audited(self.store, by, put_act(create=create), Subject.POLICY, policy.name):
-            return self.store.put_policy(policy, create=create, by=by)
+            return self.store.put_policy(policy, create=create, by=by, if_match=if_match)
 
-    def delete(self, name: str, *, by: Caller | None = None) -> None:
+    def delete(self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None) -> None:
         """Delete a policy; its revisions stay readable, so that old decisions can be explained.
 
         Raises:
             NotFound: There is none of that name.
+            VersionConflict: It has none of the revisions in ``if_match``.
             Conflict: A queue names it, or it is the default.
         """
         with audited(self.store, by, Act.DELETE, Subject.POLICY, name):
             self.get(name)
-            self.store.delete_policy(name, by=by)
+            self.store.delete_policy(name, by=by, if_match=if_match)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Queue
     from holdfast.domain.jobset.stored import JobSet
+    from holdfast.domain.policy.model import RetryPolicy
 
 SHORTEST_PREFIX = 6
 """Of a job's id, to be taken as one."""
@@ -71,6 +72,16 @@ def require_version(job_set: JobSet, version: int) -> None:
     """
     if job_set.version != version:
         raise VersionConflict.of(JOB_SET, job_set.name, current=job_set.resource_version)
+
+
+def require_revision(current: RetryPolicy | None, if_match: Collection[str] | None) -> None:
+    """Check that a policy, if it is there, has a revision its editor knows.
+
+    Raises:
+        VersionConflict: It has another.
+    """
+    if current is not None and if_match is not None and str(current.revision) not in if_match:
+        raise VersionConflict.of(POLICY, current.name, current=str(current.revision))
 
 
 def unknown_job() -> Internal:

@@ -25,7 +25,7 @@ class Match:
 def _match(
     if_match: Annotated[
         str | None,
-        Header(max_length=_LONGEST, description="Only if it has this `resource_version`, in quotes; else 409."),
+        Header(max_length=_LONGEST, description="The `ETag` it must have; else 409."),
     ] = None,
 ) -> Match:
     """Read what a caller expects.

@@ -18,6 +18,7 @@ from holdfast.storage import refusals
 from holdfast.storage.memory.logs import MemoryLogStore
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from threading import RLock
 
     from holdfast.domain.audit import Caller, Deed
@@ -57,11 +58,19 @@ class MemoryCatalogueStore(MemoryLogStore):
                 self._default_policy,
             )
 
-    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None, by: Caller | None = None) -> RetryPolicy:
+    def put_policy(
+        self,
+        policy: RetryPolicy,
+        *,
+        create: bool | None = None,
+        by: Caller | None = None,
+        if_match: Collection[str] | None = None,
+    ) -> RetryPolicy:
         """Store a policy as a new revision; equal content keeps the revision."""
         with self._lock:
             refusals.require_presence(refusals.POLICY, policy.name, known=self._policies, create=create)
             current = self._policies.get(policy.name)
+            refusals.require_revision(current, if_match)
             if current is not None and replace(policy, revision=current.revision) == current:
                 return current
             revisions = self._revisions.setdefault(policy.name, [])
@@ -79,10 +88,11 @@ class MemoryCatalogueStore(MemoryLogStore):
             raise refusals.no_such(refusals.REVISION, f"{name}@{revision}")
         return revisions[revision - 1]
 
-    def delete_policy(self, name: str, *, by: Caller | None = None) -> None:
+    def delete_policy(self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None) -> None:
         """Delete a policy; its revisions stay readable."""
         with self._lock:
             refusals.require_presence(refusals.POLICY, name, known=self._policies, create=False)
+            refusals.require_revision(self._policies[name], if_match)
             refusals.require_unused_policy(name, queues=self._queues.values(), default_policy=self._default_policy)
             gone = self._policies.pop(name)
             self._edited(audit.on_policy(by, Act.DELETE, gone))

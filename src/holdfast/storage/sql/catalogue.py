@@ -24,7 +24,7 @@ from holdfast.storage.sql import selects, tables
 from holdfast.storage.sql.logs import append_deeds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from sqlalchemy import Connection, Table
 
@@ -58,18 +58,27 @@ class SqlCatalogueStore:
         with self._database.reading() as connection:
             return _read(connection)
 
-    def put_policy(self, policy: RetryPolicy, *, create: bool | None = None, by: Caller | None = None) -> RetryPolicy:
+    def put_policy(
+        self,
+        policy: RetryPolicy,
+        *,
+        create: bool | None = None,
+        by: Caller | None = None,
+        if_match: Collection[str] | None = None,
+    ) -> RetryPolicy:
         """Store a policy as a new revision; equal content keeps the revision.
 
         Raises:
             AlreadyExists: It exists, and ``create`` is true.
             NotFound: It does not, and ``create`` is false.
+            VersionConflict: It has none of the revisions in ``if_match``.
         """
         pointers, revisions = tables.policies, tables.policy_revisions
         name = policy.name
         with self._editing() as (connection, before):
             refusals.require_presence(refusals.POLICY, name, known=before.policies.keys(), create=create)
             current = before.policies.get(name)
+            refusals.require_revision(current, if_match)
             if current is not None and native.dump_policy(policy) == native.dump_policy(current):
                 return current
             last = connection.execute(select(func.max(revisions.c.revision)).where(revisions.c.name == name)).scalar()
@@ -98,15 +107,17 @@ class SqlCatalogueStore:
             raise refusals.no_such(refusals.REVISION, f"{name}@{revision}")
         return replace(native.load_policy(body), revision=revision)
 
-    def delete_policy(self, name: str, *, by: Caller | None = None) -> None:
+    def delete_policy(self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None) -> None:
         """Delete a policy; its revisions stay readable.
 
         Raises:
             NotFound: There is none.
+            VersionConflict: It has none of the revisions in ``if_match``.
             Conflict: A queue or the settings name it.
         """
         with self._editing() as (connection, before):
             refusals.require_presence(refusals.POLICY, name, known=before.policies.keys(), create=False)
+            refusals.require_revision(before.policies[name], if_match)
             refusals.require_unused_policy(name, queues=before.queues.values(), default_policy=before.default_policy)
             _delete(connection, tables.policies, name)
             self._tell(connection, audit.on_policy(by, Act.DELETE, before.policies[name]))

@@ -7,6 +7,7 @@ from holdfast.api.rest.bodies import BodyText, manifest_of
 from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import MustExist, Name
+from holdfast.api.rest.versions import IfMatch, tagged
 from holdfast.dialects.native.policy import policy_warnings
 from holdfast.dialects.native.policy_text import write_policy
 from holdfast.domain.policy.model import RetryPolicy
@@ -28,6 +29,10 @@ def _view(entry: RetryPolicy) -> PolicyView:
     )
 
 
+def _one(entry: RetryPolicy, *, status: int = 200) -> Response:
+    return answer(_view(entry), status=status, headers=tagged(str(entry.revision)))
+
+
 @router.get("", summary="List retry policies", response_model=PolicyPage, responses=refusals())
 def list_all(use: Use) -> Response:
     """List all, by name."""
@@ -44,32 +49,33 @@ def list_all(use: Use) -> Response:
 )
 def create(use: Use, by: By, body: BodyText) -> Response:
     """Create a retry policy; it must be new."""
-    return answer(_view(use.policies.put(manifest_of(body, RetryPolicy), create=True, by=by)), status=201)
+    return _one(use.policies.put(manifest_of(body, RetryPolicy), create=True, by=by), status=201)
 
 
 @router.get("/{name}", summary="Read a retry policy", response_model=PolicyView, responses=refusals(404))
 def get(use: Use, name: Name) -> Response:
     """Read one."""
-    return answer(_view(use.policies.get(name)))
+    return _one(use.policies.get(name))
 
 
 @router.put(
     "/{name}",
     summary="Create or replace a retry policy",
     response_model=PolicyView,
-    responses=refusals(404, 413, 415),
+    responses=refusals(404, 409, 413, 415),
     openapi_extra=_BODY,
 )
-def put(use: Use, by: By, name: Name, body: BodyText, must_exist: MustExist = False) -> Response:  # noqa: FBT002 - a query parameter
+def put(use: Use, by: By, name: Name, body: BodyText, match: IfMatch, *, must_exist: MustExist = False) -> Response:
     """Create or replace a retry policy."""
     entry = manifest_of(body, RetryPolicy, name=name)
-    return answer(_view(use.policies.put(entry, create=False if must_exist else None, by=by)))
+    create_new = False if must_exist or match.exists else None
+    return _one(use.policies.put(entry, create=create_new, by=by, if_match=match.versions))
 
 
 @router.delete(
     "/{name}", summary="Delete a retry policy", status_code=204, response_model=None, responses=refusals(404, 409)
 )
-def delete(use: Use, by: By, name: Name) -> Response:
+def delete(use: Use, by: By, name: Name, match: IfMatch) -> Response:
     """Delete one that nothing needs."""
-    use.policies.delete(name, by=by)
+    use.policies.delete(name, by=by, if_match=match.versions)
     return Response(status_code=204)
