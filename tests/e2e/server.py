@@ -52,13 +52,14 @@ class Server:
             "HOLDFAST_CPUS": "4",
             **environ,
         }
+        self.words: tuple[str, ...] = (*HOLDFAST, "up", "--port", "0")
         self.process: subprocess.Popen[bytes] | None = None
 
     def spawn(self) -> subprocess.Popen[bytes]:
         """Start the process and do not wait for anything."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*HOLDFAST, "up", "--port", "0"],
+                self.words,
                 env=self.environ,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -6,6 +6,7 @@ the loopback address unless told otherwise, and on SIGTERM or Ctrl-C lets go wit
 
 from __future__ import annotations
 
+import logging as std_logging
 import os
 import secrets
 from contextlib import ExitStack
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from holdfast.app import logging, upkeep, wiring
+from holdfast.app import connections, logging, upkeep, wiring
 from holdfast.app.datadir import DataDir, ServerAddress
 from holdfast.app.driver import start_embedded
+from holdfast.app.quiet import OnceInAWhile
 from holdfast.app.readiness import Readiness
 from holdfast.app.settings import DEFAULT_PORT, read_settings
 from holdfast.app.stopping import ended_by_sigterm
@@ -73,6 +75,7 @@ def serve(
         store = wiring.store(settings, directory)
         stack.callback(store.close)
         readiness = Readiness(Telemetry(SystemClock().now), ownership)
+        allowed = connections.bounds(settings.connections, settings.request_timeout)
         config = uvicorn.Config(
             wiring.application(directory, store, token=token, readiness=readiness, stopping=lambda: server.should_exit),
             host=host,
@@ -80,9 +83,14 @@ def serve(
             log_level="warning",
             access_log=False,
             lifespan="off",
+            ws="none",
+            http=connections.protocol(allowed),
+            backlog=allowed.at_once,
             timeout_graceful_shutdown=_SHUTDOWN_S,
         )
-        server = uvicorn.Server(config)
+        for name in ("asyncio", "uvicorn.error"):
+            std_logging.getLogger(name).addFilter(OnceInAWhile())
+        server = connections.Server(config)
         sockets = [_bind(config)]
         bound = sockets[0].getsockname()[1]
         url = f"http://{f'[{host}]' if ':' in host else host}:{bound}"

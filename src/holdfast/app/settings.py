@@ -63,6 +63,10 @@ class Settings(BaseSettings):
     """How long a Job of Kubernetes waits before it replaces its first failed pod; doubles with every further one."""
     pod_backoff_max: Annotated[float, BeforeValidator(_span)] = Field(default="10m", validate_default=True)
     """The longest it waits; programs that start again in their pod (``restartPolicy: OnFailure``) wait 5m at most."""
+    connections: int = Field(default=1000, ge=1)
+    """Connections to the API at a time; fewer where the server may not open so many files (``ulimit -n``)."""
+    request_timeout: Annotated[float, BeforeValidator(_span)] = Field(default="30s", gt=0, validate_default=True)
+    """How long a client may take to send a request, with its body; one that is slower is let go."""
     log_level: str = "warning"
     """Level of the structured log on stderr: debug, info, warning, error."""
 

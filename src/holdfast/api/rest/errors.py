@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from holdfast import errors
 from holdfast.errors import HoldfastError, Internal, InvalidRequest, Problem
@@ -97,6 +98,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HoldfastError, _on_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(ClientDisconnect, _on_leaving)
     app.add_exception_handler(Exception, _on_defect)
 
 
@@ -115,6 +117,11 @@ def _on_http(request: Request, error: Exception) -> Response:
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         return respond_status(status, f"{what} is not possible", hint="see the Allow header", headers=headers)
     return respond_status(status, str(getattr(error, "detail", error)), headers=headers)
+
+
+def _on_leaving(_: Request, __: Exception) -> Response:
+    """Answer nobody: who left, or was let go, before its request had arrived is no defect."""
+    return respond_status(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive")
 
 
 def _on_defect(request: Request, error: Exception) -> Response:
