@@ -38,6 +38,10 @@ class RigClock:
         """Return the time."""
         return self.time
 
+    def steady(self) -> float:
+        """Return the time; nobody sets it."""
+        return self.time
+
 
 class Rig:
     """One controller and one executor, joined without threads."""

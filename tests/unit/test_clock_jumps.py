@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.app.time import SystemClock
 from holdfast.domain.job import JobState
+from holdfast.ports.engine import RunPhase
 from tests.unit.conftest import Lab, exits, job_named, retrying
 
 if TYPE_CHECKING:
@@ -59,6 +60,27 @@ def test_a_running_job_outlives_a_step_forward_longer_than_its_executors_lease(m
     lab.pass_s(HOUR + 10, every_s=30.0)
     assert lab.job(job).state is JobState.SUCCEEDED
     assert len(lab.orders) == 1
+
+
+def test_an_executor_that_was_heard_a_second_ago_is_not_lost_when_the_controllers_clock_is_set(lab: Lab) -> None:
+    job = lab.submit(job_named("a"), exits(0, after_s=9 * HOUR))
+    lab.pass_s(5)
+    lab.clock.set_by += HOUR
+    lab.tick()
+    lab.step(3)
+    assert (lab.job(job).state, len(lab.orders)) == (JobState.RUNNING, 1)
+
+
+def test_an_executor_keeps_its_programs_when_its_clock_is_set_while_nobody_answers(lab: Lab) -> None:
+    job = lab.submit(job_named("a"), exits(0, after_s=9 * HOUR))
+    lab.pass_s(5)
+    lab.line.broken = True
+    lab.clock.set_by += HOUR
+    lab.step(3)
+    assert [seen.phase for seen in lab.engine.observe().values()] == [RunPhase.RUNNING]
+    lab.line.broken = False
+    lab.pass_s(5)
+    assert (lab.job(job).state, len(lab.orders)) == (JobState.RUNNING, 1)
 
 
 def test_a_running_job_outlives_a_step_back(lab: Lab) -> None:

@@ -49,6 +49,9 @@ class _At:
     def now(self) -> float:
         return self._value
 
+    def steady(self) -> float:
+        return self._value
+
     def draw(self) -> float:
         return self._value
 

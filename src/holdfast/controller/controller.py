@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Job
     from holdfast.domain.spec import JobSpec
-    from holdfast.ports.clock import Clock, Dice
+    from holdfast.ports.clock import Dice, SteadyClock
     from holdfast.ports.exchange import ExchangeRequest
     from holdfast.ports.store import ControllerStore
 
@@ -94,7 +94,7 @@ class Controller:
         self,
         store: ControllerStore,
         *,
-        clock: Clock,
+        clock: SteadyClock,
         dice: Dice,
         load_spec: Callable[[str], JobSpec],
         memory: str,
@@ -119,8 +119,9 @@ class Controller:
         self._book = LawBook(store)
         snapshot = store.load()
         self._losses = Losses(self.world, snapshot.losses)
+        lease_s = self._settings.executor_lease_s
         self._observations = Observations(
-            self.world, self._losses, memory=memory, lease_s=self._settings.executor_lease_s
+            self.world, self._losses, memory=memory, lease_s=lease_s, steady=clock.steady
         )
         self._publisher = Publisher(self.world)
         self._sets = Sets(self.world, self._book, store, dice, self._pod_settings())
@@ -129,7 +130,7 @@ class Controller:
             self.world,
             conclude=self._conclude,
             requeue=self._requeue,
-            lease_s=self._settings.executor_lease_s,
+            lease_s=lease_s,
         )
         self._schedule = ScheduleAttempts(self.world, self._book.queues, self._settings.round_limits, self._sets.placed)
         self._phases = (
@@ -142,7 +143,7 @@ class Controller:
         self._sets.restore(snapshot)
         for active in self.world.active.values():
             for run in active.runs.values():
-                self._observations.expect(run, clock.now())
+                self._observations.expect(run)
 
     def tick(self, exchanges: Sequence[ExchangeRequest] = (), *, look: bool = False) -> Ticked:
         """Run one tick.

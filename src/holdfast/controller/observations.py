@@ -17,7 +17,7 @@ from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.ports.engine import Observation, RunPhase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.controller.losses import Losses
     from holdfast.controller.world import Active, World
@@ -30,7 +30,9 @@ _STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.CASCADE})
 class Observations:
     """What each executor last told."""
 
-    def __init__(self, world: World, losses: Losses, *, memory: str, lease_s: float | None) -> None:
+    def __init__(
+        self, world: World, losses: Losses, *, memory: str, lease_s: float | None, steady: Callable[[], float]
+    ) -> None:
         """Begin with nobody heard.
 
         Args:
@@ -38,9 +40,11 @@ class Observations:
             losses: Told of the runs that end.
             memory: Its name, by which executors say that they heard it.
             lease_s: After how long a silent executor counts as lost; ``None`` is never.
+            steady: Tells the time leases are counted by, which nobody sets.
         """
         self._world = world
         self._losses = losses
+        self._steady = steady
         self._memory = memory
         self._lease_s = lease_s
         self._seen: dict[str, Mapping[str, Observation]] = {}
@@ -52,9 +56,9 @@ class Observations:
         self._expected: dict[str, list[str]] = {}
         """Uids of runs that ran when this memory began, by executor, until it tells what it observed since."""
 
-    def expect(self, run: Run, now: float) -> None:
+    def expect(self, run: Run) -> None:
         """After a restart of ours: start the lease of a run's executor, and notice when the run is missing."""
-        self._heard.setdefault(run.executor, now)
+        self._heard.setdefault(run.executor, self._steady())
         if run.status is RunStatus.RUNNING:
             self._expected.setdefault(run.executor, []).append(run.uid)
 
@@ -68,7 +72,7 @@ class Observations:
         if age <= self._newest.get(request.executor, (float("-inf"), 0)):
             return
         self._newest[request.executor] = age
-        self._heard[request.executor] = now
+        self._heard[request.executor] = self._steady()
         self._see_nodes(request, now)
         before = self._seen.get(request.executor, {})
         for uid, observation in request.observed.items():
@@ -103,7 +107,8 @@ class Observations:
         """End the runs of executors that were silent for longer than their lease."""
         if self._lease_s is None:
             return
-        for executor in [name for name, heard in self._heard.items() if now - heard > self._lease_s]:
+        steady = self._steady()
+        for executor in [name for name, heard in self._heard.items() if steady - heard > self._lease_s]:
             del self._heard[executor]
             self._seen.pop(executor, None)
             self._newest.pop(executor, None)

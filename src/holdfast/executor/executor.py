@@ -18,7 +18,7 @@ from holdfast.ports.exchange import ExchangeRequest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.ports.clock import Clock
+    from holdfast.ports.clock import SteadyClock
     from holdfast.ports.engine import Engine, RunOrder
     from holdfast.ports.exchange import DesiredRun, Transport
 
@@ -37,7 +37,7 @@ class Executor:
         engine: Engine,
         transport: Transport,
         *,
-        clock: Clock,
+        clock: SteadyClock,
         lease_s: float | None = None,
         fenced: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -47,7 +47,7 @@ class Executor:
             name: Its name, stable over restarts.
             engine: What it drives.
             transport: How it reaches the controller.
-            clock: Its time.
+            clock: Its time; leases are counted by the steady one, which nobody sets.
             lease_s: After how long without an answer it stops its own runs, before the controller may start
                 them elsewhere; ``None`` is never, for a controller in the same process.
             fenced: Says that the controller in the same process does not lead any more, as far as it knows: the
@@ -75,7 +75,7 @@ class Executor:
             self._fence(observed)
             return False
         self._sequence += 1
-        asked_at = self._clock.now()
+        asked_at = self._clock.steady()
         request = ExchangeRequest(self._name, self._sequence, self._engine.nodes(), observed, self._life, self._heard)
         try:
             response = self._transport.exchange(request)
@@ -167,4 +167,4 @@ class Executor:
         return self._fenced() or self._is_lease_over()
 
     def _is_lease_over(self) -> bool:
-        return self._lease_s is not None and self._clock.now() - self._answered_at > self._lease_s
+        return self._lease_s is not None and self._clock.steady() - self._answered_at > self._lease_s

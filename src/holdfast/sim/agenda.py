@@ -30,6 +30,10 @@ class Agenda:
         """Return seconds since the epoch."""
         return self._now
 
+    def steady(self) -> float:
+        """Return seconds since the world began."""
+        return self.elapsed
+
     @property
     def elapsed(self) -> float:
         """Seconds since the world began."""
