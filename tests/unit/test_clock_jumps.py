@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.app.time import SystemClock
 from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import AttemptStatus
 from holdfast.ports.engine import RunPhase
 from tests.unit.conftest import Lab, exits, job_named, retrying
 
@@ -81,6 +83,35 @@ def test_an_executor_keeps_its_programs_when_its_clock_is_set_while_nobody_answe
     lab.line.broken = False
     lab.pass_s(5)
     assert (lab.job(job).state, len(lab.orders)) == (JobState.RUNNING, 1)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_program_that_is_being_stopped_is_not_given_up_because_the_clock_was_set(lab: Lab, *, restarts: bool) -> None:
+    slow_to_stop = replace(exits(0, after_s=9 * HOUR), term_delay_s=50.0)
+    spec = job_named("a", retrying(), gang=2, grace_s=60.0)
+    job = lab.submit(spec, lambda order: exits(3, after_s=3.0) if order.rank else slow_to_stop)
+    lab.pass_s(5)
+    assert lab.attempts(job)[0].status is AttemptStatus.TERMINATING
+    lab.clock.set_by += HOUR
+    if restarts:
+        lab.restart_controller()
+    lab.tick()
+    assert lab.attempts(job)[0].status is AttemptStatus.TERMINATING
+    lab.pass_s(5)
+    assert lab.attempts(job)[0].status is AttemptStatus.ERROR
+
+
+def test_an_executor_whose_clock_was_behind_when_it_started_again_starts_nothing_twice(lab: Lab) -> None:
+    job = lab.submit(job_named("a", retrying()), exits(0, after_s=30.0))
+    lab.pass_s(5)
+    lab.clock.set_by -= HOUR
+    lab.use(*lab.engine.nodes())
+    lab.clock.set_by += HOUR
+    assert not lab.executor.step()
+    lab.pass_s(65)
+    assert [order.attempt for order in lab.orders] == [1, 2]
+    lab.pass_s(40)
+    assert lab.job(job).state is JobState.SUCCEEDED
 
 
 def test_a_running_job_outlives_a_step_back(lab: Lab) -> None:

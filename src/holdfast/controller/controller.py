@@ -23,6 +23,7 @@ from holdfast.controller.intake import Intake
 from holdfast.controller.lawbook import LawBook
 from holdfast.controller.losses import Losses
 from holdfast.controller.observations import Observations
+from holdfast.controller.patience import Patience
 from holdfast.controller.publisher import Publisher
 from holdfast.controller.sets.sets import PodSettings, Sets
 from holdfast.controller.world import Active, World
@@ -75,7 +76,7 @@ class Ticked:
     """What a tick did."""
 
     responses: Mapping[str, ExchangeResponse]
-    """Answers, by executor, to the exchanges it was given; empty when the commit failed."""
+    """Answers, by executor, to the exchanges it was given; none to what was overtaken, nor when the commit failed."""
     changed: frozenset[str]
     """Executors whose desired set changed: worth a hint."""
     committed: bool
@@ -115,7 +116,8 @@ class Controller:
         self._dice = dice
         self._settings = settings or ControllerSettings()
         self._memory = memory
-        self.world = World(load_spec)
+        self._patience = Patience(clock)
+        self.world = World(load_spec, since=self._patience.since)
         self._book = LawBook(store)
         snapshot = store.load()
         self._losses = Losses(self.world, snapshot.losses)
@@ -156,6 +158,7 @@ class Controller:
             Uncertain: The commit may have been made, or not: this memory is of no use any more.
         """
         now = self._clock.now()
+        self._patience.look(now)
         more = self._look(now) if look or now - self._looked_at >= self._settings.look_every_s else False
         for exchange in exchanges:
             self._observations.take(exchange, now)
@@ -165,7 +168,8 @@ class Controller:
         written = self.world.changes
         committed = self._commit()
         changed = self._publisher.publish(now) if committed else frozenset()
-        responses = {exchange.executor: self.answer(exchange) for exchange in exchanges if committed}
+        told = [exchange for exchange in exchanges if not self._observations.is_overtaken(exchange)]
+        responses = {exchange.executor: self.answer(exchange) for exchange in told if committed}
         return Ticked(
             responses=responses,
             changed=changed,

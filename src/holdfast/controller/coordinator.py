@@ -96,12 +96,13 @@ class Coordinator:
             self._apply(by_id[job_id], row, done)
         for job_id, (code, message) in result.failures.items():
             active = by_id[job_id]
-            since = active.attempt.status_since
+            since = self._world.since(active.attempt.status_since)
             outcome = judge_failure(active.attempt.tries, self.options(row), since=since, now=now)
             self._apply(active, row, Step(row.name, outcome, now, code, message))
         for job_id, message in result.skipped.items():
             active = by_id[job_id]
-            outcome = judge_waiting(self._patience(row, active), since=active.attempt.status_since, now=now)
+            since = self._world.since(active.attempt.status_since)
+            outcome = judge_waiting(self._patience(row, active), since=since, now=now)
             self._apply(active, row, Step(row.name, outcome, now, message=message))
 
     @staticmethod
@@ -153,7 +154,7 @@ class Coordinator:
             if promotes(row, [run.status for run in active.runs.values()]):
                 self._promoted(active, row, row.success, Step(row.name, Outcome.SUCCESS, now))
                 return
-            if row.expired and is_expired(active.attempt.status_since, row.timeout_s, now):
+            if row.expired and is_expired(self._world.since(active.attempt.status_since), row.timeout_s, now):
                 self._promoted(active, row, row.expired, Step(row.name, Outcome.EXPIRED, now))
                 return
 

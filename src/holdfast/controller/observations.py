@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from holdfast.ports.engine import NodeInfo
     from holdfast.ports.exchange import ExchangeRequest
 
+_NEVER = (float("-inf"), 0)
 _STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.CASCADE})
 
 
@@ -68,8 +69,8 @@ class Observations:
 
     def take(self, request: ExchangeRequest, now: float) -> None:
         """Take one observed set in; one that was overtaken by a newer one says nothing about now."""
-        age = (request.life, request.sequence)
-        if age <= self._newest.get(request.executor, (float("-inf"), 0)):
+        age = _age(request)
+        if age <= self._newest.get(request.executor, _NEVER):
             return
         self._newest[request.executor] = age
         self._heard[request.executor] = self._steady()
@@ -86,6 +87,14 @@ class Observations:
                 self._gone(uid, request.executor, now)
         self._seen[request.executor] = request.observed
         self._losses.settle(now)
+
+    def is_overtaken(self, request: ExchangeRequest) -> bool:
+        """Whether a newer request of the same executor was taken in: who sent this one is not believed, nor answered.
+
+        Mostly nobody waits for that answer any more. But an executor whose clock was behind when it started looks older
+        than its last life: it must not act on what was made for that one, nor believe that it was heard.
+        """
+        return _age(request) < self._newest.get(request.executor, _NEVER)
 
     def _see_nodes(self, request: ExchangeRequest, now: float) -> None:
         nodes, seen_at = self._nodes.get(request.executor, (None, 0.0))
@@ -163,6 +172,10 @@ class Observations:
         )
         self._losses.ended(ended)
         self._world.put_run(active, ended)
+
+
+def _age(request: ExchangeRequest) -> tuple[float, int]:
+    return request.life, request.sequence
 
 
 _HANDED_OUT = frozenset({RunStatus.CREATING, RunStatus.RUNNING, RunStatus.TERMINATING})

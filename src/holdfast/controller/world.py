@@ -76,8 +76,16 @@ class Step(NamedTuple):
 class World:
     """All jobs that are not over."""
 
-    def __init__(self, load_spec: Callable[[str], JobSpec]) -> None:
-        """Start empty; ``load_spec`` reads a job's stored specification."""
+    def __init__(
+        self, load_spec: Callable[[str], JobSpec], *, since: Callable[[float], float] = lambda entered: entered
+    ) -> None:
+        """Start empty.
+
+        Args:
+            load_spec: Reads a job's stored specification.
+            since: Says of when a status was entered from when on waiting in it counts.
+        """
+        self.since = since
         self.jobs: dict[str, Job] = {}
         self.active: dict[str, Active] = {}
         self.by_status: dict[AttemptStatus, dict[str, Active]] = {status: {} for status in _LIVE}

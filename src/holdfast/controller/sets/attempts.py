@@ -82,9 +82,9 @@ class PodAttempts:
 
     def _given_up_at(self, active: Active, run: Run) -> float | None:
         if run.status is RunStatus.TERMINATING:
-            return run.status_since + active.spec.grace_s + self._patience_s
+            return self._world.since(run.status_since) + active.spec.grace_s + self._patience_s
         if run.status is RunStatus.CREATING and PROMOTE_TO_RUNNING.timeout_s is not None:
-            return run.status_since + PROMOTE_TO_RUNNING.timeout_s
+            return self._world.since(run.status_since) + PROMOTE_TO_RUNNING.timeout_s
         return None
 
     def _next_look(self, active: Active, work: JobWork, wake_at: float | None) -> float | None:
