@@ -12,8 +12,10 @@ import pytest
 from holdfast.app.time import SystemClock
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus
+from holdfast.engines.simulated.engine import SimulatedEngine
 from holdfast.ports.engine import RunPhase
-from tests.unit.conftest import Lab, exits, job_named, retrying
+from holdfast.ports.exchange import ExchangeRequest
+from tests.unit.conftest import Lab, VirtualClock, exits, job_named, retrying
 
 if TYPE_CHECKING:
     from holdfast.engines.simulated.engine import SimulatedRun
@@ -111,6 +113,27 @@ def test_an_executor_whose_clock_was_behind_when_it_started_again_starts_nothing
     lab.pass_s(65)
     assert [order.attempt for order in lab.orders] == [1, 2]
     lab.pass_s(40)
+    assert lab.job(job).state is JobState.SUCCEEDED
+
+
+def test_what_an_earlier_life_told_by_a_clock_that_was_ahead_ends_nothing(lab: Lab) -> None:
+    late = ExchangeRequest("local", 9, lab.engine.nodes(), {}, life=lab.clock.now() + HOUR)
+    job = lab.submit(job_named("a", retrying()), exits(0, after_s=9 * HOUR))
+    lab.pass_s(5)
+    lab.controller.tick([late])
+    lab.pass_s(5)
+    assert (lab.job(job).state, lab.job(job).attempt) == (JobState.RUNNING, 1)
+
+
+def test_a_retry_does_not_wait_longer_because_an_executors_clock_is_ahead(lab: Lab) -> None:
+    ahead = VirtualClock()
+    ahead.time += HOUR
+    lab.engine = SimulatedEngine(ahead, lab.engine.nodes(), script=fails_once)
+    lab.restart_executor()
+    job = lab.submit(job_named("a", retrying(delay_s=10.0)))
+    for _ in range(20):
+        lab.pass_s(1)
+        ahead.time = lab.clock.time + HOUR
     assert lab.job(job).state is JobState.SUCCEEDED
 
 

@@ -188,3 +188,28 @@ def test_an_answer_to_an_executors_earlier_life_is_not_taken_for_one_to_this() -
     mailbox._timeout_s = 0.0  # noqa: SLF001 - and will not answer
     with pytest.raises(Unavailable):
         mailbox.exchange(ExchangeRequest("e", 1, (), {}, life=2.0))
+
+
+class Stale:
+    """A line whose answers are those to an earlier request."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+
+    def exchange(self, request: ExchangeRequest) -> ExchangeResponse:
+        answer = self.lab.line.exchange(request)
+        return ExchangeResponse(request.sequence - 1, answer.memory, {})
+
+    def on_change(self, executor: str, wake: object) -> None:
+        """Nobody needs waking here."""
+
+
+def test_an_executor_acts_on_no_overtaken_answer_and_counts_none_for_its_lease(make_lab: type[Lab]) -> None:
+    lab = make_lab(lease_s=60.0)
+    lab.submit(job_named("long"), FOREVER)
+    lab.pass_s(5)
+    lab.executor._transport = Stale(lab)  # noqa: SLF001 - its answers are late from now on
+    lab.pass_s(50)
+    assert [seen.phase for seen in lab.engine.observe().values()] == [RunPhase.RUNNING]
+    lab.pass_s(20)
+    assert [seen.phase for seen in lab.engine.observe().values()] == [RunPhase.FINISHED]

@@ -55,7 +55,7 @@ class Observations:
         self._nodes: dict[str, tuple[Sequence[NodeInfo] | None, float]] = {}
         """What each executor last said of its nodes, and when; the same object says the same."""
         self._expected: dict[str, list[str]] = {}
-        """Uids of runs that ran when this memory began, by executor, until it tells what it observed since."""
+        """Uids of runs that ran when this memory began, or that an executor had, until it tells what it has since."""
 
     def expect(self, run: Run) -> None:
         """After a restart of ours: start the lease of a run's executor, and notice when the run is missing."""
@@ -79,14 +79,24 @@ class Observations:
         for uid, observation in request.observed.items():
             if before.get(uid) is not observation:
                 self._report(uid, observation, now)
-        # Who has not heard this memory may have told this before an expected run began, and have been overtaken by what
-        # only an earlier memory was told.
-        expected = self._expected.pop(request.executor, ()) if request.heard == self._memory else ()
-        for uid in (*before, *expected):
-            if uid not in request.observed:
-                self._gone(uid, request.executor, now)
+        self._miss([*before, *self._expected.pop(request.executor, ())], request, now)
         self._seen[request.executor] = request.observed
         self._losses.settle(now)
+
+    def _miss(self, known: list[str], request: ExchangeRequest, now: float) -> None:
+        """Take in which runs an executor has no more.
+
+        Who has not heard this memory may have told this before such a run began, and have been overtaken by what only
+        an earlier memory was told, or by a later life of its own whose clock is behind. So they are only missed, until
+        somebody tells who has heard it.
+        """
+        missing = [uid for uid in dict.fromkeys(known) if uid not in request.observed]
+        if request.heard != self._memory:
+            if missing:
+                self._expected[request.executor] = missing
+            return
+        for uid in missing:
+            self._gone(uid, request.executor, now)
 
     def is_overtaken(self, request: ExchangeRequest) -> bool:
         """Whether a newer request of the same executor was taken in: who sent this one is not believed, nor answered.
@@ -161,13 +171,17 @@ class Observations:
         return active, run
 
     def _end(self, active: Active, run: Run, outcome: RunOutcome, now: float) -> None:
-        outcome = evolve(outcome, node=outcome.node or run.node, executor=outcome.executor or run.executor)
+        # Where an executor's clock is ahead, ends lie in the future; a back-off that counts from there would be longer.
+        ended_at = min(outcome.ended_at or now, now)
+        outcome = evolve(
+            outcome, node=outcome.node or run.node, executor=outcome.executor or run.executor, ended_at=ended_at
+        )
         ended = evolve(
             run,
             status=ended_status(outcome),
             status_since=now,
             started_at=outcome.started_at or run.started_at,
-            ended_at=outcome.ended_at or now,
+            ended_at=ended_at,
             outcome=outcome,
         )
         self._losses.ended(ended)

@@ -84,7 +84,9 @@ class Executor:
             self._fence(observed)
             return False
         if response.sequence < self._sequence:
-            return True
+            # The answer to this request was not heard, so nothing is known of the lease.
+            self._fence(observed)
+            return False
         # The controller counts the lease from what it heard, which was sent then.
         self._answered_at = asked_at
         self._heard = response.memory
