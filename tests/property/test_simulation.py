@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.events import JobSetChanged, JobSetDeleted
+from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import SetAction
+from holdfast.sim.faults.reached import COLUMNS, table
 from holdfast.sim.promises import INVARIANTS
 from holdfast.sim.run import simulate
 from holdfast.sim.world import SETS_EVERY, World
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHUNK = 10
+NOWHERE = {("job", JobState.QUEUED), ("job", JobState.BACKOFF), ("job", JobState.HELD), ("attempt", "PENDING")}
 ONCE_BROKEN = (200_444, 219, 201_135, 201_203)
 """Seeds that found a fault, or would have found it sooner; one stays worth replaying while its world stays the same."""
 
@@ -42,6 +45,7 @@ def test_a_world_that_once_broke_a_promise_keeps_it(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_everything_that_was_promised_holds_in_two_thousand_more_worlds() -> None:
     broken = {report.replay: report.story for report in map(simulate, range(10_001, 12_001)) if report.broken}
     assert broken == {}
@@ -57,11 +61,30 @@ def test_worlds_see_every_kind_of_fault_and_much_work() -> None:
         *("controller crash in tick", "controller replaced", "executor crash", "executor crash in step"),
         *("machine lost", "node lost", "line cut", "answers do not pass", "disk full", "write refused"),
         *("database locked", "read refused", "disk slow", "slow commit", "message lost", "message late"),
-        *("message twice", "message answer lost", "message answer slow"),
+        *("message twice", "message answer lost", "message answer slow", "message answer overtaken"),
+        *("controller's clock set", "executor's clock set", "controller stalls", "controller stalls in commit"),
+        *("engine slow", "start hangs", "shim killed", "journal torn", "journal refuses"),
     }
     assert faults.keys() == expected
     assert sum(report.decisions for report in reports) > 400
     assert sum(report.lives for report in reports) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_every_fault_strikes_everything_that_it_can_strike() -> None:
+    reached: Counter[tuple[str, str, str]] = Counter()
+    for seed in range(20_001, 20_801):
+        reached.update(simulate(seed).reached)
+    everywhere = {fault for fault, kind, state in reached if (kind, state) == ("job", JobState.QUEUED)}
+    missing = [
+        (fault, *column)
+        for fault in {fault for fault, _, _ in reached}
+        for column in COLUMNS
+        # What strikes one executor strikes what is there: attempts in line for a place, and their jobs, are nowhere.
+        if (fault in everywhere or column not in NOWHERE) and not reached[fault, *column]
+    ]
+    assert missing == [], "\n".join(table(reached))
 
 
 def test_worlds_with_job_sets_see_every_action_and_every_way_to_restart() -> None:

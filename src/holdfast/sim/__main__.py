@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from holdfast.domain.units import format_duration
+from holdfast.sim.faults.reached import table
 from holdfast.sim.promises import INVARIANTS
 from holdfast.sim.run import Report, simulate
 
@@ -51,6 +52,7 @@ class Totals:
         self.sets = self.set_decisions = 0
         self.simulated_s = 0.0
         self.faults: Counter[str] = Counter()
+        self.reached: Counter[tuple[str, str, str]] = Counter()
         self.broken: list[Report] = []
 
     def add(self, report: Report) -> None:
@@ -60,18 +62,19 @@ class Totals:
             setattr(self, name, getattr(self, name) + getattr(report, name))
         self.simulated_s += report.simulated_s
         self.faults.update(report.faults)
+        self.reached.update(report.reached)
         if report.broken:
             self.broken.append(report)
 
     def summary(self, took_s: float) -> str:
         """Tell all of it in a few lines."""
-        faults = ", ".join(f"{kind} {count:,}" for kind, count in sorted(self.faults.items()))
         lived = f"{format_duration(round(self.simulated_s))} of virtual time, {self.lives:,} lives of the controller"
         lines = [
             f"{self.seeds:,} seeds in {took_s:.1f} s: {self.steps:,} steps, {lived}",
             f"{self.jobs:,} jobs, {self.attempts:,} attempts, {self.programs:,} programs, {self.decisions:,} decisions",
             f"{self.sets:,} job sets, {self.set_decisions:,} decisions about their jobs",
-            f"{self.faults.total():,} faults: {faults}",
+            f"{self.faults.total():,} faults, and how often something was in which state when they struck:",
+            *table(self.reached),
             f"{len(INVARIANTS)} invariants after every step: {self._verdict()}",
         ]
         return "\n".join([*lines, *(f"  {report.broken}: {report.replay}" for report in self.broken)])

@@ -34,6 +34,8 @@ class Disk:
         """Writes are refused."""
         self.locked = False
         """Reads are refused, too."""
+        self.unanswered = False
+        """The next commit takes effect, and is told as refused."""
 
     def require_space(self) -> None:
         """Refuse a write.
@@ -63,6 +65,23 @@ class Disk:
             self._trace.fault("slow commit")
             self._agenda.run_until(self._agenda.now() + self.slow_s)
 
+    def stand_still(self, for_s: float) -> None:
+        """Let the world go on while a process does not, in the midst of a commit."""
+        self._trace.fault("controller stalls in commit")
+        self._agenda.run_until(self._agenda.now() + for_s)
+
+    def answer(self) -> None:
+        """Tell that a commit took effect, unless the answer gets lost.
+
+        Raises:
+            Unavailable: It did.
+        """
+        if self.unanswered:
+            self.unanswered = False
+            self._trace.fault("commit told as refused")
+            msg = "the connection was lost during a commit"
+            raise Unavailable(msg)
+
 
 class ControllersStore:
     """The ``ControllerStore`` port as one life of the controller sees it."""
@@ -74,6 +93,10 @@ class ControllersStore:
         self._fuse = fuse
         self.committed = committed
         self.die_before_commit = self.die_after_commit = False
+        self.stall_s = 0.0
+        """How long the process stands still in its next commit that nobody waits for."""
+        self.waited_for = False
+        """Whether an executor waits for what is committed."""
 
     def load(self) -> Snapshot:
         """Read everything that is still going on."""
@@ -120,19 +143,23 @@ class ControllersStore:
 
         Raises:
             Crashed: The controller's process ended here.
-            Unavailable: The disk is full.
+            Unavailable: The disk is full, or nothing is known of what became of it.
         """
         if self.die_before_commit:
             self._fuse.light(1)
         self._fuse.burn()
         self._disk.require_space()
         self._disk.take_time()
+        if self.stall_s and not self.waited_for:
+            stalls_s, self.stall_s = self.stall_s, 0.0
+            self._disk.stand_still(stalls_s)
         self._fuse.burn()
         self._store.commit(changes)
         self.committed(changes)
         if self.die_after_commit:
             self._fuse.light(1)
         self._fuse.burn()
+        self._disk.answer()
 
     def _point(self) -> None:
         self._fuse.burn()

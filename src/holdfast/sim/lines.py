@@ -6,6 +6,7 @@ controller it was sent to, as one that waits in a proxy does.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.errors import Unavailable
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from holdfast.sim.chance import Chance
     from holdfast.sim.trace import Fuse, Trace
 
+FATES = ("lost", "late", "twice", "answer lost", "answer slow")
+OVERTAKEN = "answer overtaken"
+"""An earlier answer comes in place of the one to this request."""
+_OVERTAKEN_BY = 4
 _LATEST_REQUEST_S = 25.0
 _LONGEST_ANSWER_S = 2.5
 """An executor's call takes at most this long; its lease leaves room for it (``docs/simulation.md``)."""
@@ -56,6 +61,10 @@ class Line(Transport):
         """Requests pass, answers do not."""
         self.trouble = 0.0
         """The share of exchanges with a fault of their own."""
+        self.fates: tuple[str, ...] = FATES
+        self._asking = 0.0
+        self._answered: deque[ExchangeResponse] = deque(maxlen=_OVERTAKEN_BY)
+        """The last answers to this life of the executor; none reaches another process than the one that asked."""
 
     def exchange(self, request: ExchangeRequest) -> ExchangeResponse:
         """Carry one exchange, well or badly.
@@ -66,9 +75,12 @@ class Line(Transport):
         self._fuse.burn()
         if self.cut:
             raise Unavailable
+        if request.life != self._asking:
+            self._asking = request.life
+            self._answered.clear()
         fate = self._fate()
         if fate:
-            self._trace.fault(f"message {fate}", f"{request.executor}#{request.sequence}")
+            self._trace.fault(f"message {fate}", f"{request.executor}#{request.sequence}", where=request.executor)
         if fate == "late":
             self._deliver_later(request)
         if fate in {"late", "lost"}:
@@ -80,6 +92,9 @@ class Line(Transport):
             self._agenda.run_until(self._agenda.now() + self._chance.moment(0.1, _LONGEST_ANSWER_S))
         self._fuse.burn()
         answer = None if fate == "answer lost" else answers.get(request.executor)
+        if fate == OVERTAKEN:
+            answer = self._answered[0] if self._answered else None
+        self._answered.extend(answers.values())
         if answer is None or self._is_mute():
             raise Unavailable
         return answer
@@ -91,7 +106,7 @@ class Line(Transport):
     def _fate(self) -> str:
         if not self._chance.happens(self.trouble):
             return ""
-        return self._chance.choice(("lost", "late", "twice", "answer lost", "answer slow"))
+        return self._chance.choice(self.fates)
 
     def _deliver_later(self, request: ExchangeRequest) -> None:
         def deliver() -> None:

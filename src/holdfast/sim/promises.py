@@ -28,6 +28,8 @@ INVARIANTS: dict[str, str] = {
     "limits-hold": "No rule grants more retries than its limit, and no job gets more than the global cap in force.",
     "explained": "Every decision can be explained: rules and counts come out the same again.",
     "back-off-waits": "No program of a retry starts before the retry is due, unless a person released the job.",
+    "in-total-time": "No retry is granted that could only begin after its job's total deadline.",
+    "stops-together": "When a gang is to stop, all of its ranks are told so at once.",
     "asked-for": "An attempt follows another only if that one's decision, or a person, said so; numbers have no gap.",
     "cancelled-stays": "A job whose cancellation was accepted never runs again: it ends cancelled, or well.",
     "capacity-adds-up": (
@@ -52,6 +54,7 @@ INVARIANTS: dict[str, str] = {
     ),
     "nothing-outlives": "No program of a job made of pods outlives its job, and no unfinished job its job set.",
     "replay": "A job's state is the sum of its events.",
+    "written-once": "What happened is written once: no event, and no entry in the log of a job set, comes twice.",
     "one-writer": "A controller that another one has replaced can commit nothing.",
     "all-ends": "Once faults stop, every job ends soon, or waits for a person or for a place that does not exist.",
     "nothing-left": "When everything has ended, nothing runs, nothing is charged, and no executor keeps a result.",

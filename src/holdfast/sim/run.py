@@ -42,6 +42,8 @@ class Report:
     lives: int
     """Of the controller."""
     faults: Mapping[str, int] = field(default_factory=Counter)
+    reached: Mapping[tuple[str, str, str], int] = field(default_factory=Counter)
+    """By fault, kind and state: how often it struck while something was in that state."""
     broken: str = ""
     """The invariant that was broken, by name; empty when all held."""
     story: str = ""
@@ -78,8 +80,9 @@ def simulate(seed: int) -> Report:
         decisions=world.record.decisions,
         sets=len(world.sets.accepted),
         set_decisions=world.set_checks.decisions,
-        lives=world.controller.life,
+        lives=world.lives,
         faults=world.trace.faults,
+        reached=world.reached.counts,
         broken=broken,
         story=story,
         last=world.trace.last(),

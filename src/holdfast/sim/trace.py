@@ -39,6 +39,8 @@ class Trace:
         self._lines: deque[tuple[float, str]] = deque(maxlen=_REMEMBERED)
         self.checksum = 0
         self.faults: Counter[str] = Counter()
+        self.struck: Callable[[str, str | None], None] = lambda _kind, _where: None
+        """Told of each fault, and of the executor it is about."""
 
     def say(self, line: str) -> None:
         """Write one line."""
@@ -46,9 +48,10 @@ class Trace:
         self._lines.append((at, line))
         self.checksum = zlib.crc32(f"{at:.6f} {line}".encode(), self.checksum)
 
-    def fault(self, kind: str, detail: str = "") -> None:
-        """Count and write something that goes wrong on purpose."""
+    def fault(self, kind: str, detail: str = "", *, where: str | None = None) -> None:
+        """Count and write something that goes wrong on purpose, for one executor or for all."""
         self.faults[kind] += 1
+        self.struck(kind, where)
         self.say(f"FAULT {kind}{f': {detail}' if detail else ''}")
 
     def last(self) -> Sequence[str]:

@@ -13,9 +13,21 @@ from holdfast.ports.engine import NodeInfo
 from holdfast.service.explain import Explainer
 from holdfast.sim.agenda import Agenda
 from holdfast.sim.chance import Chance
+from holdfast.sim.clocks import Readings
+from holdfast.sim.controllers import ControllerHost, Front
 from holdfast.sim.disk import Disk
-from holdfast.sim.faults import Faults
-from holdfast.sim.hosts import HEARTBEAT_S, LEASES_S, MARGIN_S, POLL_S, ControllerHost, ExecutorHost
+from holdfast.sim.faults.harsh import HarshFaults
+from holdfast.sim.faults.reached import Reached
+from holdfast.sim.faults.storm import Faults
+from holdfast.sim.hosts import (
+    HARSH_LEASES_S,
+    HARSH_MARGIN_S,
+    HEARTBEAT_S,
+    LEASES_S,
+    MARGIN_S,
+    POLL_S,
+    ExecutorHost,
+)
 from holdfast.sim.invariants.caps import Caps
 from holdfast.sim.invariants.commits import CommitChecks
 from holdfast.sim.invariants.ending import EndChecks
@@ -26,10 +38,11 @@ from holdfast.sim.invariants.sets import SetChecks
 from holdfast.sim.invariants.ticks import TickChecks
 from holdfast.sim.invariants.truth import TruthChecks
 from holdfast.sim.laws import GIB
-from holdfast.sim.lines import Line
-from holdfast.sim.machine import Machine
+from holdfast.sim.leases import TTL_S, Leases
+from holdfast.sim.lines import FATES, OVERTAKEN, Line
+from holdfast.sim.machines.machine import Machine
+from holdfast.sim.machines.programs import Programs
 from holdfast.sim.people import People
-from holdfast.sim.programs import Programs
 from holdfast.sim.set_people import SetPeople
 from holdfast.sim.trace import Fuse, Trace
 from holdfast.sim.work import pod_script, script
@@ -42,7 +55,7 @@ if TYPE_CHECKING:
     from holdfast.engines.simulated.engine import SimulatedRun
     from holdfast.ports.engine import RunOrder
     from holdfast.ports.store import Changes, Store
-    from holdfast.sim.programs import Program
+    from holdfast.sim.machines.programs import Program
 
 STORM_S = (20.0, 100.0)
 PEACE_S = 1500.0
@@ -51,6 +64,10 @@ _JOBS = (4, 24)
 SETS_EVERY = 3
 """One seed of this many also has job sets and jobs made of pods, and fewer others."""
 _FEWER_JOBS = 4
+HARSH_EVERY = 2
+"""One seed of this many also has what ``harsh`` breaks."""
+_RIVALS = 0.4
+"""The share of these that have two controllers."""
 _ATTEMPTS_PER_TICK = (500, 500, 2, 5)
 """In a world with job sets: so few that a tick cannot always look at all that happened."""
 _CALM_BEATS = 3
@@ -76,20 +93,15 @@ class World:
         self._explainer = Explainer(self._store)
         self.record = Record()
         self.sets = SetRecord(self.record)
+        self.reached = Reached(self.record)
+        self.trace.struck = self.reached.struck
         self.programs = Programs()
         self.programs.pods = self.record.pods
         self._disk = Disk(self.agenda, self.trace)
         self._caps = Caps()
-        self.controller = ControllerHost(
-            self._reopened,
-            disk=self._disk,
-            agenda=self.agenda,
-            chance=Chance(f"{seed}/dice"),
-            trace=self.trace,
-            committed=self._committed,
-            begins=self._tick_begins,
-            ticked=self._ticked,
-        )
+        self.harsh = Chance(f"{seed}/harsh") if seed % HARSH_EVERY == 0 else None
+        self._has_sets = seed % SETS_EVERY == 1
+        self._build_controllers()
         self.people = People(
             lambda: self._store,
             agenda=self.agenda,
@@ -98,7 +110,7 @@ class World:
             disk=self._disk,
             record=self.record,
             caps=self._caps,
-            hint=lambda: self.agenda.after(0.0, self.controller.tick),
+            hint=self._hint_controllers,
         )
         self._set_people = SetPeople(
             lambda: self._store,
@@ -108,17 +120,49 @@ class World:
             record=self.sets,
             willing=self.people.willing,
         )
-        self.controller.lease_s = self.chance.choice(LEASES_S)
-        self._has_sets = seed % SETS_EVERY == 1
-        if self._has_sets:
-            self.controller.attempts_per_tick = Chance(f"{seed}/pace").choice(_ATTEMPTS_PER_TICK)
         self._build_executors()
-        self._commits = CommitChecks(self.record, self.programs, self._caps)
-        self.set_checks = SetChecks(self.sets)
+        self._commits = CommitChecks(self.record, self.programs, self._caps, self._readings)
+        self.set_checks = SetChecks(self.sets, self._readings)
         self._ticks = TickChecks(self.record, self.sets)
         self._end = EndChecks(self.record, self.sets, self.programs, self.machines)
         self._catalogue = self._store.catalogue()
         self._peaceful = False
+
+    def _build_controllers(self) -> None:
+        self._leases = Leases()
+        self._rival_stores: list[Store] = []
+        two = self.harsh is not None and self.harsh.happens(_RIVALS)
+        names = ("controller", "rival") if two else ("controller",)
+        self.controllers = [self._new_controller(name, ttl_s=TTL_S if two else 0.0) for name in names]
+        self._lease_s = self.chance.choice(LEASES_S)
+        if self.harsh is not None:
+            self._lease_s = self.harsh.choice(HARSH_LEASES_S)
+        for host in self.controllers:
+            host.lease_s = self._lease_s
+            if self._has_sets:
+                host.attempts_per_tick = Chance(f"{self.seed}/pace").choice(_ATTEMPTS_PER_TICK)
+        self._readings = Readings(lambda: [host.wall for host in self.controllers])
+
+    def _new_controller(self, name: str, ttl_s: float) -> ControllerHost:
+        dice = "dice" if name == "controller" else f"dice of the {name}"
+        host = ControllerHost(
+            name,
+            self._reopened if not ttl_s else self._another_store,
+            leases=self._leases,
+            disk=self._disk,
+            agenda=self.agenda,
+            chance=Chance(f"{self.seed}/{dice}"),
+            trace=self.trace,
+            committed=self._committed,
+            begins=self._tick_begins,
+            ticked=self._ticked,
+        )
+        host.ttl_s = ttl_s
+        return host
+
+    def _hint_controllers(self) -> None:
+        for host in self.controllers:
+            self.agenda.after(0.0, host.tick)
 
     def _build_executors(self) -> None:
         self.fuses: list[Fuse] = []
@@ -130,18 +174,25 @@ class World:
         capacity = {
             (machine.name, node.name): node.capacity for machine in self.machines for node in machine.all_nodes()
         }
-        self._truth = TruthChecks(self.record, capacity)
+        self._truth = TruthChecks(self.record, capacity, self._readings)
         labels = {(machine.name, node.name): node.labels for machine in self.machines for node in machine.all_nodes()}
-        self._pods = PodChecks(self.sets, self.programs, labels)
+        self._pods = PodChecks(self.sets, self.programs, labels, self._readings)
         self.programs.on_start = self._program_started
         hosts = {host.name: host for host in self.executors}
-        self.controller.hint = lambda name: hosts[name].wake() if self.chance.happens(0.8) else None
+        for host in self.controllers:
+            host.hint = lambda name: hosts[name].wake() if self.chance.happens(0.8) else None
 
     def _build_executor(self, name: str) -> None:
         fuse = Fuse()
         line = Line(
-            self.controller, agenda=self.agenda, chance=Chance(f"{self.seed}/{name}"), trace=self.trace, fuse=fuse
+            Front(self.controllers),
+            agenda=self.agenda,
+            chance=Chance(f"{self.seed}/{name}"),
+            trace=self.trace,
+            fuse=fuse,
         )
+        if self.harsh is not None:
+            line.fates = (*FATES, OVERTAKEN)
         machine = Machine(
             name,
             [self._node(f"{name}n{index}") for index in range(self.chance.randint(1, 3))],
@@ -155,7 +206,7 @@ class World:
         self.lines.append(line)
         self.machines.append(machine)
         host = ExecutorHost(machine, line, agenda=self.agenda, trace=self.trace, fuse=fuse)
-        host.lease_s = self.controller.lease_s - MARGIN_S
+        host.lease_s = self._lease_s - (MARGIN_S if self.harsh is None else HARSH_MARGIN_S)
         self.executors.append(host)
 
     def _node(self, name: str) -> NodeInfo:
@@ -169,14 +220,16 @@ class World:
             BrokenInvariant: Something happened that must never happen.
         """
         self.people.set_up()
-        self.controller.boot()
+        for controller in self.controllers:
+            controller.boot()
         for host in self.executors:
             host.boot()
             self._beat(host)
         self._poll()
         until = self.agenda.now() + self.chance.moment(*STORM_S)
         faults = Faults(
-            controller=self.controller,
+            controllers=self.controllers,
+            leases=self._leases,
             executors=self.executors,
             lines=self.lines,
             fuses=self.fuses,
@@ -186,16 +239,42 @@ class World:
             trace=self.trace,
         )
         faults.plan(until)
+        harsh = self._harsh_faults(until)
         self._ask_for_work(until)
         self._revive(faults)
         self.agenda.run_until(until)
         self._peaceful = True
+        if harsh is not None:
+            harsh.heal()
         faults.heal()
         self._set_people.make_peace()
         self.people.make_peace()
         self.agenda.run_until(until + PEACE_S, enough=self._settled)
-        controller = self.controller.controller
-        self._end.check(controller.world if controller is not None else None, self._store)
+        leading = self._leading()
+        self._end.check(leading.world if leading is not None else None, self._store)
+
+    def _harsh_faults(self, until: float) -> HarshFaults | None:
+        if self.harsh is None:
+            return None
+        faults = HarshFaults(
+            controllers=self.controllers,
+            machines=self.machines,
+            disk=self._disk,
+            agenda=self.agenda,
+            chance=self.harsh,
+            trace=self.trace,
+        )
+        faults.plan(until)
+        return faults
+
+    def _leading(self) -> Controller | None:
+        """Return the memory of the process that leads."""
+        return next((host.controller for host in self.controllers if host.leads and host.controller is not None), None)
+
+    @property
+    def lives(self) -> int:
+        """How many lives all controllers had."""
+        return sum(host.life for host in self.controllers)
 
     def _ask_for_work(self, until: float) -> None:
         jobs = self.chance.randint(*_JOBS)
@@ -206,10 +285,11 @@ class World:
 
     def close(self) -> None:
         """Let go of the store."""
-        self._store.close()
+        for store in (self._store, *self._rival_stores):
+            store.close()
 
     def _settled(self) -> bool:
-        controller = self.controller.controller
+        controller = self._leading()
         return (
             controller is not None
             and not controller.world.changes
@@ -223,7 +303,8 @@ class World:
         self.agenda.after(self._pace(HEARTBEAT_S), lambda: self._beat(host))
 
     def _poll(self) -> None:
-        self.controller.tick()
+        for host in self.controllers:
+            host.tick()
         self.agenda.after(self._pace(POLL_S), self._poll)
 
     def _pace(self, every_s: float) -> float:
@@ -242,6 +323,14 @@ class World:
         self.sets.compare(self._store)
         return self._store
 
+    def _another_store(self) -> Store:
+        """Open the store for a new life of one of several controllers, and see that it holds what was committed."""
+        store = self._open_store()
+        self._rival_stores.append(store)
+        self.record.compare(store)
+        self.sets.compare(store)
+        return store
+
     def _script(self, order: RunOrder) -> SimulatedRun:
         self._truth.ordered(order)
         return (pod_script if order.job_id in self.record.pods else script)(self.seed, order)
@@ -255,6 +344,7 @@ class World:
         self._pods.started(program)
 
     def _committed(self, changes: Changes) -> None:
+        self._leases.committed(changes.epoch)
         for job in changes.jobs.values():
             self._say_job(job)
         for entry in changes.set_log:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from holdfast.sim.clocks import A_MOMENT_S
+
 
 class Caps:
     """The history of ``globalMaxRetries``."""
@@ -16,5 +18,6 @@ class Caps:
 
     def at(self, when: float) -> set[int | None]:
         """Return the caps in force at an instant: two, where one was changed at that very instant."""
-        before = [cap for since, cap in self._since if since < when]
-        return {before[-1] if before else None, *(cap for since, cap in self._since if since == when)}
+        before = [cap for since, cap in self._since if since < when - A_MOMENT_S]
+        at_once = (cap for since, cap in self._since if abs(since - when) <= A_MOMENT_S)
+        return {before[-1] if before else None, *at_once}

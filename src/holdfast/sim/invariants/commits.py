@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.dialects.codec import load_spec
 from holdfast.domain.failure import Cause
 from holdfast.domain.job import JobState
-from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, Ending
+from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Ending, RunStatus
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.decide import GLOBAL_LIMIT
 from holdfast.domain.policy.model import Action
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.model import Decision, RetryPolicy
     from holdfast.ports.store import Changes, Store
     from holdfast.service.explain import Explainer
+    from holdfast.sim.clocks import Readings
     from holdfast.sim.invariants.caps import Caps
     from holdfast.sim.invariants.record import Record
-    from holdfast.sim.programs import Programs
+    from holdfast.sim.machines.programs import Programs
 
 _AFTER_CANCEL = {JobState.RUNNING, JobState.CANCELLED, JobState.SUCCEEDED}
 
@@ -31,8 +32,9 @@ _AFTER_CANCEL = {JobState.RUNNING, JobState.CANCELLED, JobState.SUCCEEDED}
 class CommitChecks:
     """What must hold of every commit."""
 
-    def __init__(self, record: Record, programs: Programs, caps: Caps) -> None:
-        """Remember what to compare with."""
+    def __init__(self, record: Record, programs: Programs, caps: Caps, clocks: Readings) -> None:
+        """Remember what to compare with; ``clocks`` are the controllers'."""
+        self._clocks = clocks
         self._record = record
         self._programs = programs
         self._caps = caps
@@ -50,6 +52,7 @@ class CommitChecks:
             self._attempt(attempt)
         for attempt in judged:
             self._due(attempt)
+            self._in_total_time(attempt)
             self._limits(attempt, store)
             self._explained(attempt, explainer)
 
@@ -114,6 +117,8 @@ class CommitChecks:
         unjudged = failed != (attempt.decision is not None) or (failed and attempt.failure is None)
         if attempt.status in ATTEMPT_TERMINAL and unjudged:
             refuse("judged-once", f"attempt {attempt.key} ended {attempt.ending} with {attempt.decision}")
+        if attempt.status is AttemptStatus.TERMINATING:
+            self._stops_together(attempt)
         if attempt.number == 1:
             return
         before = self._record.attempts[attempt.job_id].get(attempt.number - 1)
@@ -121,6 +126,22 @@ class CommitChecks:
             refuse("asked-for", f"attempt {attempt.key} follows {before}")
         if not before.decision.runs_again and before.decision.action is not Action.HOLD:
             refuse("asked-for", f"attempt {attempt.key} follows a decision to {before.decision.action}")
+
+    def _stops_together(self, attempt: Attempt) -> None:
+        live = self._record.live_runs.get(attempt.job_id, {}).values()
+        told = {run.uid for run in live if run.status is RunStatus.TERMINATING}
+        if told and len(told) < len(live):
+            refuse("stops-together", f"{attempt.key} is to stop, only {told} of {[run.uid for run in live]} are told")
+
+    def _in_total_time(self, attempt: Attempt) -> None:
+        job, decision = self._record.jobs[attempt.job_id], attempt.decision
+        total_s = load_spec(job.spec).total_deadline_s
+        if total_s is None or decision is None or not decision.runs_again:
+            return
+        begins = max(attempt.ended_at or 0.0, attempt.retry_at or 0.0)
+        if begins >= job.submitted_at + total_s:
+            late = f"and the job had until {job.submitted_at + total_s:.3f}"
+            refuse("in-total-time", f"the retry after {attempt.key} begins at {begins:.3f} or later, {late}")
 
     @staticmethod
     def _due(attempt: Attempt) -> None:
@@ -139,7 +160,7 @@ class CommitChecks:
             for each in self._record.attempts[attempt.job_id].values()
             if each.number < attempt.number and each.decision is not None and each.decision.counter is not None
         ]
-        caps = self._caps.at(attempt.ended_at or 0.0)
+        caps = {cap for when in self._clocks.true(attempt.ended_at or 0.0) for cap in self._caps.at(when)}
         self._within_caps(attempt, decision, len(earlier), caps)
         if decision.counter is None:
             return

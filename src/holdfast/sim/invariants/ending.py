@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Store
     from holdfast.sim.invariants.record import Record
     from holdfast.sim.invariants.setrecord import SetRecord
-    from holdfast.sim.machine import Machine
-    from holdfast.sim.programs import Programs
+    from holdfast.sim.machines.machine import Machine
+    from holdfast.sim.machines.programs import Programs
 
 
 class EndChecks:
@@ -63,14 +63,13 @@ class EndChecks:
         return job.state in {JobState.QUEUED, JobState.BACKOFF} and not ever_fits(shape, self._places)
 
     def _left(self) -> list[str]:
-        return [uid for machine in self._machines for uid in machine.observe()]
+        return [uid for machine in self._machines for uid in machine.seen()]
 
     def check(self, world: World | None, store: Store) -> None:
         """Check the end of a world, with the controller's memory and its store."""
         for job in self._record.unfinished():
             if not self._may_wait(job):
-                attempts = self._record.attempts[job.id]
-                refuse("all-ends", f"job {job.id} is still {job.state} ({job.reason}): {attempts.get(job.attempt)}")
+                refuse("all-ends", self._stuck(job))
         for row in self._sets.rows.values():
             if not row.state.terminal and not self._set_may_wait(row):
                 refuse("all-ends", f"job set {row.name} goes on and on: {row.state}")
@@ -83,3 +82,18 @@ class EndChecks:
             refuse("nothing-left", f"the controller still has {dict(world.ledger.charged())}, {active}")
         self._sets.compare(store)
         self._record.compare(store)
+        self._record.compare_events(store)
+
+    def _stuck(self, job: Job) -> str:
+        """Say what a job that does not end waits for: its reason, its attempt, and what its runs do."""
+        told = f"job {job.id} is still {job.state} ({job.reason or 'no reason given'})"
+        if job.retry_at is not None:
+            told += f", due at {job.retry_at:.3f}"
+        attempt = self._record.attempts[job.id].get(job.attempt)
+        if attempt is not None:
+            told += f"; attempt {attempt.number} is {attempt.status} since {attempt.status_since:.3f}"
+        seen = {uid: each for machine in self._machines for uid, each in machine.seen().items()}
+        for uid, run in self._record.live_runs.get(job.id, {}).items():
+            really = f"seen as {seen[uid].phase}" if uid in seen else "not known"
+            told += f"; run {uid} is {run.status} on {run.executor}/{run.node}, and {really} there"
+        return told

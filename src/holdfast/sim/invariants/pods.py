@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from holdfast.domain.jobset.stored import JobSet
     from holdfast.domain.podjob.stored import PodJob, PodRecord
     from holdfast.ports.store import Changes
+    from holdfast.sim.clocks import Readings
     from holdfast.sim.invariants.setrecord import SetRecord
-    from holdfast.sim.programs import Program, Programs
+    from holdfast.sim.machines.programs import Program, Programs
 
 _FINAL = {None: JobState.CANCELLED, "Complete": JobState.SUCCEEDED, "Failed": JobState.FAILED}
 
@@ -28,9 +29,14 @@ class PodChecks:
     """What must hold of pods."""
 
     def __init__(
-        self, record: SetRecord, programs: Programs, labels: Mapping[tuple[str, str], Mapping[str, str]]
+        self,
+        record: SetRecord,
+        programs: Programs,
+        labels: Mapping[tuple[str, str], Mapping[str, str]],
+        clocks: Readings,
     ) -> None:
-        """Remember what was committed, what ran, and every node's labels by machine and name."""
+        """Remember what was committed, what ran, every node's labels by machine and name, and controllers' clocks."""
+        self._clocks = clocks
         self._record = record
         self._programs = programs
         self._labels = labels
@@ -70,7 +76,7 @@ class PodChecks:
             if last is None or run is None or last.run == pod.run:
                 continue
             due = self._due_at(last, pod)
-            if run.status is RunStatus.CREATING and due is not None and run.status_since < due:
+            if run.status is RunStatus.CREATING and due is not None and self._clocks.is_early(run.status_since, due):
                 refuse("back-off-waits", f"{run.uid} was handed out at {run.status_since}, due at {due}")
 
     def _due_at(self, last: PodRecord, pod: PodRecord) -> float | None:

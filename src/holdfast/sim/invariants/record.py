@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.chronicle import submitted
+from holdfast.domain.events import Occurrence
+from holdfast.domain.lifecycle import RUN_TERMINAL
 from holdfast.sim.promises import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.domain.events import Occurrence
     from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.jobset.stored import SetLogEntry
     from holdfast.ports.store import Changes, Store
+
+_ALL_EVENTS = 1_000_000
 
 
 class Record:
@@ -23,9 +27,13 @@ class Record:
         self.jobs: dict[str, Job] = {}
         self.attempts: dict[str, dict[int, Attempt]] = {}
         self.runs: dict[str, Run] = {}
+        self.live_runs: dict[str, dict[str, Run]] = {}
+        """By job id, its runs that have not ended, by uid."""
         self.events: dict[str, list[Occurrence]] = {}
         self.released: set[str] = set()
         """Jobs that a person let go on, whose retries therefore need not wait."""
+        self._written: dict[int, Occurrence | SetLogEntry] = {}
+        """By identity, what was committed of events and logs; kept, so that no identity comes again."""
         self.decisions = 0
         self.pods: set[str] = set()
         """Ids of jobs made of pods; what else must hold of these is checked in ``pods`` and ``sets``."""
@@ -41,11 +49,35 @@ class Record:
         """Take in a commit."""
         self.jobs.update(changes.jobs)
         self.runs.update(changes.runs)
+        for uid, run in changes.runs.items():
+            live = self.live_runs.setdefault(run.job_id, {})
+            live[uid] = run
+            if run.status in RUN_TERMINAL:
+                del live[uid]
         for (job_id, number), attempt in changes.attempts.items():
             self.attempts[job_id][number] = attempt
         for occurrence in changes.events.values():
+            self.once(occurrence)
             if occurrence.job_id is not None:
                 self.events[occurrence.job_id].append(occurrence)
+
+    def once(self, written: Occurrence | SetLogEntry) -> None:
+        """Require that something was not committed before; equal things may happen twice, the same one may not."""
+        if id(written) in self._written:
+            refuse("written-once", f"{written} is committed again")
+        self._written[id(written)] = written
+
+    def compare_events(self, store: Store) -> None:
+        """Require the store to have each event of a job once."""
+        stored: dict[str, list[Occurrence]] = {job_id: [] for job_id in self.events}
+        for each in store.events(limit=_ALL_EVENTS):
+            if each.job_id is not None:
+                stored[each.job_id].append(Occurrence(each.job_id, each.at, each.event))
+        for job_id, events in self.events.items():
+            if stored[job_id] != events:
+                refuse(
+                    "written-once", f"the events of {job_id} are stored as {stored[job_id]}, committed were {events}"
+                )
 
     def unfinished(self) -> list[Job]:
         """List the jobs that have not ended."""

@@ -86,6 +86,7 @@ class SetRecord:
         for set_id in changes.deleted_sets:
             self.rows.pop(set_id, None)
         for entry in changes.set_log:
+            self.record.once(entry)
             self.log[entry.set_id].append(entry)
         for occurrence in changes.events.values():
             if isinstance(occurrence.event, JobSetChanged) and occurrence.event.change == "restarted":

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.jobset.stored import JobSet
     from holdfast.domain.podjob.stored import PodJob
     from holdfast.ports.store import Changes
+    from holdfast.sim.clocks import Readings
     from holdfast.sim.invariants.setrecord import SetRecord
 
 _WHOLE = {SetAction.RESTART_JOB_SET, SetAction.RESTART_JOB_SET_UNCOUNTED}
@@ -32,8 +33,9 @@ _COUNTED = {SetAction.RESTART_JOB_SET, SetAction.RESTART_GROUP, SetAction.RESTAR
 class SetChecks:
     """What must hold of every commit about job sets."""
 
-    def __init__(self, record: SetRecord) -> None:
-        """Remember what to compare with."""
+    def __init__(self, record: SetRecord, clocks: Readings) -> None:
+        """Remember what to compare with; ``clocks`` are the controllers'."""
+        self._clocks = clocks
         self._record = record
         self.decisions = 0
 
@@ -202,7 +204,7 @@ class SetChecks:
             if not isinstance(decision, SetDecision) or not decision.granted or decision.job != name:
                 continue
             due = entry.at + decision.delay_s
-            if attempt.number > 1 + sum(decision.attempt) and attempt.created_at < due:
+            if attempt.number > 1 + sum(decision.attempt) and self._clocks.is_early(attempt.created_at, due):
                 refuse("back-off-waits", f"{name} begins {attempt.number} at {attempt.created_at}, due at {due}")
 
     def _gone(self, set_id: str) -> None:

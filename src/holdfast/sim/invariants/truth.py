@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.sim.clocks import A_MOMENT_S
 from holdfast.sim.promises import refuse
 
 if TYPE_CHECKING:
@@ -12,15 +13,19 @@ if TYPE_CHECKING:
 
     from holdfast.domain.spec import Resources
     from holdfast.ports.engine import RunOrder
+    from holdfast.sim.clocks import Readings
     from holdfast.sim.invariants.record import Record
-    from holdfast.sim.programs import Program
+    from holdfast.sim.machines.programs import Program
 
 
 class TruthChecks:
     """What must hold of programs."""
 
-    def __init__(self, record: Record, capacity: Mapping[tuple[str, str], Resources]) -> None:
-        """Remember what was committed, and every node's capacity by machine and name."""
+    def __init__(
+        self, record: Record, capacity: Mapping[tuple[str, str], Resources], controllers_clocks: Readings
+    ) -> None:
+        """Remember what was committed, every node's capacity by machine and name, and what due times are read from."""
+        self._clocks = controllers_clocks
         self._record = record
         self._capacity = capacity
 
@@ -42,7 +47,8 @@ class TruthChecks:
         order = program.order
         before = self._record.attempts[order.job_id].get(order.attempt - 1)
         due = before.retry_at if before is not None else None
-        if due is not None and program.started_at < due and order.job_id not in self._record.released:
+        early = due is not None and self._clocks.latest(program.started_at) < due - A_MOMENT_S
+        if early and order.job_id not in self._record.released:
             refuse("back-off-waits", f"{order.uid} started at {program.started_at:.3f}, {due:.3f} is when it is due")
         key = (program.machine, order.node)
         if not used[key].fits(self._capacity[key]):

@@ -1,7 +1,7 @@
 """A machine that can break: a simulated engine whose nodes get lost, and which can lose everything it knew.
 
-Decides what is seen of a run after its node or its machine is gone; what programs do by themselves is the
-simulated engine's.
+Decides what is seen of a run after its node or its machine is gone, and by which clock; what programs do by themselves
+is the simulated engine's, and what gets through to them the ``shim``'s.
 """
 
 from __future__ import annotations
@@ -9,17 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import Condition, EndedBy, RunOutcome
+from holdfast.domain.failure import Condition, EndedBy
 from holdfast.engines.simulated.engine import SimulatedEngine
 from holdfast.ports.engine import Engine, Observation, RunPhase, StopReason
+from holdfast.sim.clocks import Wall
+from holdfast.sim.machines.shim import Shim, not_launched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.engines.simulated.engine import SimulatedRun
-    from holdfast.ports.clock import Clock
     from holdfast.ports.engine import NodeInfo, RunOrder
-    from holdfast.sim.programs import Programs
+    from holdfast.sim.agenda import Agenda
+    from holdfast.sim.machines.programs import Programs
     from holdfast.sim.trace import Fuse
 
 
@@ -31,7 +33,7 @@ class Machine(Engine):
         name: str,
         nodes: Sequence[NodeInfo],
         *,
-        clock: Clock,
+        clock: Agenda,
         script: Callable[[RunOrder], SimulatedRun],
         programs: Programs,
         may_forget: Callable[[str], None],
@@ -60,11 +62,19 @@ class Machine(Engine):
         self._orders: dict[str, RunOrder] = {}
         self._overruled: dict[str, Observation] = {}
         """What is seen of runs whose node was lost, in place of what the engine says."""
-        self._engine = self._new_engine()
         self._seen: Mapping[str, Observation] = {}
+        self._told: dict[str, tuple[Observation, Observation]] = {}
+        """What was seen last, by the world's time and by this machine's clock."""
+        self.wall = Wall(clock)
+        self.slow_s = 0.0
+        """How long each call takes before anything happens."""
+        self.hangs: Callable[[RunOrder], bool] = lambda _: False
+        """Whether the start of a run hangs."""
+        self._install()
 
-    def _new_engine(self) -> SimulatedEngine:
-        return SimulatedEngine(self._clock, self._nodes, script=self._script)
+    def _install(self) -> None:
+        self._engine = SimulatedEngine(self._clock, self._nodes, script=self._script)
+        self.shim = Shim(self._engine, self._clock, self._launch)
 
     def nodes(self) -> Sequence[NodeInfo]:
         """List the nodes that are not lost."""
@@ -76,49 +86,82 @@ class Machine(Engine):
 
     def start(self, orders: Sequence[RunOrder]) -> None:
         """Begin to start runs; one for a lost node cannot be launched."""
-        self._fuse.burn()
+        self._take_time()
         for order in orders:
             if order.uid in self._orders:
                 continue
             self._orders[order.uid] = order
             self._programs.again(order)
-            if order.node in self.lost:
-                self._overruled[order.uid] = self._not_launched(order)
+            if self.hangs(order):
+                self.shim.hang(order)
             else:
-                self._engine.start([order])
+                self.shim.start(order)
             self._fuse.burn()
         self.look()
 
-    def _not_launched(self, order: RunOrder) -> Observation:
-        outcome = RunOutcome(
-            conditions=frozenset({Condition.LAUNCH_FAILED}),
-            started=False,
-            ended_at=self._clock.now(),
-            node=order.node,
-            message=f"node {order.node} is gone",
-        )
-        return Observation(order.uid, RunPhase.FINISHED, outcome=outcome)
+    def _take_time(self) -> None:
+        self._fuse.burn()
+        if self.slow_s:
+            self._clock.run_until(self._clock.now() + self.slow_s)
+            self._fuse.burn()
+
+    def _launch(self, order: RunOrder) -> None:
+        if order.node in self.lost:
+            self._overruled[order.uid] = not_launched(order, self._clock.now(), f"node {order.node} is gone")
+        else:
+            self._engine.start([order])
 
     def stop(self, stops: Sequence[tuple[str, float, StopReason]]) -> None:
         """Stop runs."""
-        self._fuse.burn()
-        self._engine.stop(stops)
+        self._take_time()
+        self.shim.stop(stops)
         self.look()
 
     def observe(self) -> Mapping[str, Observation]:
         """Return every run not yet forgotten."""
+        if self.slow_s:
+            self._take_time()
         self.look()
-        seen = self._engine.observe()
-        return {**seen, **self._overruled} if self._overruled else seen
+        return self.seen()
+
+    def seen(self) -> Mapping[str, Observation]:
+        """Return what ``observe`` does, at once."""
+        seen = self.shim.observe()
+        if self._overruled and not self.shim.down:
+            seen = {**seen, **self._overruled}
+        if len(self.wall.readings) == 1:
+            return seen
+        told = {uid: self._by_own_clock(uid, each) for uid, each in seen.items()}
+        self._told = {uid: (seen[uid], each) for uid, each in told.items()}
+        return told
+
+    def _by_own_clock(self, uid: str, seen: Observation) -> Observation:
+        """Tell when things happened by this machine's clock as it was when they were seen."""
+        known, told = self._told.get(uid, (None, None))
+        if known is seen and told is not None:
+            return told
+        ahead, outcome = self.wall.offset, seen.outcome
+        started_at = seen.started_at
+        if told is not None and told.started_at is not None:
+            started_at = told.started_at
+        elif started_at is not None:
+            started_at += ahead
+        if outcome is not None:
+            outcome = replace(
+                outcome,
+                started_at=None if outcome.started_at is None else started_at,
+                ended_at=outcome.ended_at + ahead,
+            )
+        return replace(seen, started_at=started_at, outcome=outcome)
 
     def forget(self, uids: Sequence[str]) -> None:
         """Drop finished runs."""
         self.look()
         for uid in uids:
-            if uid in self._orders:
+            if uid in self._orders and not self.shim.down:
                 self._may_forget(uid)
                 self._fuse.burn()
-                self._engine.forget([uid])
+                self.shim.forget(uid)
                 self._overruled.pop(uid, None)
                 del self._orders[uid]
 
@@ -142,6 +185,9 @@ class Machine(Engine):
             if observation is not self._seen.get(uid):
                 self._programs.seen(self.name, self._orders[uid], observation)
         self._seen = seen
+        self._changed()
+
+    def _changed(self) -> None:
         for wake in self._wakes:
             wake()
 
@@ -175,6 +221,32 @@ class Machine(Engine):
         """Be replaced by a new machine of that name; returns how many programs that ended."""
         self.look()
         killed = self._programs.wiped(self.name, self._clock.now())
-        self._engine = self._new_engine()
-        self._orders, self._overruled, self._seen = {}, {}, {}
+        self._install()
+        self._orders, self._overruled, self._seen, self._told = {}, {}, {}, {}
         return killed
+
+    def kill_shim(self, *, torn: bool) -> int:
+        """End the daemon between executor and programs, its journal perhaps torn; returns how many orders that lost."""
+        self.look()
+        self.shim.die()
+        lost = self.shim.tear() if torn else []
+        for uid in lost:
+            self._orders.pop(uid, None)
+        return len(lost)
+
+    def revive_shim(self) -> None:
+        """Start the daemon again."""
+        self.shim.come_back()
+        self.look()
+        self._changed()
+
+    def let_go(self, uid: str) -> None:
+        """Let a start that hung go on."""
+        self.shim.release(uid)
+        self.look()
+        self._changed()
+
+    def client_lost(self) -> None:
+        """Take in that the executor's process ended, with what it had not sent."""
+        for uid in self.shim.lose_client():
+            self._orders.pop(uid, None)

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
     from holdfast.sim.agenda import Agenda
     from holdfast.sim.chance import Chance
+    from holdfast.sim.controllers import ControllerHost
     from holdfast.sim.disk import Disk
-    from holdfast.sim.hosts import ControllerHost, ExecutorHost
+    from holdfast.sim.hosts import ExecutorHost
+    from holdfast.sim.leases import Leases
     from holdfast.sim.lines import Line
     from holdfast.sim.trace import Fuse, Trace
 
@@ -35,7 +37,8 @@ class Faults:
     def __init__(  # noqa: PLR0913 - the world's parts, each by name
         self,
         *,
-        controller: ControllerHost,
+        controllers: Sequence[ControllerHost],
+        leases: Leases,
         executors: Sequence[ExecutorHost],
         lines: Sequence[Line],
         fuses: Sequence[Fuse],
@@ -45,7 +48,8 @@ class Faults:
         trace: Trace,
     ) -> None:
         """Remember what can break; ``executors``, ``lines`` and ``fuses`` are in the same order."""
-        self._controller = controller
+        self._controllers = controllers
+        self._leases = leases
         self._executors = executors
         self._lines = lines
         self._fuses = fuses
@@ -87,21 +91,24 @@ class Faults:
         for line in self._lines:
             line.cut = line.deaf = False
             line.trouble = 0.0
-        for fuse in (*self._fuses, self._controller.fuse):
+        for fuse in (*self._fuses, *(each.fuse for each in self._controllers)):
             fuse.put_out()
-        if self._controller.store is not None:
-            self._controller.store.die_before_commit = self._controller.store.die_after_commit = False
-        self._controller.lose_next_answers = False
+        for each in self._controllers:
+            if each.store is not None:
+                each.store.die_before_commit = each.store.die_after_commit = False
+            each.lose_next_answers = False
         for host in self._executors:
             host.machine.lost.clear()
             host.boot()
-        self._controller.boot()
+        for each in self._controllers:
+            each.boot()
         self._trace.say("all faults are over")
 
     def revive(self) -> None:
         """Bring a controller and executors back that died by themselves, a while from now."""
-        if not self._controller.up:
-            self._agenda.after(self._chance.moment(0.0, 6.0), self._controller.boot)
+        for each in self._controllers:
+            if not each.up:
+                self._agenda.after(self._chance.moment(0.0, 6.0), each.boot)
         for host in self._executors:
             if not host.up:
                 self._agenda.after(self._chance.moment(0.0, _LONGEST_CRASH_S), host.boot)
@@ -109,13 +116,22 @@ class Faults:
     def _for_a_while(self, longest_s: float, end: Callable[[], None]) -> None:
         self._agenda.after(self._chance.moment(0.2, longest_s), end)
 
+    @property
+    def _controller(self) -> ControllerHost:
+        """The controller to strike: mostly the one that leads, where there are two."""
+        if len(self._controllers) == 1:
+            return self._controllers[0]
+        leading = [each for each in self._controllers if each.leads]
+        return self._chance.choice([*self._controllers, *leading, *leading])
+
     def _controller_crash(self) -> None:
-        if not self._over and self._controller.up:
+        host = self._controller
+        if not self._over and host.up:
             self._trace.fault("controller crash")
             if self._chance.happens(0.5):
-                self._controller.lose_next_answers = True
+                host.lose_next_answers = True
             else:
-                self._controller.die()
+                host.die()
 
     def _controller_crash_at_commit(self) -> None:
         store = self._controller.store
@@ -136,16 +152,16 @@ class Faults:
     def _controller_replaced(self) -> None:
         """Let another controller take over while the old one only sleeps; it wakes up later."""
         host = self._controller
-        left = None if self._over else host.retire()
+        left = None if self._over or len(self._controllers) > 1 else host.retire()
         if left is None:
             return
         controller, store = left
-        epoch = host.newest_epoch
+        epoch = self._leases.newest
         self._trace.fault("controller replaced")
         host.boot()
 
         def wake_up() -> None:
-            if host.newest_epoch == epoch:
+            if self._leases.newest == epoch:
                 return
             store.committed = lambda changes: refuse("one-writer", f"a deposed controller committed {changes}")
             try:
@@ -155,19 +171,24 @@ class Faults:
 
         self._for_a_while(20.0, wake_up)
 
+    @property
+    def _lease_s(self) -> float:
+        return self._controllers[0].lease_s
+
     def _any(self) -> int:
         return self._chance.randrange(len(self._executors))
 
     def _executor_crash(self) -> None:
         host = self._executors[self._any()]
         if not self._over and host.up:
-            self._trace.fault("executor crash", host.name)
+            self._trace.fault("executor crash", host.name, where=host.name)
             host.die()
 
     def _executor_crash_in_step(self) -> None:
         if not self._over:
             index = self._any()
-            self._trace.fault("executor crash in step", self._executors[index].name)
+            name = self._executors[index].name
+            self._trace.fault("executor crash in step", name, where=name)
             self._fuses[index].light(self._chance.randint(1, 8))
 
     def _machine_lost(self) -> None:
@@ -175,7 +196,7 @@ class Faults:
             return
         host = self._executors[self._any()]
         killed = host.machine.lose_everything()
-        self._trace.fault("machine lost", f"{host.name}, {killed} programs")
+        self._trace.fault("machine lost", f"{host.name}, {killed} programs", where=host.name)
         host.die()
         self._for_a_while(60.0, host.boot)
 
@@ -185,22 +206,24 @@ class Faults:
         machine = self._executors[self._any()].machine
         node = self._chance.choice(machine.all_nodes()).name
         killed = machine.lose_node(node)
-        self._trace.fault("node lost", f"{node}, {killed} runs")
+        self._trace.fault("node lost", f"{node}, {killed} runs", where=machine.name)
         self._for_a_while(40.0, lambda: machine.lost.discard(node))
 
     def _line_cut(self) -> None:
-        line = self._lines[self._any()]
+        index = self._any()
+        line = self._lines[index]
         if not self._over:
-            self._trace.fault("line cut")
+            self._trace.fault("line cut", where=self._executors[index].name)
             line.cut = True
-            self._for_a_while(2 * self._controller.lease_s, lambda: setattr(line, "cut", False))
+            self._for_a_while(2 * self._lease_s, lambda: setattr(line, "cut", False))
 
     def _line_deaf(self) -> None:
-        line = self._lines[self._any()]
+        index = self._any()
+        line = self._lines[index]
         if not self._over:
-            self._trace.fault("answers do not pass")
+            self._trace.fault("answers do not pass", where=self._executors[index].name)
             line.deaf = True
-            self._for_a_while(2 * self._controller.lease_s, lambda: setattr(line, "deaf", False))
+            self._for_a_while(2 * self._lease_s, lambda: setattr(line, "deaf", False))
 
     def _disk_full(self) -> None:
         if not self._over:

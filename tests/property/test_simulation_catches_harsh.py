@@ -1,0 +1,122 @@
+"""The world is worth something for clocks, leases, deadlines and answers, too: each way of breaking them is caught."""
+
+# ruff: noqa: ANN401 - what breaks private parts must reach them, and takes whatever they take
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.controller.handlers import TerminateAttempts
+from holdfast.controller.observations import Observations
+from holdfast.controller.patience import Patience
+from holdfast.controller.world import World
+from holdfast.domain import verdict
+from holdfast.domain.coordination import HandlerResult
+from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.executor.executor import Executor
+from holdfast.sim import controllers
+from holdfast.sim.clocks import ProcessClock
+from holdfast.sim.faults import harsh
+from holdfast.sim.lines import Line
+from holdfast.sim.run import simulate
+from holdfast.sim.world import HARSH_EVERY
+from holdfast.storage.memory import store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SEEDS = 100
+FIRST = {
+    "leases are counted by the wall clock": 116,
+    "waiting is counted by the wall clock": 382,
+    "an executor that was overtaken is answered": 194,
+}
+"""Where to begin, for what few worlds can see: clocks must be set at the right moment, and by much."""
+TWICE = {
+    *("never-twice", "started-once", "no-node-overloaded", "generations-apart", "domains-exclusive"),
+    "nothing-outlives",
+}
+"""What can come of it when the controller does not know what still runs."""
+
+
+def an_overtaken_answer_is_acted_on(patch: pytest.MonkeyPatch) -> None:
+    exchange = Line.exchange
+    patch.setattr(Line, "exchange", lambda self, request: replace(exchange(self, request), sequence=request.sequence))
+
+
+def a_retry_is_granted_past_the_total_deadline(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(verdict, "_within_total_deadline", lambda decision, *_: decision)
+
+
+def ranks_are_stopped_one_by_one(patch: pytest.MonkeyPatch) -> None:
+    def execute(self: TerminateAttempts, targets: Any, now: float) -> HandlerResult:
+        for active in targets:
+            left = [run for run in active.runs.values() if run.status not in RUN_TERMINAL]
+            if not any(run.status is RunStatus.TERMINATING for run in left):
+                self._world.put_run(active, left[0].entered(RunStatus.TERMINATING, now))
+            self._world.touched.pop(active.attempt.job_id, None)
+        return HandlerResult(skipped={active.attempt.job_id: "stopping" for active in targets})
+
+    patch.setattr(TerminateAttempts, "execute", execute)
+
+
+def two_processes_are_one_owner(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(controllers, "owner", lambda *_: "the holdfast on this data directory")
+
+
+def a_commit_does_not_ask_who_leads(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(store, "require_newest_epoch", lambda *_, **__: None)
+
+
+def leases_are_counted_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ProcessClock, "steady", ProcessClock.now)
+
+
+def waiting_is_counted_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Patience, "since", lambda _, entered: entered)
+
+
+def who_was_overtaken_is_answered(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Observations, "is_overtaken", lambda *_: False)
+
+
+def an_executor_ignores_its_lease(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Executor, "_fence", lambda *_: None)
+
+
+def nobody_looks_again_when_a_retry_is_due(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(World, "remind", lambda *_: None)
+
+
+def what_is_told_as_refused_is_committed_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(harsh, "AMBIGUOUS_COMMITS", True)
+
+
+BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
+    "an executor acts on an overtaken answer": (an_overtaken_answer_is_acted_on, {*TWICE, "stored-last"}),
+    "a retry is granted past the total deadline": (a_retry_is_granted_past_the_total_deadline, {"in-total-time"}),
+    "ranks of a gang are stopped one by one": (ranks_are_stopped_one_by_one, {"stops-together"}),
+    "two processes are one owner": (two_processes_are_one_owner, {"one-writer"}),
+    "a commit does not ask who leads": (a_commit_does_not_ask_who_leads, {"one-writer"}),
+    "leases are counted by the wall clock": (leases_are_counted_by_the_wall_clock, TWICE),
+    "waiting is counted by the wall clock": (waiting_is_counted_by_the_wall_clock, TWICE),
+    "an executor that was overtaken is answered": (who_was_overtaken_is_answered, {*TWICE, "terminal-absorbs"}),
+    "nobody looks again when a retry is due": (nobody_looks_again_when_a_retry_is_due, {"all-ends"}),
+    "what is told as refused is committed again": (what_is_told_as_refused_is_committed_again, {"written-once"}),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_it, expected = BREAKS[name]
+    break_it(monkeypatch)
+    first = FIRST.get(name, HARSH_EVERY)
+    for seed in range(first, first + SEEDS * HARSH_EVERY, HARSH_EVERY):
+        report = simulate(seed)
+        if report.broken:
+            assert report.broken in expected, report.story
+            return
+    pytest.fail(f"{SEEDS} seeds saw nothing wrong")
