@@ -122,9 +122,7 @@ class Controller:
         snapshot = store.load()
         self._losses = Losses(self.world, snapshot.losses)
         lease_s = self._settings.executor_lease_s
-        self._observations = Observations(
-            self.world, self._losses, memory=memory, lease_s=lease_s, steady=clock.steady
-        )
+        self._observations = Observations(self.world, self._losses, memory=memory, lease_s=lease_s, steady=clock.steady)
         self._publisher = Publisher(self.world)
         self._sets = Sets(self.world, self._book, store, dice, self._pod_settings())
         self._intake = Intake(self.world, store.jobs_by_id, self._circumstances, self._sets)
