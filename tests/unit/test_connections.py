@@ -8,7 +8,7 @@ import resource
 import pytest
 
 from holdfast.app.connections import Bounds, bounds
-from holdfast.app.quiet import OnceInAWhile
+from holdfast.app.logging import OnceInAWhile
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
+from typing import TYPE_CHECKING
 
 import structlog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LIBRARIES = ("asyncio", "uvicorn.error")
+_MOST = 1000
 
 
 def configure(level: str) -> None:
@@ -25,3 +33,35 @@ def configure(level: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+def quieten() -> None:
+    """Keep what libraries say again and again, because of what callers do, from filling the log."""
+    for name in _LIBRARIES:
+        logging.getLogger(name).addFilter(OnceInAWhile())
+
+
+class OnceInAWhile(logging.Filter):
+    """Lets each message pass once in so many seconds; one that differs only in its arguments is the same."""
+
+    def __init__(self, every_s: float = 60.0, now: Callable[[], float] = time.monotonic) -> None:
+        """Begin with nothing said."""
+        super().__init__()
+        self._every_s = every_s
+        self._now = now
+        self._said: dict[str, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Decide whether a record is written."""
+        message = str(record.msg).partition("\n")[0]
+        now = self._now()
+        at, kept = self._said.get(message, (float("-inf"), 0))
+        if now - at < self._every_s:
+            self._said[message] = (at, kept + 1)
+            return False
+        if len(self._said) >= _MOST:
+            self._said.clear()
+        self._said[message] = (now, 0)
+        if kept:
+            record.msg, record.args = f"{record.getMessage()} ({kept} more times before)", None
+        return True

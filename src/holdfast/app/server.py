@@ -6,7 +6,6 @@ the loopback address unless told otherwise, and on SIGTERM or Ctrl-C lets go wit
 
 from __future__ import annotations
 
-import logging as std_logging
 import os
 import secrets
 from contextlib import ExitStack
@@ -17,7 +16,6 @@ import uvicorn
 from holdfast.app import connections, logging, upkeep, wiring
 from holdfast.app.datadir import DataDir, ServerAddress
 from holdfast.app.driver import start_embedded
-from holdfast.app.quiet import OnceInAWhile
 from holdfast.app.readiness import Readiness
 from holdfast.app.settings import DEFAULT_PORT, read_settings
 from holdfast.app.stopping import ended_by_sigterm
@@ -62,9 +60,7 @@ def serve(
     """
     settings = read_settings() if data is None else read_settings(data=data)
     logging.configure(settings.log_level)
-    if host not in _LOOPBACK:
-        msg = f"refusing to listen on {host}: without TLS only a loopback address is safe"
-        raise Refused(msg, hint=f"one of {', '.join(sorted(_LOOPBACK))}; put a TLS proxy in front for others")
+    _require_loopback(host)
     directory = DataDir(settings.data)
     with ended_by_sigterm(), ExitStack() as stack:
         ownership = wiring.own(settings, directory, "up")
@@ -88,8 +84,7 @@ def serve(
             backlog=allowed.at_once,
             timeout_graceful_shutdown=_SHUTDOWN_S,
         )
-        for name in ("asyncio", "uvicorn.error"):
-            std_logging.getLogger(name).addFilter(OnceInAWhile())
+        logging.quieten()
         server = connections.Server(config)
         sockets = [_bind(config)]
         bound = sockets[0].getsockname()[1]
@@ -101,6 +96,12 @@ def serve(
         if started is not None:
             started(url)
         server.run(sockets=sockets)
+
+
+def _require_loopback(host: str) -> None:
+    if host not in _LOOPBACK:
+        msg = f"refusing to listen on {host}: without TLS only a loopback address is safe"
+        raise Refused(msg, hint=f"one of {', '.join(sorted(_LOOPBACK))}; put a TLS proxy in front for others")
 
 
 def _bind(config: uvicorn.Config) -> socket.socket:
