@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from fastapi import FastAPI
+
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _TOKEN_BYTES = 32
 _SHUTDOWN_S = 5
@@ -71,19 +73,10 @@ def serve(
         store = wiring.store(settings, directory)
         stack.callback(store.close)
         readiness = Readiness(Telemetry(SystemClock().now), ownership)
-        allowed = connections.bounds(settings.connections, settings.request_timeout)
-        config = uvicorn.Config(
-            wiring.application(directory, store, token=token, readiness=readiness, stopping=lambda: server.should_exit),
-            host=host,
-            port=port,
-            log_level="warning",
-            access_log=False,
-            lifespan="off",
-            ws="none",
-            http=connections.protocol(allowed),
-            backlog=allowed.at_once,
-            timeout_graceful_shutdown=_SHUTDOWN_S,
+        app = wiring.application(
+            directory, store, token=token, readiness=readiness, stopping=lambda: server.should_exit
         )
+        config = _configured(app, host, port, connections.bounds(settings.connections, settings.request_timeout))
         logging.quieten()
         server = connections.Server(config)
         sockets = [_bind(config)]
@@ -96,6 +89,21 @@ def serve(
         if started is not None:
             started(url)
         server.run(sockets=sockets)
+
+
+def _configured(app: FastAPI, host: str, port: int, allowed: connections.Bounds) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        http=connections.protocol(allowed),
+        backlog=allowed.at_once,
+        timeout_graceful_shutdown=_SHUTDOWN_S,
+    )
 
 
 def _require_loopback(host: str) -> None:
