@@ -253,3 +253,13 @@ def test_every_link_to_a_file_leads_somewhere(name: str) -> None:
     """The site's own links are checked when it is built."""
     links = re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", (ROOT / name).read_text())
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_each_row_of_the_failure_table_names_tests_there_are() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text()
+    rows = text.partition("## What fails, and what then")[2].partition("\n## ")[0].splitlines()
+    named = [name for row in rows for name in re.findall(r"`(test_\w+(?:\.py)?)`", row)]
+    files = {path.name: path.read_text() for path in (ROOT / "tests").rglob("test_*.py")}
+    everything = "\n".join(files.values())
+    assert len(named) >= 15
+    assert [name for name in named if name not in files and f"def {name}(" not in everything] == []

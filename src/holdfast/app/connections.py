@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 _FILES_OF_OTHERS = 96
-"""Files for everything but connections: the database, the keeper, logs that are read."""
+"""Files for everything but connections: the database, the shim, logs that are read."""
 _MOST_AT_ONCE, _LEAST_AT_ONCE = 128, 4
 _SHARE_AT_ONCE = 16
 _TURNS = 4

@@ -274,6 +274,9 @@ class ProcessEngine:
     def _listen_for_life(self) -> None:
         """Ask a silent shim whether it is there; wake it, and at last replace it, when it does not answer."""
         now = time.monotonic()
+        if self._protocol != PROTOCOL and not self._observed:
+            self._connection.shut()  # one of the release before, with nothing left to do: it leaves, and ours comes
+            return
         if self._asked_at is None:
             if now - self._heard_at >= _PING_EVERY_S:
                 self._asked_at = now
