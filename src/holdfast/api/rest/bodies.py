@@ -77,7 +77,7 @@ def documents_of(body: Text, *, lenient: bool = False) -> list[Document]:
 def _check_json(text: str) -> None:
     """Make sure a JSON body is JSON; YAML would let much else pass."""
     try:
-        json.loads(text)
+        json.loads(text, parse_int=str)  # what a number is worth is the reading's to say, with its place
     except json.JSONDecodeError as error:
         hint = "send many documents as application/x-ndjson" if error.msg == "Extra data" else None
         _refuse(f"is not JSON: {error.msg}", line=error.lineno, hint=hint)

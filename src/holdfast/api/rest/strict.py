@@ -1,4 +1,7 @@
-"""Refuses query parameters that an endpoint does not know: a mistyped filter would otherwise list everything."""
+"""Refuses query parameters that an endpoint does not know: a mistyped filter would otherwise list everything.
+
+And those that hold a NUL, which nothing has in its name, and not every database takes in a question.
+"""
 
 from typing import TYPE_CHECKING, get_args, get_origin
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def known_query_only(request: Request) -> None:
-    """Check the names of all query parameters, and that only lists repeat.
+    """Check the names of all query parameters, that only lists repeat, and that all values are text.
 
     Raises:
         InvalidRequest: With all problems, and the names that are known.
@@ -31,6 +34,11 @@ def known_query_only(request: Request) -> None:
         Problem(f"query.{name}", f"is there {names.count(name)} times", hint="send it once")
         for name in dict.fromkeys(names)
         if name in fields and names.count(name) > 1 and not _is_list(fields[name])
+    ]
+    problems += [
+        Problem(f"query.{name}", "holds a NUL character")
+        for name, value in request.query_params.multi_items()
+        if "\0" in value and name in fields
     ]
     if problems:
         raise InvalidRequest(problems=problems)

@@ -59,7 +59,7 @@ class SqlQueryStore:
         query = select(tables.jobs.c.id, tables.jobs.c.state)
         found: dict[str, JobState] = {}
         with self._database.reading() as connection:
-            for ids in selects.chunks(job_ids):
+            for ids in selects.chunks([*map(codec.storable, job_ids)]):
                 rows = connection.execute(query.where(tables.jobs.c.id.in_(ids)))
                 found.update((job_id, JobState(state)) for job_id, state in rows)
         return found
