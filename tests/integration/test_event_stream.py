@@ -13,7 +13,7 @@ import httpx
 import pytest
 import uvicorn
 
-from holdfast.api.rest import streams
+from holdfast.api.rest import listeners, streams
 from holdfast.api.rest.app import Probes, create_app
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.client import Client
@@ -22,14 +22,17 @@ from holdfast.domain.events import JobStarted, JobSucceeded, Occurrence
 from holdfast.domain.job import Job
 from holdfast.engines.process.logs import ProcessLogs
 from holdfast.errors import InvalidRequest, NotFound, Unauthenticated, Unavailable
+from holdfast.ports.events import EVERYTHING, EventFilter
 from holdfast.ports.store import Changes, Submission
 from holdfast.storage.memory import MemoryStore
 from holdfast.storage.sql import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from holdfast.api.rest.listeners import Listeners
+    from holdfast.domain.events import StoredEvent
     from holdfast.ports.store import Store
 
 TOKEN = "s3cret"  # noqa: S105 - a test's own
@@ -83,7 +86,7 @@ class Served:
     @property
     def listeners(self) -> int:
         """How many clients follow."""
-        found: streams.Streams = self.app.state.streams
+        found: Listeners = self.app.state.listeners
         return found.count
 
 
@@ -310,10 +313,64 @@ def test_what_cannot_be_followed_is_refused_before_it_begins(served: Served, cli
         next(stranger.events(follow=True))
 
 
+def test_of_many_who_come_at_once_only_so_many_follow(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listeners, "MOST_STREAMS", 5)
+    together, statuses = threading.Barrier(20), list[int]()
+
+    def follow() -> None:
+        with httpx.Client(timeout=PATIENCE_S) as client:
+            together.wait()
+            with client.stream("GET", f"{served.url}/api/v1/events", headers=HEADERS) as response:
+                statuses.append(response.status_code)
+                until(lambda: len(statuses) == 20)
+
+    threads = [threading.Thread(target=follow) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert sorted(statuses) == [200] * 5 + [503] * 15
+    until(lambda: served.listeners == 0)
+
+
+def test_those_who_only_listen_share_one_look_at_the_store(tmp_path: Path) -> None:
+    store = Counted()
+    served = Served(store, tmp_path)
+    with contextlib.ExitStack() as stack:
+        stack.callback(served.stop)
+        client = stack.enter_context(httpx.Client(timeout=PATIENCE_S))
+        url = f"{served.url}/api/v1/events"
+        lines = [stack.enter_context(client.stream("GET", url, headers=HEADERS)).iter_lines() for _ in range(50)]
+        assert {next(each) for each in lines} == {"retry: 1000"}
+        until(lambda: store.reads >= 50)
+        before, looks = store.reads, store.looks
+        until(lambda: store.looks >= looks + 8)
+        assert store.reads == before
+        submit(store)
+        until(lambda: store.reads == before + 50)
+        assert all(any("job.submitted" in line for line in islice(each, 6)) for each in lines)
+
+
+class Counted(MemoryStore):
+    """Counts who reads events, and who only asks for the newest one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = self.looks = 0
+
+    def events(self, *, after: int = 0, limit: int, where: EventFilter = EVERYTHING) -> Sequence[StoredEvent]:
+        self.reads += 1
+        return super().events(after=after, limit=limit, where=where)
+
+    def last_event_seq(self) -> int:
+        self.looks += 1
+        return super().last_event_seq()
+
+
 def test_only_so_many_can_follow_and_the_rest_is_told_so(
     served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "MOST_STREAMS", 0)
+    monkeypatch.setattr(listeners, "MOST_STREAMS", 0)
     waits: list[float] = []
     client._connection.pause = waits.append  # noqa: SLF001 - time is not to pass here
     with pytest.raises(Unavailable, match="follow events already"):

@@ -13,6 +13,7 @@ from holdfast.api.rest import description, errors
 from holdfast.api.rest.callers import RequestIdGate
 from holdfast.api.rest.context import use_cases_over
 from holdfast.api.rest.gates import SizeGate, TokenGate, WriteGate
+from holdfast.api.rest.listeners import Listeners
 from holdfast.api.rest.metrics import Metrics, MetricsGate
 from holdfast.api.rest.routes import (
     attempts,
@@ -32,7 +33,6 @@ from holdfast.api.rest.routes import (
 from holdfast.api.rest.routes import (
     logs as log_routes,
 )
-from holdfast.api.rest.streams import Streams
 from holdfast.api.rest.strict import known_query_only
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def create_app(
     )
     app.state.use_cases = use_cases_over(store, clock, ids, logs, metrics=metrics, ready=probes.ready)
     app.state.actor = probes.actor
-    app.state.streams = Streams(probes.stopping)
+    app.state.listeners = Listeners(store.last_event_seq, probes.stopping)
     errors.install(app)
     for noun in _NOUNS:
         app.include_router(noun.router)

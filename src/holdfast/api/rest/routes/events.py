@@ -1,14 +1,14 @@
 """GET /events and /audit: what happened, and who did what."""
 
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from holdfast.api.rest.answers import answer, refusals
 from holdfast.api.rest.context import Use, UseCases
 from holdfast.api.rest.pages import LONGEST_TEXT, MOST_FILTERS, Word
-from holdfast.api.rest.streams import EventStream, Streams
+from holdfast.api.rest.streams import EventStream
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.events import EventFilter
 from holdfast.service.audit import LARGEST_PAGE
@@ -16,6 +16,9 @@ from holdfast.service.events import LARGEST_PART, EventPart
 from holdfast.wire.base import API
 from holdfast.wire.events import EVENT_STREAM, AuditPage, EventPage
 from holdfast.wire.render_events import audit_view, event_view
+
+if TYPE_CHECKING:
+    from holdfast.api.rest.listeners import Listeners
 
 router = APIRouter(prefix=API, tags=["events"])
 
@@ -58,11 +61,10 @@ def events(  # noqa: PLR0913 - the framework's way to declare parameters
     """Read the events after a place, in order; or follow them: each is sent once it is durable."""
     where = use.events.filter(job=job, types=type or (), queue=queue)
     if EVENT_STREAM in accept:
-        streams: Streams = request.app.state.streams
-        streams.admit()
+        listeners: Listeners = request.app.state.listeners
         begin = after if last_event_id is None else _read_id(last_event_id)
         read = partial(_part, use, where, _PART_OF_STREAM)
-        return EventStream(streams, read, begin)
+        return EventStream(listeners, read, begin)
     part = _part(use, where, limit, after)
     return answer(EventPage(items=[event_view(event) for event in part.events], next=part.next_after, last=part.last))
 

@@ -1,0 +1,93 @@
+"""Those who follow events: how many there may be, and one look at the store for all of them.
+
+Decides how often the store is asked whether there is news; leaves what each listener reads then, and how it is sent, to
+``streams``. Everything here happens on the loop, so nobody comes in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio import to_thread
+
+from holdfast.errors import HoldfastError, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MOST_STREAMS = 100
+"""Clients at a time."""
+NEWS_S = 0.05
+"""The shortest time between two looks at the store, and for each listener, as all of them read after each."""
+PER_LISTENER_S = 0.005
+IDLE_S = 0.25
+"""The longest time."""
+AFTER_ERROR_S = 1.0
+READERS = anyio.CapacityLimiter(4)
+"""Threads that read for streams, so that they leave the others to the rest of the API."""
+
+
+@dataclass(slots=True)
+class Listeners:
+    """How many clients listen, what the newest event is, and when all of them are to go."""
+
+    newest: Callable[[], int]
+    """Returns the number of the newest event there is; may take its time."""
+    stopping: Callable[[], bool] = lambda: False
+    count: int = 0
+    _seen: int = -1
+    _turn: asyncio.Event = field(default_factory=asyncio.Event)
+    _watching: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """Let one more client listen, until the context ends.
+
+        Raises:
+            Unavailable: Too many do.
+        """
+        if self.count >= MOST_STREAMS:
+            msg = f"{MOST_STREAMS} clients follow events already"
+            raise Unavailable(msg, hint="read pages instead: Accept: application/json")
+        self.count += 1
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            self.count -= 1
+
+    async def news(self, after: int, within_s: float) -> None:
+        """Wait until there is an event after this one, all are to go, or so much time has passed."""
+        with anyio.move_on_after(within_s):
+            while self._seen <= after and not self.stopping():
+                await self._turn.wait()
+
+    async def _watch(self) -> None:
+        try:
+            while self.count and not self.stopping():
+                pause_s = await self._look()
+                await anyio.sleep(pause_s)
+        finally:
+            self._watching = None
+            self._wake()
+
+    async def _look(self) -> float:
+        """Look at the store once, and say how long to wait before the next time."""
+        try:
+            newest = await to_thread.run_sync(self.newest, limiter=READERS)
+        except HoldfastError:
+            return AFTER_ERROR_S
+        if newest <= self._seen:
+            return IDLE_S
+        self._seen = newest
+        self._wake()
+        return max(NEWS_S, self.count * PER_LISTENER_S)
+
+    def _wake(self) -> None:
+        self._turn.set()
+        self._turn = asyncio.Event()
