@@ -24,7 +24,7 @@ def dev(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_tasks_are_those_promised() -> None:
-    assert set(TASKS) >= {"setup", "demo", "test", "check", "cases", "bench"}
+    assert set(TASKS) >= {"setup", "demo", "test", "slow", "mutate", "check", "cases", "bench"}
 
 
 @pytest.mark.parametrize("task", TASKS)

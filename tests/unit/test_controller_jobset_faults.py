@@ -221,3 +221,21 @@ def test_pods_of_one_job_with_different_shapes_can_wait_at_once() -> None:
         total=place.capacity,
     ).plan()
     assert [placed.job_id for placed in plan.placements] == ["j-0", "j-1"]
+
+
+def test_a_restart_a_person_asked_for_is_made_once_however_often_its_commit_is_refused(
+    lab: SetLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_id = lab.submit_set(manifest(replicatedJobs=[group("w")]), lambda _: exits(0, after_s=FOREVER))
+    lab.pass_s(3)
+    commit, refusals = lab.store.commit, iter(range(3))
+
+    def moody(changes: Changes) -> None:
+        if next(refusals, None) is not None:
+            raise Unavailable
+        commit(changes)
+
+    monkeypatch.setattr(lab.store, "commit", moody)
+    lab.ask_set(RequestKind.SET_RESTART, set_id)
+    lab.pass_s(40)
+    assert lab.store.job_set("train").state.restarts == 1

@@ -1,0 +1,57 @@
+"""`./dev mutate`: breaks the code in every listed way and prints who noticed; fails if nobody did."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from tools.mutate.mutations import MUTATIONS
+from tools.mutate.running import Outcome, Verdict, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code, 1 when a mutation survived or cannot be tried."""
+    parser = argparse.ArgumentParser(prog="./dev mutate", description="Break the code and see which test notices.")
+    parser.add_argument("words", nargs="*", help="only mutations whose name or file has one of these in it")
+    cores = multiprocessing.cpu_count()
+    parser.add_argument("--processes", type=int, default=cores, help=f"how many at a time (default {cores})")
+    options = parser.parse_args(arguments)
+    chosen = [
+        each
+        for each in MUTATIONS
+        if not options.words or any(word in f"{each.name} {each.file}" for word in options.words)
+    ]
+    rotten = [f"{each.name}: {each.problem()}" for each in chosen if each.problem()]
+    if rotten or not chosen:
+        print("\n".join(rotten) or "there is no such mutation", file=sys.stderr)
+        return 1
+    return _tried(chosen, options.processes)
+
+
+def _tried(chosen: Sequence[object], processes: int) -> int:
+    mutations = [each for each in MUTATIONS if each in chosen]
+    began = time.monotonic()
+    width = max(len(each.name) for each in mutations)
+    counts: Counter[Verdict] = Counter()
+    for outcome in run(mutations, processes):
+        counts[outcome.verdict] += 1
+        print(_line(outcome, width), flush=True)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    print(f"{len(mutations)} mutations in {time.monotonic() - began:.0f} s: {told}")
+    return 0 if counts.keys() == {Verdict.NOTICED} else 1
+
+
+def _line(outcome: Outcome, width: int) -> str:
+    said = outcome.said.removeprefix("tests/")
+    return f"{outcome.mutation.name:{width}}  {outcome.verdict:8}  {outcome.took_s:5.1f} s  {said}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""How the executor can be broken: its lease, and what it starts, stops and forgets."""
+
+from __future__ import annotations
+
+from tools.mutate.mutation import Mutation
+
+MUTATIONS = (
+    Mutation(
+        "an overtaken answer is acted on",
+        "executor/executor.py",
+        "if response.sequence < self._sequence:",
+        "if response.sequence < 0:",
+        ("unit/test_controller_faults.py",),
+    ),
+    Mutation(
+        "the lease counts from the answer",
+        "executor/executor.py",
+        "self._answered_at = asked_at",
+        "self._answered_at = self._clock.steady()",
+        ("unit/test_controller_faults.py",),
+    ),
+    Mutation(
+        "an answer that took longer than the lease is acted on",
+        "executor/executor.py",
+        ("if self._is_cut_off():\n            self._fence"),
+        ("if self._is_cut_off() and not response:\n            self._fence"),
+        ("unit/test_controller_faults.py",),
+    ),
+    Mutation(
+        "a lease is never over",
+        "executor/executor.py",
+        "self._clock.steady() - self._answered_at > self._lease_s",
+        "self._clock.steady() < self._answered_at",
+        ("unit/test_controller.py",),
+    ),
+    Mutation(
+        "a new life has a lease before it is answered",
+        "executor/executor.py",
+        'self._answered_at = float("-inf")',
+        "self._answered_at = clock.steady()",
+        ("unit/test_controller.py", "unit/test_controller_faults.py"),
+    ),
+    Mutation(
+        "what nobody knows goes on",
+        "executor/executor.py",
+        "for seen in unwanted if self._is_worth_telling(seen, 0.0)",
+        "for seen in unwanted if seen.phase is None",
+        ("unit/test_controller.py",),
+    ),
+    Mutation(
+        "a lost lease spares what is being stopped",
+        "executor/executor.py",
+        "running = [uid for uid, seen in observed.items() if seen.phase is not RunPhase.FINISHED]",
+        "running = [uid for uid, seen in observed.items() if seen.phase is RunPhase.RUNNING]",
+        ("unit/test_controller_faults.py", "unit/test_controller.py"),
+    ),
+    Mutation(
+        "a stop that comes before the start is not told of",
+        "executor/executor.py",
+        ("                self._never_started[order.uid] = self._not_started(order, reason)\n"),
+        ("                pass\n"),
+        ("unit/test_controller.py", "unit/test_controller_faults.py"),
+    ),
+    Mutation(
+        "results are forgotten before they are safe",
+        "executor/executor.py",
+        "        unwanted = [seen for uid, seen in observed.items() if uid not in desired]",
+        "        unwanted = [seen for uid, seen in observed.items() if uid not in desired or seen.outcome]",
+        ("unit/test_controller.py",),
+    ),
+)

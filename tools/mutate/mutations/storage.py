@@ -1,0 +1,71 @@
+"""How the stores can be broken: what is durable, and who may write."""
+
+from __future__ import annotations
+
+from tools.mutate.mutation import Mutation
+
+MUTATIONS = (
+    Mutation(
+        "SQLite does not sync",
+        "storage/sql/engine.py",
+        "PRAGMA synchronous=FULL",
+        "PRAGMA synchronous=OFF",
+        ("contract/test_store_on_disk.py",),
+    ),
+    Mutation(
+        "a deposed writer may commit (SQL)",
+        "storage/sql/leadership.py",
+        "refusals.require_newest_epoch(epoch, newest=connection.execute(_EPOCH).scalar_one())",
+        "connection.execute(_EPOCH).scalar_one()",
+        ("contract/test_store_leadership.py",),
+    ),
+    Mutation(
+        "a deposed writer may commit (memory)",
+        "storage/memory/store.py",
+        "require_newest_epoch(changes.epoch, newest=self._epoch)",
+        "changes.epoch = None",
+        ("contract/test_store_leadership.py",),
+    ),
+    Mutation(
+        "a new leader has the epoch of the last",
+        "storage/sql/leadership.py",
+        "epoch + (holder != owner)",
+        "epoch + (not holder)",
+        ("contract/test_store_leadership.py",),
+    ),
+    Mutation(
+        "changes of jobs that are not there are dropped",
+        "storage/sql/controller.py",
+        "if batches.jobs.run(connection, jobs) != len(jobs):",
+        "if batches.jobs.run(connection, jobs) > len(jobs):",
+        ("contract/test_store_contract.py",),
+    ),
+    Mutation(
+        "handled requests stay",
+        "storage/sql/controller.py",
+        "(batches.handled, [(number,) for number in changes.handled])",
+        "(batches.handled, [])",
+        ("contract/test_store_contract.py",),
+    ),
+    Mutation(
+        "a key may be used for something else",
+        "storage/sql/submission.py",
+        "if known.fingerprint != submission.fingerprint:",
+        "if known.fingerprint is None:",
+        ("contract/test_store_contract.py",),
+    ),
+    Mutation(
+        "events of a commit are not written",
+        "storage/sql/controller.py",
+        "            append_events(connection, batches, changes.events.values())",
+        "            append_events(connection, batches, ())",
+        ("contract/test_store_events.py",),
+    ),
+    Mutation(
+        "the last runs of pods are not read back",
+        "storage/sql/controller.py",
+        ("            runs += self._last_runs(connection, read, pod_jobs.values(), {run.uid for run in runs})\n"),
+        "",
+        ("contract/test_store_jobsets.py",),
+    ),
+)

@@ -1,0 +1,128 @@
+"""Runs tests on broken copies of the repository, a few at a time.
+
+Decides what counts as noticed: a test that fails, or never ends, and passes on the code as it is. Anything else pytest
+may say is a fault of the list.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from tools.mutate.mutation import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tools.mutate.mutation import Mutation
+
+_COPIED = ("src", "tests", "tools", "examples", "bench", "docs")
+_ALONE = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "mkdocs.yml", "LICENSE", "dev")
+_LONGEST_S = 120.0
+_ONE_FAILED = 1
+
+
+class Verdict(StrEnum):
+    """What the tests made of a mutation."""
+
+    NOTICED = "noticed"
+    SURVIVED = "SURVIVED"
+    UNUSABLE = "UNUSABLE"
+    """The tests could not be run at all, or fail without it, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one mutation."""
+
+    mutation: Mutation
+    verdict: Verdict
+    took_s: float
+    said: str
+    """The test that noticed, or what pytest said last."""
+
+
+class Copies:
+    """Copies of the repository to break."""
+
+    def __init__(self, folder: Path, many: int) -> None:
+        """Make so many."""
+        self._free: SimpleQueue[Path] = SimpleQueue()
+        for number in range(many):
+            self._free.put(_copied(folder / str(number)))
+
+    @contextmanager
+    def one(self) -> Iterator[Path]:
+        """Borrow one, to be given back as it was."""
+        root = self._free.get()
+        try:
+            yield root
+        finally:
+            self._free.put(root)
+
+
+def _copied(to: Path) -> Path:
+    ignored = shutil.ignore_patterns("__pycache__")
+    for folder in _COPIED:
+        shutil.copytree(ROOT / folder, to / folder, ignore=ignored)
+    for name in _ALONE:
+        shutil.copy2(ROOT / name, to / name)
+    return to
+
+
+def run(mutations: Sequence[Mutation], at_a_time: int) -> Iterator[Outcome]:
+    """Try every mutation and tell what came of it, as it comes."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-mutate-") as folder, ThreadPoolExecutor(at_a_time) as pool:
+        copies = Copies(Path(folder), at_a_time)
+        trials = [pool.submit(_try, mutation, copies) for mutation in mutations]
+        for trial in as_completed(trials):
+            yield trial.result()
+
+
+def _try(mutation: Mutation, copies: Copies) -> Outcome:
+    began = time.monotonic()
+    with copies.one() as root:
+        original = mutation.apply(root)
+        try:
+            code, said = _pytest(root, [f"tests/{test}" for test in mutation.tests])
+        finally:
+            (root / mutation.source).write_text(original)
+        verdict = _verdict(root, code, said)
+    return Outcome(mutation, verdict, time.monotonic() - began, said)
+
+
+def _verdict(root: Path, code: int | None, said: str) -> Verdict:
+    if code == 0:
+        return Verdict.SURVIVED
+    if code is None:
+        return Verdict.NOTICED
+    sound = code == _ONE_FAILED and _pytest(root, [said])[0] == 0
+    return Verdict.NOTICED if sound else Verdict.UNUSABLE
+
+
+def _pytest(root: Path, tests: Sequence[str]) -> tuple[int | None, str]:
+    """Run tests on a copy; returns pytest's exit code, ``None`` when it had to be stopped, and which test failed."""
+    command = [sys.executable, "-m", "pytest", "-x", "--no-header", "--tb=no", *tests]
+    env = {**os.environ, "PYTHONPATH": f"{root}/src", "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: TID251 - a child's
+    process = subprocess.Popen(  # noqa: S603 - our own tests
+        command, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    try:
+        told, _ = process.communicate(timeout=_LONGEST_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return None, "it never ends"
+    lines = [line for line in told.splitlines() if line.startswith(("FAILED", "ERROR"))] or told.splitlines()[-1:]
+    return process.returncode, lines[0].removeprefix("FAILED ").partition(" - ")[0] if lines else ""
