@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from holdfast.cli.printing import print_thing, print_things
 from holdfast.cli.render.catalogue import queue_table
@@ -192,8 +193,9 @@ def test_on_a_narrow_terminal_only_free_text_is_folded(monkeypatch: pytest.Monke
     assert "one two three four five " in stream.getvalue()
 
 
-NASTY = "\x1b[2J\x9b31m\x07ü\r"
-SHOWN = r"\x1b[2J\x9b31m\x07ü\x0d"
+NASTY = "\x1b[2J\x9b31m\x07ü\r \u202egnp.exe\u202c \u2066x\u2069\u200f \u2028"
+SHOWN = r"\x1b[2J\x9b31m\x07ü\x0d \u202egnp.exe\u202c \u2066x\u2069\u200f \u2028"
+STEERING = set("\x1b\x9b\x07\r\u202e\u202c\u2066\u2069\u200f\u2028")
 
 
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal])
@@ -210,13 +212,17 @@ def test_what_a_program_said_cannot_steer_a_terminal(stream: type[io.StringIO], 
     ways.get(way, lambda: output.text(NASTY))()
     said = written.getvalue().replace("\x1b[1m", "").replace("\x1b[0m", "")
     assert SHOWN in said
-    assert not set(said) & set("\x1b\x9b\x07\r")
+    assert not set(said) & STEERING
 
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
 def test_documents_write_control_characters_out_and_mean_the_same(form: str) -> None:
     written = io.StringIO()
-    Output(written).document({"said": NASTY}, form)
-    assert not set(written.getvalue()) & set("\x1b\x9b\x07\r")
+    document = {"said": NASTY, "turned only": "a\u202eb", NASTY: ["# \u2067 'not' a comment: x", "plain"]}
+    Output(written).document(document, form)
+    assert not set(written.getvalue()) & STEERING
     if form == "json":
-        assert json.loads(written.getvalue()) == {"said": NASTY}
+        assert json.loads(written.getvalue()) == document
+    else:
+        assert yaml.safe_load(written.getvalue()) == document
+        assert "- plain" in written.getvalue()

@@ -4,7 +4,27 @@ from __future__ import annotations
 
 import yaml
 
+from holdfast.dialects.steering import DIRECTIONS, WRITTEN_OUT
+
+_STEERING = frozenset(map(chr, DIRECTIONS))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Puts text in quotes where characters are to be written out."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = None if _STEERING.isdisjoint(value) else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
 
 def write_yaml(value: object) -> str:
-    """Write plain data (mappings, lists, scalars) as one YAML document, keys in their given order."""
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=False, width=120)
+    """Write plain data (mappings, lists, scalars) as one YAML document, keys in their given order.
+
+    What steers a terminal, or the direction of writing, is written out; it means the same when it is read again.
+    """
+    written = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=120)
+    return written.translate(WRITTEN_OUT)

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.render.words import printable
+from holdfast.dialects.steering import WRITTEN_OUT
 from holdfast.dialects.yaml_writing import write_yaml
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ _STYLES = {
     "Fail": "red",
     "yes": "green",
 }
-_JSON_SHOWN = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
-"""Control characters that JSON may have as they are."""
 _GAP = "  "
 _LEAST_TEXT = 24
 """Characters a folded column of free text keeps."""
@@ -72,7 +71,7 @@ class Output:
         if form == "yaml":
             self._stream.write(write_yaml(value))
         else:
-            self.text(json.dumps(value, indent=2, ensure_ascii=False).translate(_JSON_SHOWN))
+            self.text(json.dumps(value, indent=2, ensure_ascii=False).translate(WRITTEN_OUT))
 
     def facts(self, facts: Sequence[tuple[str, str]]) -> None:
         """Write names and values, aligned."""

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from holdfast.dialects.steering import CONTROLS, WRITTEN_OUT
 from holdfast.domain.units import format_duration
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Columns and rows."""
 
 
-_SHOWN = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
-"""Control characters, and how they are written out."""
+_SHOWN = {**WRITTEN_OUT, **{code: f"\\x{code:02x}" for code in CONTROLS}}
+"""Characters that steer a terminal or the direction of writing, and how they are written out."""
 
 
 def printable(text: str) -> str:
-    """Write out control characters: what a program said must not steer the terminal of whoever reads about it."""
+    """Write out what is no text: what a program said must not steer the terminal of whoever reads about it."""
     return text.translate(_SHOWN)
 
 
