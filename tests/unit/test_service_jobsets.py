@@ -242,6 +242,25 @@ def test_what_may_not_change_is_refused(sets: JobSets, edit: Callable[[dict[str,
     assert [problem.path for problem in caught.value.problems] == [path]
 
 
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        (lambda jobs: jobs[0].update(command=["driver", "-v"]), "command of driver"),
+        (lambda jobs: jobs[1].update(command=["worj"], env={"A": "b"}), "command[0] of workers, env of workers"),
+        (lambda jobs: jobs[1].update(replicas=3), "replicas of workers"),
+        (lambda jobs: jobs[1].update(name="helpers"), "helpers is new, workers is gone"),
+        (lambda jobs: jobs.reverse(), "their order"),
+    ],
+)
+def test_a_refused_change_names_what_may_not_change(
+    sets: JobSets, edit: Callable[[list[dict[str, Any]]], None], named: str
+) -> None:
+    sets.create(NATIVE)
+    with pytest.raises(InvalidManifest) as caught:
+        sets.put(changed(NATIVE, lambda one: edit(one["spec"]["jobs"])))
+    assert [problem.hint for problem in caught.value.problems] == [f"what may not change: {named}"]
+
+
 def test_a_change_to_what_must_exist_needs_it(sets: JobSets) -> None:
     with pytest.raises(NotFound):
         sets.put(NATIVE, create=False)

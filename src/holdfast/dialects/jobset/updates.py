@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset.loading import QUEUE_LABEL
@@ -23,6 +24,7 @@ MUTABLE_WHILE_SUSPENDED = (
     ("spec", ("nodeSelector", "tolerations", "schedulingGates")),
 )
 _ELASTIC = ("parallelism", "completions")
+_MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,32 @@ def check_update(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, *
         path = ".".join((f"spec.{form.groups}[{place}]", *form.job))
         _check_elastic(_job(existing, form), _job(group, form), notes, path, finished=finished)
         munged.append(_munged(existing, group, form, suspended=suspended))
-    if munged != list(_groups(before, form)):
-        notes.error(f"spec.{form.groups}", "Invalid value: field is immutable")
+    if munged != (there := list(_groups(before, form))):
+        hint = f"what may not change: {', '.join(islice(_changes(there, munged), _MOST_TOLD))}"
+        notes.error(f"spec.{form.groups}", "Invalid value: field is immutable", hint=hint)
+
+
+def _changes(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Iterator[str]:
+    """Name what differs: replicated jobs that came, went or moved, else the fields of those that are there."""
+    old, new = ({str(group.get("name")): group for group in groups} for groups in (before, after))
+    yield from (f"{name} is new" for name in new if name not in old)
+    yield from (f"{name} is gone" for name in old if name not in new)
+    for name in (name for name in new if name in old):
+        yield from (f"{path} of {name}" for path in _differing(old[name], new[name], ""))
+    if old == new:
+        yield "their order"
+
+
+def _differing(old: object, new: object, path: str) -> Iterator[str]:
+    """Name the innermost fields that differ."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(key for key in new if key not in old)]:
+            yield from _differing(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for place, (one, other) in enumerate(zip(old, new, strict=True)):
+            yield from _differing(one, other, f"{path}[{place}]")
+    elif old != new:
+        yield path
 
 
 def _check_fixed(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, form: _Form) -> None:
