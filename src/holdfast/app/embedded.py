@@ -21,9 +21,11 @@ from holdfast.errors import Conflict, HoldfastError, Unavailable
 from holdfast.executor.executor import Executor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.app.leadership import Leadership
     from holdfast.app.telemetry import Telemetry
-    from holdfast.ports.engine import Engine
+    from holdfast.ports.engine import Engine, NodeInfo
     from holdfast.ports.exchange import ExchangeResponse
     from holdfast.ports.store import ControllerStore
 
@@ -68,6 +70,10 @@ class Embedded:
         self._execute = Loop("holdfast-executor", self._step)
         engine.on_change(self._execute.wake)
         self._mailbox.on_change(EXECUTOR, self._execute.wake)
+
+    def nodes(self) -> Sequence[NodeInfo]:
+        """List the engine's nodes."""
+        return self._engine.nodes()
 
     def start(self) -> None:
         """Begin."""

@@ -11,6 +11,7 @@ import secrets
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+import structlog
 import uvicorn
 
 from holdfast.app import connections, logging, upkeep, wiring
@@ -22,17 +23,21 @@ from holdfast.app.stopping import ended_by_sigterm
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SystemClock
 from holdfast.engines.process.client import require_compatible
+from holdfast.engines.process.engine import CONTAINMENT_LABEL
 from holdfast.errors import Refused, Unavailable
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from fastapi import FastAPI
 
+    from holdfast.ports.engine import NodeInfo
+
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _TOKEN_BYTES = 32
+_log = structlog.get_logger(__name__)
 _SHUTDOWN_S = 5
 """How long requests may take to end once the server is told to stop."""
 
@@ -82,7 +87,9 @@ def serve(
         sockets = [_bind(config)]
         bound = sockets[0].getsockname()[1]
         url = f"http://{f'[{host}]' if ':' in host else host}:{bound}"
-        readiness.started(start_embedded(stack, settings, directory, ownership, readiness.telemetry))
+        embedded = start_embedded(stack, settings, directory, ownership, readiness.telemetry)
+        readiness.started(embedded)
+        warn_of_weak_containment(embedded.nodes())
         upkeep.forget_regularly(stack, settings, directory, store)
         directory.announce(ServerAddress(url, token, os.getpid()))
         stack.callback(directory.withdraw)
@@ -104,6 +111,15 @@ def _configured(app: FastAPI, host: str, port: int, allowed: connections.Bounds)
         backlog=allowed.at_once,
         timeout_graceful_shutdown=_SHUTDOWN_S,
     )
+
+
+def warn_of_weak_containment(nodes: Sequence[NodeInfo]) -> None:
+    """Say so where no control group can hold a run."""
+    if any(node.labels.get(CONTAINMENT_LABEL) == "supervisor" for node in nodes):
+        _log.warning(
+            "no control groups can be made here: memory is watched, not limited, processes are not counted, and a"
+            " program that kills its supervisor and the shim can leave processes behind"
+        )
 
 
 def _require_loopback(host: str) -> None:
