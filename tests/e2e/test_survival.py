@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from holdfast.client import Client
 
-GATE = 'echo "up $$"; while ! test -e "$1"; do sleep 0.02; done; exit $(cat "$1")'
+GATE = 'echo "up $$"; while ! test -s "$1"; do sleep 0.02; done; exit $(cat "$1")'
 FAIL_ONCE = 'date +%s.%N; test "$HOLDFAST_ATTEMPT" -gt 1'
 TOLD = 'trap "echo told; TOLD=1" TERM; echo up; while ! test -e "$1"; do sleep 0.02; done; exit 5'
 
