@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -113,7 +114,7 @@ def _verdict(root: Path, code: int | None, said: str) -> Verdict:
 
 def _pytest(root: Path, tests: Sequence[str]) -> tuple[int | None, str]:
     """Run tests on a copy; returns pytest's exit code, ``None`` when it had to be stopped, and which test failed."""
-    command = [sys.executable, "-m", "pytest", "-x", "--no-header", "--tb=no", *tests]
+    command = [sys.executable, "-m", "pytest", "-x", "--no-header", "--tb=no", f"--basetemp={root}/basetemp", *tests]
     env = {**os.environ, "PYTHONPATH": f"{root}/src", "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: TID251 - a child's
     process = subprocess.Popen(  # noqa: S603 - our own tests
         command, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
@@ -121,7 +122,7 @@ def _pytest(root: Path, tests: Sequence[str]) -> tuple[int | None, str]:
     try:
         told, _ = process.communicate(timeout=_LONGEST_S)
     except subprocess.TimeoutExpired:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         return None, "it never ends"
     lines = [line for line in told.splitlines() if line.startswith(("FAILED", "ERROR"))] or told.splitlines()[-1:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.mutate.mutation import Mutation
+from tools.mutate.mutation import WORLDS, Mutation
 
 MUTATIONS = (
     Mutation(
@@ -59,13 +59,13 @@ MUTATIONS = (
         "executor/executor.py",
         ("                self._never_started[order.uid] = self._not_started(order, reason)\n"),
         ("                pass\n"),
-        ("unit/test_controller.py", "unit/test_controller_faults.py"),
+        ("unit/test_controller_repeats.py",),
     ),
     Mutation(
         "results are forgotten before they are safe",
         "executor/executor.py",
-        "        unwanted = [seen for uid, seen in observed.items() if uid not in desired]",
-        "        unwanted = [seen for uid, seen in observed.items() if uid not in desired or seen.outcome]",
-        ("unit/test_controller.py",),
+        ("        try:\n            response ="),
+        ("        self._forget(list(observed))\n        try:\n            response ="),
+        (WORLDS,),
     ),
 )

@@ -38,14 +38,14 @@ MUTATIONS = (
         "domain/verdict.py",
         "max(at.now, due) < job.submitted_at + total_s",
         "at.now < job.submitted_at + total_s",
-        ("unit/test_controller.py", WORLDS),
+        (WORLDS,),
     ),
     Mutation(
         "one good rank makes a gang succeed",
         "domain/verdict.py",
         "if runs and all(run.outcome",
         "if runs and any(run.outcome",
-        ("unit/test_controller.py",),
+        (WORLDS,),
     ),
     Mutation(
         "a failure hides a cancellation",
@@ -94,7 +94,7 @@ MUTATIONS = (
         "domain/scheduling.py",
         "if queue.paused:",
         "if queue.paused and not usage.jobs:",
-        ("unit/test_scheduling.py", "unit/test_controller.py"),
+        (WORLDS,),
     ),
     Mutation(
         "a queue runs one job too many",

@@ -6,7 +6,6 @@ from tools.mutate.mutation import Mutation
 
 _READOPTION = "integration/test_process_readoption.py"
 _FAULTS = "integration/test_process_faults.py"
-_ENGINE = "integration/test_process_engine.py"
 
 MUTATIONS = (
     Mutation(
@@ -14,38 +13,28 @@ MUTATIONS = (
         "engines/process/shim/runs.py",
         "if handed and not self._journal.flush():",
         "if handed and self._journal.pending is None:",
-        (f"{_READOPTION}::test_an_order_is_written_down_before_its_program_starts",),
+        ("unit/test_shim_runs.py",),
     ),
     Mutation(
         "what could not be written down starts all the same",
         "engines/process/shim/runs.py",
         "if handed and not self._journal.flush():",
         "if handed and self._journal.flush() is None:",
-        (f"{_FAULTS}::test_nothing_starts_that_cannot_be_written_down",),
+        ("unit/test_shim_runs.py",),
     ),
     Mutation(
         "what is not written yet is dropped on close",
         "engines/process/shim/journal.py",
         ('        """Write what is left and let go."""\n        self.flush()\n'),
         ('        """Write what is left and let go."""\n'),
-        (
-            f"{_FAULTS}::test_ends_on_a_full_disk_are_kept_over_the_death_of_server_and_shim",
-            f"{_READOPTION}::test_a_shim_with_nothing_to_do_leaves_and_its_results_stay",
-        ),
+        ("unit/test_process_engine_parts.py",),
     ),
     Mutation(
         "a line cut short swallows the next",
         "engines/process/shim/journal.py",
         '            self.pending += b"\\n"  # a line',
         "            pass  # a line",
-        (f"{_READOPTION}::test_a_line_cut_short_does_not_spoil_a_journal",),
-    ),
-    Mutation(
-        "a shim leaves with results it could not write down",
-        "engines/process/shim/loop.py",
-        "or self._runs.busy or self._journal.pending:",
-        "or self._runs.busy:",
-        (f"{_FAULTS}::test_a_shim_does_not_leave_with_results_it_could_not_write_down",),
+        ("unit/test_process_engine_parts.py",),
     ),
     Mutation(
         "results are not written down",
@@ -59,7 +48,7 @@ MUTATIONS = (
         "engines/process/shim/runs.py",
         ("            if uid not in self.runs:\n                run ="),
         ("            if uid:\n                run ="),
-        ("contract/test_engine_contract.py",),
+        ("unit/test_shim_runs.py",),
     ),
     Mutation(
         "the programs of a copied directory are touched",
@@ -73,10 +62,7 @@ MUTATIONS = (
         "engines/process/shim/runs.py",
         ('        self._timers.add(limit, uid, "stop")\n'),
         "",
-        (
-            f"{_READOPTION}::test_a_suspended_supervisor_is_woken",
-            f"{_READOPTION}::test_a_stop_reaches_a_program_whose_supervisor_was_killed",
-        ),
+        ("unit/test_shim_runs.py",),
     ),
     Mutation(
         "a start may hang for ever",
@@ -86,10 +72,17 @@ MUTATIONS = (
         (f"{_FAULTS}::test_what_does_not_start_in_time_could_not_be_launched",),
     ),
     Mutation(
-        "an end is not noted before it can be learned no more",
-        "engines/process/shim/supervisor/execution.py",
-        "        self._saved(lambda: self._record.ended(program))",
-        "        self.changed = True",
-        (f"{_READOPTION}::test_an_end_that_comes_while_there_is_no_shim_is_not_missed",),
+        "an end for which there is little room is not written",
+        "engines/process/shim/record.py",
+        'self._add({"outcome": {**outcome, "message": "", "log_tail": []}, "progress": ""})',
+        "raise",
+        ("unit/test_process_engine_parts.py",),
+    ),
+    Mutation(
+        "no room is taken for an end in advance",
+        "engines/process/shim/record.py",
+        "os.posix_fallocate(self._fd, 0, ROOM_BYTES)",
+        "self._at = 0",
+        ("unit/test_shim_runs.py",),
     ),
 )

@@ -1,0 +1,71 @@
+"""What is told or asked again, too late or too early, changes nothing, or what it should at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import RunStatus
+from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.ports.exchange import ExchangeRequest
+from holdfast.ports.store import RequestKind
+from tests.unit.conftest import Lab, exits, job_named
+
+if TYPE_CHECKING:
+    from holdfast.ports.engine import Observation
+
+STUBBORN = SimulatedRun(duration_s=None, term_delay_s=40.0)
+_lives = count(1)
+
+
+def tell(lab: Lab, *seen: Observation) -> None:
+    """Have a new life of the executor tell of runs, in copies, as over a network."""
+    observed = {each.uid: replace(each) for each in seen}
+    life = lab.clock.now() + next(_lives)
+    lab.controller.tick([ExchangeRequest("local", 1, lab.engine.nodes(), observed, life=life)])
+
+
+def test_a_run_that_has_ended_is_not_ended_again_by_who_tells_it_again(lab: Lab) -> None:
+    job = lab.submit(job_named("gang", gang=2), lambda order: exits(0, after_s=50.0 if order.rank else 1.0))
+    lab.pass_s(0.5)
+    lab.clock.time += 1.0
+    ended = lab.engine.observe()[f"{job}-1-0-1"]
+    lab.pass_s(5)
+    before = lab.runs(job)
+    assert [run.status for run in before] == [RunStatus.TERMINATED, RunStatus.RUNNING]
+    tell(lab, ended, lab.engine.observe()[f"{job}-1-1-1"])
+    assert lab.runs(job) == before
+
+
+def test_a_run_that_is_to_stop_is_still_to_stop_when_it_is_told_that_it_runs(lab: Lab) -> None:
+    job = lab.submit(job_named("long", grace_s=60.0), STUBBORN)
+    lab.pass_s(3)
+    running = next(iter(lab.engine.observe().values()))
+    lab.ask(RequestKind.CANCEL, job)
+    lab.pass_s(1)
+    tell(lab, running)
+    assert [run.status for run in lab.runs(job)] == [RunStatus.TERMINATING]
+
+
+def test_a_job_that_runs_is_not_held(lab: Lab) -> None:
+    job = lab.submit(job_named("job"), exits(0, after_s=10.0))
+    lab.pass_s(3)
+    lab.ask(RequestKind.HOLD, job)
+    lab.pass_s(1)
+    assert lab.job(job).state is JobState.RUNNING
+    lab.pass_s(10)
+    assert lab.job(job).state is JobState.SUCCEEDED
+
+
+def test_a_run_that_is_stopped_before_its_executor_heard_of_it_keeps_nobody_waiting(lab: Lab) -> None:
+    job = lab.submit(job_named("job"), STUBBORN)
+    lab.step()
+    lab.tick()
+    lab.restart_executor()
+    lab.use(*lab.engine.nodes())
+    lab.ask(RequestKind.CANCEL, job)
+    lab.tick()
+    lab.pass_s(2)
+    assert lab.job(job).state is JobState.CANCELLED

@@ -1,0 +1,97 @@
+"""The shim's order of things: what is written down before a supervisor hears of it, and what is never told twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from holdfast.engines.process import translate
+from holdfast.engines.process.shim import moment
+from holdfast.engines.process.shim.channel import Channel
+from holdfast.engines.process.shim.journal import Journal
+from holdfast.engines.process.shim.pool import Pool, Seat
+from holdfast.engines.process.shim.record import ROOM_BYTES, Record
+from holdfast.engines.process.shim.records import FINISHED
+from holdfast.engines.process.shim.runs import PATIENCE_S, Runs
+from holdfast.ports.engine import RunOrder
+
+ORDER = RunOrder("run-1", "j", "n", attempt=1, rank=0, size=1, command=("true",))
+FULL = "/dev/full"
+
+
+class Ear(Channel):
+    """A supervisor's end of the line; notes what is in the journal whenever it is told something."""
+
+    def __init__(self, journal: str) -> None:
+        self.told: list[tuple[dict[str, Any], str]] = []
+        self._journal = journal
+
+    def send(self, message: dict[str, Any]) -> None:
+        written = "" if self._journal == FULL else Path(self._journal).read_text()
+        self.told.append((message, written))
+
+
+class Desk(Pool):
+    """One supervisor, always there."""
+
+    def __init__(self, ear: Ear) -> None:
+        self.seat = Seat(1, 0, ear, child=True)
+        self.seats = {1: self.seat}
+
+    def take(self) -> Seat:
+        return self.seat
+
+    def give_back(self, seat: Seat) -> None:
+        seat.uid = ""
+
+
+def runs_with(journal: str) -> tuple[Runs, Ear]:
+    ear = Ear(journal)
+    return Runs(Journal(journal), Desk(ear), {}), ear
+
+
+def message(tmp_path: Path) -> dict[str, Any]:
+    return translate.launch_message(tmp_path, ORDER)
+
+
+def test_an_order_is_written_down_before_its_supervisor_hears_of_it(tmp_path: Path) -> None:
+    runs, ear = runs_with(str(tmp_path / "journal"))
+    runs.accept([message(tmp_path)])
+    runs.start_some()
+    [(told, written)] = ear.told
+    assert told["launch"]["uid"] == ORDER.uid
+    assert f'["order","{ORDER.uid}"' in written
+
+
+def test_an_order_that_cannot_be_written_down_is_refused_and_nobody_hears_of_it(tmp_path: Path) -> None:
+    runs, ear = runs_with(FULL)
+    runs.accept([message(tmp_path)])
+    runs.start_some()
+    run = runs.runs[ORDER.uid]
+    assert ear.told == []
+    assert run.phase == FINISHED
+    assert run.outcome is not None
+    assert "no room to write down" in str(run.outcome)
+
+
+def test_an_order_that_comes_again_starts_nothing_again(tmp_path: Path) -> None:
+    runs, ear = runs_with(str(tmp_path / "journal"))
+    for _ in range(3):
+        runs.accept([message(tmp_path), message(tmp_path)])
+        runs.start_some()
+    assert len(ear.told) == 1
+
+
+def test_a_stop_is_looked_after_once_its_grace_is_over(tmp_path: Path) -> None:
+    runs, _ = runs_with(str(tmp_path / "journal"))
+    runs.accept([message(tmp_path)])
+    runs.start_some()
+    runs.stop(ORDER.uid, 1.0, "user")
+    assert runs.next_due() <= moment.monotonic() + 1.0 + PATIENCE_S
+
+
+def test_a_record_has_its_room_before_there_is_anything_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "1.record"
+    record = Record(str(path))
+    assert path.stat().st_blocks * 512 >= ROOM_BYTES
+    record.remove()
