@@ -11,7 +11,6 @@ import pytest
 
 from holdfast.controller.handlers import TerminateAttempts
 from holdfast.controller.observations import Observations
-from holdfast.controller.patience import Patience
 from holdfast.controller.world import World
 from holdfast.domain import verdict
 from holdfast.domain.coordination import HandlerResult
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 
 SEEDS = 100
 FIRST = {
-    "leases are counted by the wall clock": 116,
-    "waiting is counted by the wall clock": 382,
+    "leases are counted by the wall clock": 400_076,
     "an executor that was overtaken is answered": 194,
 }
 """Where to begin, for what few worlds can see: clocks must be set at the right moment, and by much."""
@@ -75,10 +73,6 @@ def leases_are_counted_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ProcessClock, "steady", ProcessClock.now)
 
 
-def waiting_is_counted_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Patience, "since", lambda _, entered: entered)
-
-
 def who_was_overtaken_is_answered(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Observations, "is_overtaken", lambda *_: False)
 
@@ -102,7 +96,6 @@ BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
     "two processes are one owner": (two_processes_are_one_owner, {"one-writer"}),
     "a commit does not ask who leads": (a_commit_does_not_ask_who_leads, {"one-writer"}),
     "leases are counted by the wall clock": (leases_are_counted_by_the_wall_clock, TWICE),
-    "waiting is counted by the wall clock": (waiting_is_counted_by_the_wall_clock, TWICE),
     "an executor that was overtaken is answered": (who_was_overtaken_is_answered, {*TWICE, "terminal-absorbs"}),
     "nobody looks again when a retry is due": (nobody_looks_again_when_a_retry_is_due, {"all-ends"}),
     "what is told as refused is committed again": (what_is_told_as_refused_is_committed_again, {"written-once"}),
