@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections import Counter
 from contextlib import closing, suppress
@@ -115,6 +117,29 @@ def test_a_machine_that_is_cut_off_stops_its_programs_before_another_runs_them(
             line.thaw()
             wait_until(lambda: "led by" in readiness(one))
             elsewhere.cancel(job)
+    lines = ledger.read_text().splitlines()
+    assert lines == sorted(lines), "the first attempt went on when the second had begun"
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM])
+def test_programs_of_a_server_that_is_gone_end_before_another_machine_runs_their_jobs(
+    postgres_url: str, tmp_path: Path, end: signal.Signals
+) -> None:
+    ledger = tmp_path / "ledger"
+    one, other = on(postgres_url, tmp_path / "one"), on(postgres_url, tmp_path / "other")
+    beat = f'while :; do echo "$HOLDFAST_ATTEMPT" >> {ledger}; sleep 0.1; done'
+    with one.serving() as client:
+        job = client.submit({"name": "beats", "shell": beat, "grace": "60s"}).id
+        wait_until(lambda: ledger.exists() and len(ledger.read_text().splitlines()) > 5)
+        server = one.server_pid()
+        os.kill(server, end)
+        wait_until(lambda: is_free(postgres_url), within_s=10 * LEASE_S)
+        assert one.programs() == []
+        with other.serving() as elsewhere:
+            wait_until(lambda: "2" in ledger.read_text().splitlines())
+            elsewhere.cancel(job)
+        if end is signal.SIGSTOP:
+            os.kill(server, signal.SIGCONT)
     lines = ledger.read_text().splitlines()
     assert lines == sorted(lines), "the first attempt went on when the second had begun"
 

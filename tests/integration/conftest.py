@@ -28,6 +28,7 @@ class Settings(TypedDict, total=False):
     log_limit: int
     pids_limit: int
     launch_limit_s: float
+    lease_s: float | None
     memory_limits: str
     environ: Mapping[str, str]
 

@@ -236,6 +236,29 @@ def test_what_ended_after_the_death_of_all_of_us_is_lost_and_said_to_be(machine:
     assert outcome.conditions <= {Condition.EXECUTOR_LOST}
 
 
+@pytest.mark.parametrize("killed", ["nobody", "holdfast-shim"])
+def test_programs_end_when_there_has_been_no_server_for_the_length_of_its_lease(
+    new_machine: NewMachine, tmp_path: Path, killed: str
+) -> None:
+    machine = new_machine(tmp_path, lease_s=1.0)
+    order = machine.start("sh", "-c", "trap '' TERM; while :; do sleep 0.1; done")
+    machine.until(order, lambda seen: seen.phase is RunPhase.RUNNING)
+    machine.engine.close()
+    for process in ours(machine.directory, killed):
+        process.kill()
+    until(machine, lambda: not machine.survivors())
+    machine.open()
+    outcome = machine.finish(order)
+    assert (outcome.ended_by, outcome.containers[0].signal) == (EndedBy.LOST, signal.SIGKILL)
+    assert "no server" in outcome.message
+
+
+def test_programs_go_on_under_a_server_that_has_nothing_to_say(new_machine: NewMachine, tmp_path: Path) -> None:
+    machine = new_machine(tmp_path, lease_s=1.5)
+    order = machine.start("sh", "-c", "sleep 4; exit 5")
+    assert machine.finish(order).containers[0].exit_code == 5
+
+
 def test_a_suspended_supervisor_is_woken(machine: Machine) -> None:
     order = machine.start(*waiting(machine))
     machine.until_logged(order, "up")

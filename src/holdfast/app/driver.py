@@ -116,7 +116,7 @@ def start_embedded(
     ownership.led(leadership.take())
     embedded = Embedded(
         store,
-        wiring.engine(settings, directory),
+        wiring.engine(settings, directory, ownership),
         leadership,
         telemetry or Telemetry(SystemClock().now),
         ControllerSettings(pods=wiring.pods(settings)),

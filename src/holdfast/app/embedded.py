@@ -19,6 +19,7 @@ from holdfast.controller.mailbox import Mailbox
 from holdfast.dialects.codec import load_spec
 from holdfast.errors import Conflict, HoldfastError, Unavailable
 from holdfast.executor.executor import Executor
+from holdfast.ports.engine import RunPhase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,6 +93,8 @@ class Embedded:
         self._execute.stop()
         self._control.stop()
         self._keep.stop()
+        if any(seen.phase is not RunPhase.FINISHED for seen in self._engine.observe().values()):
+            self._leadership.leave_programs()
         self._engine.close()
 
     def failure(self) -> HoldfastError | None:

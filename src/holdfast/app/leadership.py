@@ -87,6 +87,7 @@ class Leadership:
         self._epoch: int | None = None
         self._confirmed_at = self._tried_at = float("-inf")
         self._refusal: Unavailable | None = None
+        self._leaves_programs = False
 
     def take(self) -> int:
         """Take the lease, or renew it, now; returns the epoch to commit with.
@@ -163,9 +164,13 @@ class Leadership:
             return f"the lease on the database was not renewed for {self._clock.steady() - self._confirmed_at:.0f} s"
         return None
 
+    def leave_programs(self) -> None:
+        """Note that programs go on without this process: whoever leads elsewhere must wait until they have ended."""
+        self._leaves_programs = self._terms.programs_s is not None
+
     def step_down(self) -> None:
-        """Let others in at once."""
+        """Let others in at once, unless programs are left that they do not see."""
         with self._turn, suppress(Unavailable):
-            if self._epoch is not None:
+            if self._epoch is not None and not self._leaves_programs:
                 self._epoch = None
                 self._store.lead(self._owner, 0.0, self._clock.now())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.rest.app import Probes, create_app
 from holdfast.app.datadir import DataDir
-from holdfast.app.leadership import Leadership, place_of, process_at, shared
+from holdfast.app.leadership import ALONE, Leadership, Terms, place_of, process_at, shared
 from holdfast.app.ownership import Ownership, require_database
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.controller.sets.sets import PodSettings
@@ -78,18 +78,23 @@ def leadership(settings: Settings, directory: DataDir, ownership: Ownership, ope
     that is known only of those on the same data directory.
     """
     place = place_of(directory.path, ownership.word)
-    if ownership.has_database:
-        return Leadership(opened, process_at(place), SystemClock(), heir_of="")
-    return Leadership(opened, process_at(place), SystemClock(), terms=shared(settings.lease), heir_of=place)
+    heir_of = "" if ownership.has_database else place
+    return Leadership(opened, process_at(place), SystemClock(), terms=terms(settings, ownership), heir_of=heir_of)
 
 
-def engine(settings: Settings, directory: DataDir) -> ProcessEngine:
-    """Open the local-process engine."""
+def terms(settings: Settings, ownership: Ownership) -> Terms:
+    """Return how long a lease is; one on a database server protects programs, too."""
+    return ALONE if ownership.has_database else shared(settings.lease)
+
+
+def engine(settings: Settings, directory: DataDir, ownership: Ownership) -> ProcessEngine:
+    """Open the local-process engine; its programs end when no server has kept a lease for them."""
     return ProcessEngine(
         directory.runs,
         nodes=nodes(settings),
         log_limit=settings.log_limit,
         pids_limit=settings.pids_limit,
+        lease_s=terms(settings, ownership).programs_s,
     )
 
 

@@ -53,7 +53,7 @@ MUTATIONS = (
     Mutation(
         "the programs of a copied directory are touched",
         "engines/process/shim/recovery.py",
-        "elif kept.place != surroundings.place:",
+        "elif kept.place != self._surroundings.place:",
         "elif not kept.place:",
         (f"{_READOPTION}::test_a_copy_of_a_directory_leaves_the_originals_programs_alone",),
     ),

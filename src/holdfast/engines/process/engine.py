@@ -74,6 +74,7 @@ class ProcessEngine:
         log_limit: int = DEFAULT_LOG_LIMIT,
         pids_limit: int = 0,
         launch_limit_s: float = 60.0,
+        lease_s: float | None = None,
         memory_limits: str = "auto",
         shim_idle_s: float = DEFAULT_SHIM_IDLE_S,
         environ: Mapping[str, str] | None = None,
@@ -84,9 +85,9 @@ class ProcessEngine:
             directory: Holds the runs' files, the shim's socket and its journal; made private.
             nodes: The places to report; by default this machine.
             log_limit: Bytes of disk one run's log may take; 0 is no limit.
-            pids_limit: Processes and threads one run may have at once, where cgroups can count them; 0 counts
-                only runs that have a cgroup for their memory in any case.
+            pids_limit: Processes and threads one run may have at once, where cgroups can count them; 0 is no limit of ours.
             launch_limit_s: How long starting a program may take, whose directory may be on a file system that hangs.
+            lease_s: After how long without a server programs are ended: another machine may run their jobs by then.
             memory_limits: ``auto`` uses cgroups where they are writable, ``rss`` watches in any case.
             shim_idle_s: How long a shim without runs and clients stays.
             environ: Where programs inherit from; by default this process's environment.
@@ -97,12 +98,8 @@ class ProcessEngine:
         self._directory = directory.absolute()
         inherited = os.environ if environ is None else environ  # noqa: TID251 - handed to programs, never read
         self._environment = translate.base_environment(inherited)
-        self._settings = {
-            "environment": self._environment,
-            "log_limit": log_limit,
-            "pids_limit": pids_limit,
-            "launch_limit_s": launch_limit_s,
-        }
+        self._settings = {"environment": self._environment, "log_limit": log_limit, "pids_limit": pids_limit}
+        self._settings |= {"launch_limit_s": launch_limit_s, "lease_s": lease_s}
         self._limits, self._idle_s = memory_limits, shim_idle_s
         self._lock = threading.Lock()
         self._observed: dict[str, Observation] = {}

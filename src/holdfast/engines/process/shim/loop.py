@@ -12,12 +12,13 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from . import cgroups, moment, processes, record, recovery
+from . import cgroups, moment, processes, record
 from .channel import Channel
 from .journal import Journal, replay
 from .libc import adopt_orphans, set_name
 from .pool import Pool
 from .records import ERRORS, JOURNAL, PROTOCOL, SOCKET, SUPERVISORS
+from .recovery import Recovery, take_over_old_journal
 from .runs import Runs
 from .supervisor.surroundings import Surroundings, heed_children, wake_on_child
 from .sweep import Sweep
@@ -57,11 +58,12 @@ def serve(directory: str, listener: socket.socket, *, limits: str, idle_s: float
     groups = cgroups.find(directory, place, limits)
     journal = Journal(JOURNAL)
     known = replay(JOURNAL)
-    recovery.take_over_old_journal(known, journal)
+    take_over_old_journal(known, journal)
     seats = Pool(surroundings, groups)
     runs = Runs(journal, seats, known)
-    shim = Shim(listener, journal, runs, seats)
-    recovery.recover(runs, seats, surroundings)
+    recovery = Recovery(runs, seats, surroundings)
+    shim = Shim(listener, journal, runs, seats, recovery)
+    recovery.of_earlier_shims()
     journal.flush()
     try:
         shim.run(idle_s)
@@ -110,11 +112,12 @@ def _raise_files_limit() -> tuple[int, int] | None:
 class Shim:
     """Connects clients, supervisors, the clock and the kernel's signals to the runs."""
 
-    def __init__(self, listener: socket.socket, journal: Journal, runs: Runs, seats: Pool) -> None:
+    def __init__(self, listener: socket.socket, journal: Journal, runs: Runs, seats: Pool, recovery: Recovery) -> None:
         """Wire everything to one selector."""
         self._journal = journal
         self._runs = runs
         self._seats = seats
+        self._recovery = recovery
         self._channels: list[Channel] = []
         self._selector = selectors.DefaultSelector()
         self._sweep = Sweep(runs, seats, self._selector)
@@ -218,7 +221,7 @@ class Shim:
         for seat in [seat for seat in self._fading if self._seats.is_dead(seat)]:
             self._fading.remove(seat)
             self._seats.drop(seat)
-            self._runs.supervisor_died(seat)
+            self._recovery.of_supervisor(seat)
             self._orphaned = True
         if self._orphaned and not self._fading:
             known = self._seats.own_processes()
@@ -280,6 +283,8 @@ class Shim:
             self._runs.use_log_limit(settings["log_limit"])
             self._runs.pids_limit = settings.get("pids_limit", 0)
             self._runs.launch_limit_s = settings.get("launch_limit_s", self._runs.launch_limit_s)
+            self._runs.use_lease(settings.get("lease_s"))
+        self._runs.server_heard()
         self._runs.accept(message.get("orders", ()))
         for uid, grace_s, reason in message.get("stops", ()):
             self._runs.stop(uid, grace_s, reason)

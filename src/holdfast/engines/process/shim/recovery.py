@@ -1,54 +1,160 @@
-"""What a shim does about the one before it: which runs go on, with which supervisors, and which are over."""
+"""What becomes of runs whose supervisor was killed, or whose shim was: who goes on with them, and which are over."""
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
-from . import journal, moment, pool, processes, record
-from .records import FINISHED, OLD_JOURNAL
+from . import journal, moment, processes, record
+from .pool import files, path_of
+from .records import FINISHED, OLD_JOURNAL, RUNNING, Exit, Run
 from .supervisor import outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .journal import Journal
-    from .pool import Pool
-    from .records import Run
+    from .pool import Pool, Seat
+    from .records import Message
     from .runs import Runs
     from .supervisor.surroundings import Surroundings
 
 _OF_ANOTHER = "this directory was copied while the run was going; it is a run of the original"
 
 
-def recover(runs: Runs, seats: Pool, surroundings: Surroundings) -> None:
-    """Find living supervisors, take over from dead ones, and settle what nobody has."""
-    greetings = seats.find()
-    for number, said in greetings.items():
-        told = said["run"] if said is not None else None
-        kept = None if said is not None else record.read(pool.path_of(number))
-        runs.seat_found(seats.seats[number], kept, told)
-    for number, path in list(pool.files()):
-        if number not in greetings:
-            _settle(runs, seats, number, path, surroundings)
-    if seats.cgroups is not None:
-        keep = {run.former for run in runs.active.values()} | set(seats.seats)
-        seats.cgroups.clear({number for number in keep if number is not None})
-    for run in list(runs.runs.values()):
-        if run.phase != FINISHED and run.uid not in runs.active:
-            del runs.runs[run.uid]  # no supervisor ever began with it, so it may be ordered again
+class Recovery:
+    """Takes runs over from supervisors that are dead."""
+
+    def __init__(self, runs: Runs, pool: Pool, surroundings: Surroundings) -> None:
+        """Work on the runs of one directory."""
+        self._runs = runs
+        self._pool = pool
+        self._surroundings = surroundings
+
+    def of_earlier_shims(self) -> None:
+        """Find living supervisors, take over from dead ones, and settle what nobody has."""
+        runs, pool = self._runs, self._pool
+        greetings = pool.find()
+        for number, said in greetings.items():
+            told = said["run"] if said is not None else None
+            kept = None if said is not None else record.read(path_of(number))
+            self._living(pool.seats[number], kept, told)
+        for number, path in list(files()):
+            if number not in greetings:
+                self._dead(number, path)
+        if pool.cgroups is not None:
+            keep = {run.former for run in runs.active.values()} | set(pool.seats)
+            pool.cgroups.clear({number for number in keep if number is not None})
+        for run in list(runs.runs.values()):
+            if run.phase != FINISHED and run.uid not in runs.active:
+                del runs.runs[run.uid]  # no supervisor ever began with it, so it may be ordered again
+
+    def _living(self, seat: Seat, kept: record.Kept | None, told: Message | None) -> None:
+        """Take in a supervisor of an earlier shim: with what it said, or else with what its record says."""
+        runs = self._runs
+        order = told["order"] if told is not None else kept.order if kept is not None else None
+        if order is None or (order["uid"] not in runs.runs and (told is None or told["outcome"] is not None)):
+            self._pool.give_back(seat)
+            return
+        run = runs.runs.setdefault(order["uid"], Run(order["uid"], order["node"], order["directory"]))
+        if run.phase == FINISHED:
+            self._pool.give_back(seat)
+            return
+        runs.assign(seat, run)
+        runs.ports.take_over(run.uid, order.get("ports", ()), order.get("gang", ""), order.get("master", 0))
+        if told is not None:
+            runs.told(seat, {"run": told})
+        elif kept is not None and kept.start is not None:
+            run.phase, run.pid, run.started_at = RUNNING, kept.start["pid"], kept.start["started_at"]
+
+    def _dead(self, number: int, path: str) -> None:
+        """Take over from a supervisor that died while there was no shim."""
+        kept = record.read(path)
+        run = self._runs.runs.get(kept.uid) if kept is not None else None
+        if kept is None or run is None or run.phase == FINISHED or run.uid in self._runs.active:
+            self._clear(number)
+        elif kept.place != self._surroundings.place:
+            started = kept.start is not None
+            self._runs.finish(run, outcomes.lost(started=started, ended_at=moment.wall(), note=_OF_ANOTHER))
+            self._pool.remove_files(number)
+        else:
+            self._take_over(run, kept, number, adopted=False)
+
+    def of_supervisor(self, seat: Seat) -> None:
+        """Have another supervisor go on with the run of one that was killed."""
+        run = self._runs.active.get(seat.uid)
+        kept = record.read(path_of(seat.number))
+        if run is not None and kept is not None and kept.uid == run.uid:
+            self._take_over(run, kept, seat.number, adopted=seat.child)
+            return
+        self._clear(seat.number)
+        if run is not None:
+            self._runs.begin_again(run)
+
+    def _clear(self, number: int) -> None:
+        self._pool.end_group(number)
+        self._pool.remove_files(number)
+
+    def _take_over(self, run: Run, kept: record.Kept, number: int, *, adopted: bool) -> None:
+        """Go on with a run whose supervisor is dead, from what its record says.
+
+        Args:
+            run: The run.
+            kept: The record.
+            number: Of the dead supervisor, whose control group has what is left of the run.
+            adopted: Whether the run's processes have become our children.
+        """
+        gone = kept.boot != self._surroundings.boot
+        start = kept.start or (None if gone else _leader_of(run))
+        if kept.end is not None:
+            run.started_at, run.progress = (kept.start or {}).get("started_at"), kept.progress
+            self._runs.finish(run, kept.end)
+        elif start is None:
+            self._runs.never_begun(run)
+        elif kept.exit is not None and run.takeovers:
+            self._runs.finish(run, outcomes.bare(Exit(*kept.exit["exit"]), start, ended_by=kept.exit["ended_by"]))
+        else:
+            if not adopted and not gone and not processes.can_be_waited_for(start["pid"]):
+                _end_program(run.uid, start)
+            self._foster(run, {**_fostering(kept, start), "gone": gone}, number, adopted=adopted)
+            return
+        self._clear(number)
+
+    def _foster(self, run: Run, message: Message, number: int, *, adopted: bool) -> None:
+        try:
+            seat = self._pool.take()
+        except OSError as error:
+            self._runs.finish(run, outcomes.lost(started=True, ended_at=moment.wall(), note=str(error)))
+            return
+        if adopted:
+            self._runs.zombies[message["pid"]] = run.uid
+        run.takeovers += 1
+        run.former, run.pid = number, message["pid"]
+        run.started_at, run.phase = message["started_at"], RUNNING
+        self._runs.hand(seat, run, {"foster": {**message, "groups": self._pool.group_of(number)}})
+        self._runs.repeat_stop(run)
 
 
-def _settle(runs: Runs, seats: Pool, number: int, path: str, surroundings: Surroundings) -> None:
-    """Take over from a supervisor that died while there was no shim."""
-    kept = record.read(path)
-    run = runs.runs.get(kept.uid) if kept is not None else None
-    if kept is None or run is None or run.phase == FINISHED or run.uid in runs.active:
-        seats.end_group(number)
-        seats.remove_files(number)
-    elif kept.place != surroundings.place:
-        runs.lose(run, started=kept.start is not None, note=_OF_ANOTHER)
-        seats.remove_files(number)
-    else:
-        runs.take_over(run, kept, number, adopted=False, gone=kept.boot != surroundings.boot)
+def _leader_of(run: Run) -> Message | None:
+    """Find the program of a supervisor that was killed before it could write down that it had started it."""
+    for pid in processes.marked({run.uid}, str(Path.cwd())):
+        if processes.leads_session(pid):
+            return {"pid": pid, "started_at": moment.wall(), "before": 0.0, "after": moment.since_boot()}
+    return None
+
+
+def _end_program(uid: str, start: Message) -> None:
+    """End what may still run and whose end nobody could learn: its next attempt must not run beside it."""
+    if processes.born_between(start["pid"], start["before"], start["after"]):
+        processes.kill_group(start["pid"], signal.SIGKILL)
+    for pid in processes.marked({uid}, str(Path.cwd())):
+        processes.kill(pid)
+
+
+def _fostering(kept: record.Kept, start: Message) -> Message:
+    """Write out what a supervisor needs to go on with a run that another one started."""
+    known = {name: start[name] for name in ("pid", "started_at", "before", "after")}
+    exits = kept.exit or {}
+    return {"order": kept.order, **known, "exit": exits.get("exit"), "ended_by": exits.get("ended_by", "")}
 
 
 def take_over_old_journal(runs: dict[str, Run], new: Journal) -> None:

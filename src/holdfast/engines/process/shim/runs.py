@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from collections import deque
-from pathlib import Path
 
-from . import files, moment, processes, record
-from .pool import path_of
+from . import files, moment, processes
 from .ports import Ports
-from .records import FINISHED, RUNNING, STARTING, STOPPING, Exit, Run
+from .records import FINISHED, RUNNING, STARTING, STOPPING, Run
 from .supervisor import launch, outcomes
 from .supervisor.execution import DRAIN_LIMIT_S
 from .timers import Timers
@@ -27,6 +24,8 @@ LAUNCHES_PER_ROUND = 8
 PATIENCE_S = 5.0
 """How much later than its grace a run that is to stop may end, before its supervisor is killed."""
 MOST_TRIES = 3
+_LEASE_PARTS = 8
+"""A supervisor hears of a server so many times in a lease."""
 _MASTER = "HOLDFAST_MASTER_PORT"
 
 
@@ -51,10 +50,12 @@ class Runs:
         self._journal = journal
         self._pool = pool
         self._base: Mapping[str, str] = {}
+        self._lease_s: float | None = None
+        self._pass_on_at = 0.0
         self._queue: deque[Run] = deque()
         self._limits: dict[str, float] = {}
         self._timers = Timers()
-        self._ports = Ports()
+        self.ports = Ports()
         self.zombies: dict[int, str] = {}
         """Leaders that became our children, by pid: reaped when their runs are finished."""
 
@@ -72,6 +73,20 @@ class Runs:
         self.log_limit = limit
         for run in self.active.values():
             self._send(run, {"log_limit": limit})
+
+    def use_lease(self, lease_s: float | None) -> None:
+        """Have programs ended that long after a server was last heard of; ``None`` is never."""
+        self._lease_s = lease_s
+        for run in self.active.values():
+            self._send(run, {"lease_s": lease_s})
+
+    def server_heard(self) -> None:
+        """Pass on that there is a server, as often as supervisors need to know."""
+        now = moment.monotonic()
+        if self._lease_s is not None and now >= self._pass_on_at:
+            self._pass_on_at = now + self._lease_s / _LEASE_PARTS
+            for run in self.active.values():
+                self._send(run, {"lease_s": self._lease_s})
 
     def accept(self, orders: Iterable[Message]) -> None:
         """Queue runs; known ones are ignored."""
@@ -107,16 +122,24 @@ class Runs:
                 self._refuse(run, "DiskFull", "cannot start it: there is no room to write down that it was started")
             return bool(self._queue)
         for seat, run, message in handed:
-            seat.uid, run.supervisor = run.uid, seat.number
-            self.active[run.uid] = run
             self._timers.add(moment.monotonic() + self.launch_limit_s, run.uid, "launch")
-            seat.channel.send({"launch": message, "log_limit": self.log_limit})
-            self.seated(seat)
+            self.hand(seat, run, {"launch": message})
         return bool(self._queue)
+
+    def hand(self, seat: Seat, run: Run, message: Message) -> None:
+        """Give a run to a supervisor, and tell it what to do with it."""
+        self.assign(seat, run)
+        seat.channel.send({**message, "log_limit": self.log_limit, "lease_s": self._lease_s})
+        self.seated(seat)
+
+    def assign(self, seat: Seat, run: Run) -> None:
+        """Note which supervisor has a run."""
+        seat.uid, run.supervisor = run.uid, seat.number
+        self.active[run.uid] = run
 
     def _hand_over(self, run: Run, order: Message, handed: list[tuple[Seat, Run, Message]]) -> None:
         try:
-            ports = self._ports.environment(run)
+            ports = self.ports.environment(run)
             seat = self._pool.take()
         except OSError as error:
             failed = launch.refused(error.errno or 0, "a port or a process")
@@ -134,7 +157,7 @@ class Runs:
         handed.append((seat, run, message))
 
     def _refuse(self, run: Run, reason: str, message: str) -> None:
-        self._finish(run, outcomes.not_launched(reason, message, ended_at=moment.wall()))
+        self.finish(run, outcomes.not_launched(reason, message, ended_at=moment.wall()))
 
     # stopping
 
@@ -144,7 +167,7 @@ class Runs:
         if run is None or run.phase == FINISHED:
             return
         if uid not in self.active:
-            self._finish(run, outcomes.never_started(reason, ended_at=moment.wall()))
+            self.finish(run, outcomes.never_started(reason, ended_at=moment.wall()))
             return
         run.stop_reason = run.stop_reason or reason
         self._wake_supervisor(run)
@@ -174,14 +197,16 @@ class Runs:
             elif what in {"silent", "drained"} or (what == "stop" and now >= self._limits.get(uid, now)):
                 self._kill_supervisor(run)
 
-    def lose(self, run: Run, *, started: bool, note: str) -> None:
-        """Finish a run whose end nobody will see here."""
-        self._finish(run, outcomes.lost(started=started, ended_at=moment.wall(), note=note))
-
     def ended_unnoticed(self, run: Run) -> None:
         """Note that a run's program has ended while its supervisor says nothing; it gets a moment more."""
         self._wake_supervisor(run)
         self._timers.add(moment.monotonic() + PATIENCE_S / 2, run.uid, "silent")
+
+    def repeat_stop(self, run: Run) -> None:
+        """Tell the supervisor that took a run over that it is to be stopped, if it is."""
+        if run.stop_reason:
+            grace_s = max(0.0, self._limits.pop(run.uid, 0.0) - PATIENCE_S - moment.monotonic())
+            self.stop(run.uid, grace_s, run.stop_reason)
 
     def _wake_supervisor(self, run: Run) -> None:
         seat = self._pool.seats.get(run.supervisor or 0)
@@ -203,7 +228,7 @@ class Runs:
         seat = self._pool.seats.get(run.supervisor or 0)
         if seat is not None:
             seat.uid = ""
-        self._never_begun(run)
+        self.never_begun(run)
 
     def next_due(self) -> float:
         """Return when ``due`` is needed next, on the monotonic clock."""
@@ -222,7 +247,7 @@ class Runs:
         run.started_at, run.progress, run.pid = report["started_at"], report["progress"], report["pid"]
         if report["outcome"] is not None:
             self._release(seat, worn=bool(message.get("worn")))
-            self._finish(run, report["outcome"])
+            self.finish(run, report["outcome"])
             return
         run.phase = report["phase"]
         run.order = None if run.phase in {RUNNING, STOPPING} else run.order
@@ -245,7 +270,8 @@ class Runs:
         else:
             self._pool.give_back(seat)
 
-    def _finish(self, run: Run, outcome: Message) -> None:
+    def finish(self, run: Run, outcome: Message) -> None:
+        """Note that a run is over, and how."""
         run.outcome = outcome
         run.phase = FINISHED
         self.active.pop(run.uid, None)
@@ -253,52 +279,20 @@ class Runs:
         self._limits.pop(run.uid, None)
         for pid in [pid for pid, uid in self.zombies.items() if uid == run.uid]:
             del self.zombies[pid]
-        self._ports.release(run.uid)
+        self.ports.release(run.uid)
         if run.former is not None:
             self._pool.remove_files(run.former)
         run.order = None
         self._journal.ended(run)
         self.changed(run)
 
-    # taking over
-
-    def seat_found(self, seat: Seat, kept: record.Kept | None, told: Message | None) -> None:
-        """Take in a supervisor of an earlier shim: with what it said, or else with what its record says."""
-        order = told["order"] if told is not None else kept.order if kept is not None else None
-        if order is None or (order["uid"] not in self.runs and (told is None or told["outcome"] is not None)):
-            self._pool.give_back(seat)
-            return
-        run = self.runs.setdefault(order["uid"], Run(order["uid"], order["node"], order["directory"]))
-        if run.phase == FINISHED:
-            self._pool.give_back(seat)
-            return
-        seat.uid, run.supervisor = run.uid, seat.number
-        self.active[run.uid] = run
-        self._ports.take_over(run.uid, order.get("ports", ()), order.get("gang", ""), order.get("master", 0))
-        if told is not None:
-            self.told(seat, {"run": told})
-        elif kept is not None and kept.start is not None:
-            run.phase, run.pid, run.started_at = RUNNING, kept.start["pid"], kept.start["started_at"]
-
-    def supervisor_died(self, seat: Seat) -> None:
-        """Have another supervisor go on with the run of one that was killed."""
-        run = self.active.get(seat.uid)
-        kept = record.read(path_of(seat.number))
-        if run is not None and kept is not None and kept.uid == run.uid:
-            self.take_over(run, kept, seat.number, adopted=seat.child)
-            return
-        self._pool.end_group(seat.number)
-        self._pool.remove_files(seat.number)
-        if run is not None:
-            self._begin_again(run)
-
-    def _begin_again(self, run: Run) -> None:
+    def begin_again(self, run: Run) -> None:
         """Give a run to another supervisor, of which the last one had not even noted that it would start it."""
         del self.active[run.uid]
         run.supervisor = None
         run.tries += 1
         if run.order is None or run.stop_reason or run.hung:
-            self._never_begun(run)
+            self.never_begun(run)
         elif run.tries < MOST_TRIES:
             self._queue.append(run)
         elif files.is_full("."):
@@ -306,79 +300,12 @@ class Runs:
         else:
             self._refuse(run, "LaunchError", "the processes that were to start it were killed")
 
-    def _never_begun(self, run: Run) -> None:
+    def never_begun(self, run: Run) -> None:
+        """Finish a run whose program was never started."""
         if run.stop_reason:
-            self._finish(run, outcomes.never_started(run.stop_reason, ended_at=moment.wall()))
+            self.finish(run, outcomes.never_started(run.stop_reason, ended_at=moment.wall()))
         elif run.hung:
             why = f"its directory or its program did not answer for {self.launch_limit_s:g} s"
             self._refuse(run, "LaunchTimeout", f"cannot start it: {why}")
         else:
-            self._finish(run, outcomes.lost(started=False, ended_at=moment.wall()))
-
-    def take_over(self, run: Run, kept: record.Kept, number: int, *, adopted: bool, gone: bool = False) -> None:
-        """Go on with a run whose supervisor is dead, from what its record says.
-
-        Args:
-            run: The run.
-            kept: The record.
-            number: Of the dead supervisor, whose control group has what is left of the run.
-            adopted: Whether the run's processes have become our children.
-            gone: Whether its program cannot be there any more, or must not be waited for.
-        """
-        start = kept.start or (None if gone else _leader_of(run))
-        if kept.end is not None:
-            run.started_at, run.progress = (kept.start or {}).get("started_at"), kept.progress
-            self._finish(run, kept.end)
-        elif start is None:
-            self._never_begun(run)
-        elif kept.exit is not None and run.takeovers:
-            self._finish(run, outcomes.bare(Exit(*kept.exit["exit"]), start, ended_by=kept.exit["ended_by"]))
-        else:
-            if not adopted and not gone and not processes.can_be_waited_for(start["pid"]):
-                _end_program(run.uid, start)
-            self._foster(run, {**_fostering(kept, start), "gone": gone}, number, adopted=adopted)
-            return
-        self._pool.end_group(number)
-        self._pool.remove_files(number)
-
-    def _foster(self, run: Run, message: Message, number: int, *, adopted: bool) -> None:
-        try:
-            seat = self._pool.take()
-        except OSError as error:
-            self._finish(run, outcomes.lost(started=True, ended_at=moment.wall(), note=str(error)))
-            return
-        if adopted:
-            self.zombies[message["pid"]] = run.uid
-        run.takeovers += 1
-        run.former = number
-        seat.uid, run.supervisor, run.pid = run.uid, seat.number, message["pid"]
-        run.started_at, run.phase = message["started_at"], RUNNING
-        self.active[run.uid] = run
-        seat.channel.send({"foster": {**message, "groups": self._pool.group_of(number)}, "log_limit": self.log_limit})
-        self.seated(seat)
-        if run.stop_reason:
-            grace_s = max(0.0, self._limits.pop(run.uid, 0.0) - PATIENCE_S - moment.monotonic())
-            self.stop(run.uid, grace_s, run.stop_reason)
-
-
-def _leader_of(run: Run) -> Message | None:
-    """Find the program of a supervisor that was killed before it could write down that it had started it."""
-    for pid in processes.marked({run.uid}, str(Path.cwd())):
-        if processes.leads_session(pid):
-            return {"pid": pid, "started_at": moment.wall(), "before": 0.0, "after": moment.since_boot()}
-    return None
-
-
-def _end_program(uid: str, start: Message) -> None:
-    """End what may still run and whose end nobody could learn: its next attempt must not run beside it."""
-    if processes.born_between(start["pid"], start["before"], start["after"]):
-        processes.kill_group(start["pid"], signal.SIGKILL)
-    for pid in processes.marked({uid}, str(Path.cwd())):
-        processes.kill(pid)
-
-
-def _fostering(kept: record.Kept, start: Message) -> Message:
-    """Write out what a supervisor needs to go on with a run that another one started."""
-    known = {name: start[name] for name in ("pid", "started_at", "before", "after")}
-    exits = kept.exit or {}
-    return {"order": kept.order, **known, "exit": exits.get("exit"), "ended_by": exits.get("ended_by", "")}
+            self.finish(run, outcomes.lost(started=False, ended_at=moment.wall()))

@@ -50,6 +50,8 @@ class Execution:
         self._surroundings = surroundings
         self._deadline_at = float("inf")
         self._drain_at = float("inf")
+        self._alone_at = float("inf")
+        """When there has been no server for so long that another machine may run the job, since boot."""
 
     @property
     def active(self) -> bool:
@@ -60,7 +62,12 @@ class Execution:
         """Return when ``due`` or ``look`` is needed next, on the monotonic clock."""
         if self.program is None or not self.active:
             return float("inf")
-        return min(self._drain_at, self._deadline_at, self.program.kill_at, self.watch.due)
+        alone = moment.monotonic() + self._alone_at - moment.since_boot()
+        return min(self._drain_at, self._deadline_at, self.program.kill_at, self.watch.due, alone)
+
+    def server_heard(self, lease_s: float | None) -> None:
+        """Note that there is a server; its lease is counted by a clock that goes on while the machine sleeps."""
+        self._alone_at = float("inf") if lease_s is None else moment.since_boot() + lease_s
 
     # starting
 
@@ -184,16 +191,24 @@ class Execution:
         program = self.program
         if program is None or program.phase == FINISHED:
             return
-        if program.exit is None and now >= program.kill_at:
+        if program.exit is None:
+            self._end_what_is_late(program, now)
+        if now >= self._drain_at or (program.exit is not None and not program.fostered and _has_no_children()):
+            self._drain(program, now)
+
+    def _end_what_is_late(self, program: Program, now: float) -> None:
+        if now >= program.kill_at:
             program.kill_at = float("inf")
             self._kill(program)
-        if program.exit is None and now >= self._deadline_at:
+        if now >= self._deadline_at:
             self._deadline_at = float("inf")
             if not program.stop_reason:
                 program.note = f"ran longer than its deadline of {program.order['deadline_s']:g} s"
                 self.stop(program.order["grace_s"], "deadline")
-        if now >= self._drain_at or (program.exit is not None and not program.fostered and _has_no_children()):
-            self._drain(program, now)
+        if moment.since_boot() >= self._alone_at:
+            self._alone_at = float("inf")
+            program.note = program.note or "ended: there was no server for so long that another may run the job"
+            self.stop(0.0, "lost")
 
     # ending
 

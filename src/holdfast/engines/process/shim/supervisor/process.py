@@ -131,6 +131,8 @@ class Supervisor:
         execution, uid = self._execution, self._execution.program.uid if self._execution.program is not None else ""
         if "log_limit" in message:
             execution.watch.log_limit = message["log_limit"]
+        if "lease_s" in message:
+            execution.server_heard(message["lease_s"])
         if "stop" in message and message["stop"][0] == uid:
             execution.reap()  # who ended by itself before we read this was not stopped
             execution.stop(*message["stop"][1:])
