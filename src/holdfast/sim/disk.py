@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Unavailable
+from holdfast.errors import Unavailable, Uncertain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ class Disk:
         self.locked = False
         """Reads are refused, too."""
         self.unanswered = False
-        """The next commit takes effect, and is told as refused."""
+        """The next commit takes effect, and its answer gets lost."""
 
     def require_space(self) -> None:
         """Refuse a write.
@@ -74,13 +74,13 @@ class Disk:
         """Tell that a commit took effect, unless the answer gets lost.
 
         Raises:
-            Unavailable: It did.
+            Uncertain: It did.
         """
         if self.unanswered:
             self.unanswered = False
-            self._trace.fault("commit told as refused")
+            self._trace.fault("commit unanswered")
             msg = "the connection was lost during a commit"
-            raise Unavailable(msg)
+            raise Uncertain(msg)
 
 
 class ControllersStore:
@@ -143,7 +143,8 @@ class ControllersStore:
 
         Raises:
             Crashed: The controller's process ended here.
-            Unavailable: The disk is full, or nothing is known of what became of it.
+            Unavailable: The disk is full.
+            Uncertain: It was made, and nothing is known of it.
         """
         if self.die_before_commit:
             self._fuse.light(1)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from holdfast.sim.machines.machine import Machine
     from holdfast.sim.trace import Trace
 
-AMBIGUOUS_COMMITS = False
-"""Whether a commit that took effect may be told as refused."""
 _MOST_FAULTS = 20
 _FURTHEST_OFF_S = 300.0
 _SLOWEST_CALL_S = 1.5
@@ -62,11 +60,10 @@ class HarshFaults:
             self._shim_killed,
             self._journal_torn,
             self._journal_refuses,
+            self._commit_unanswered,
         ]
         if len(controllers) > 1:
             self.kinds += [self._controller_stalls, self._controller_stalls_in_commit]
-        if AMBIGUOUS_COMMITS:
-            self.kinds.append(self._commit_unanswered)
         if chance.happens(0.5):
             for wall in (*(host.wall for host in controllers), *(machine.wall for machine in machines)):
                 wall.set(self._off_by())
