@@ -85,7 +85,7 @@ class ProcessEngine:
             directory: Holds the runs' files, the shim's socket and its journal; made private.
             nodes: The places to report; by default this machine.
             log_limit: Bytes of disk one run's log may take; 0 is no limit.
-            pids_limit: Processes and threads one run may have at once, where cgroups can count them; 0 is no limit of ours.
+            pids_limit: Processes and threads one run may have at once, where cgroups can count them; 0 is no limit.
             launch_limit_s: How long starting a program may take, whose directory may be on a file system that hangs.
             lease_s: After how long without a server programs are ended: another machine may run their jobs by then.
             memory_limits: ``auto`` uses cgroups where they are writable, ``rss`` watches in any case.
