@@ -468,4 +468,4 @@ def test_hundreds_of_idle_runs_share_their_memory(machine: Machine) -> None:
         machine.until(order, lambda seen: seen.phase is RunPhase.RUNNING)
     own = [process.memory_full_info().uss for process in machine.supervisors()]
     assert len(own) >= count
-    assert sum(own) / len(own) < 2_500_000
+    assert sum(own) / len(own) < 2_200_000

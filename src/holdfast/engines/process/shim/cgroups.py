@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from . import moment, processes
@@ -77,7 +78,8 @@ class Group:
     def enter(self) -> None:
         """Make the group and move the calling process into it; raises OSError."""
         for path in self.paths:
-            Path(path).mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                os.mkdir(path)  # noqa: PTH102 - a Path makes a process touch memory that it would share
             _write(f"{path}/cgroup.procs", str(os.getpid()))
 
     def prepare(self, memory: int, pids: int) -> bool:
@@ -289,10 +291,7 @@ def _remove(path: str) -> bool:
 
 
 def _text(path: str) -> str:
-    try:
-        return Path(path).read_text()
-    except OSError:
-        return ""
+    return processes.content(path).decode()
 
 
 def _number(path: str) -> int:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .supervisor.surroundings import Surroundings
 
 _CLOSED_ON_EXEC = False
+_FD_BYTES = 4
+"""A descriptor, as a message carries it."""
 
 
 class Nursery:
@@ -74,7 +76,10 @@ class Nursery:
 
 
 def _serve(sock: socket.socket, surroundings: Surroundings, cgroups: Cgroups | None) -> NoReturn:
-    """Fork a supervisor for each request, until the shim is gone."""
+    """Fork a supervisor for each request, until the shim is gone.
+
+    Whatever the loop touches, the supervisors forked before no longer share with it: so it does little, and plainly.
+    """
     with suppress(BaseException):
         set_name("holdfast-fork")
         signal.set_wakeup_fd(-1)
@@ -86,18 +91,18 @@ def _serve(sock: socket.socket, surroundings: Surroundings, cgroups: Cgroups | N
         filling = _fill_pages()
         gc.freeze()
         gc.disable()
+        room = socket.CMSG_SPACE(_FD_BYTES)
         while filling:
-            request, fds, _, _ = socket.recv_fds(sock, 64, 1)
+            request, passed, _, _ = sock.recvmsg(64, room)
             if not request:
                 break
-            os.set_inheritable(
-                fds[0], _CLOSED_ON_EXEC
-            )  # a program that had it could speak for its supervisor, and outlive it
+            fd = int.from_bytes(passed[0][2], sys.byteorder)
             if os.fork() == 0:
+                os.set_inheritable(fd, _CLOSED_ON_EXEC)  # who had it could speak for it, and outlive it
                 sock.close()
                 number = int(request)
-                _become_supervisor(number, fds[0], surroundings, None if cgroups is None else cgroups.group(number))
-            os.close(fds[0])
+                _become_supervisor(number, fd, surroundings, None if cgroups is None else cgroups.group(number))
+            os.close(fd)
             _reap()
     os._exit(0)
 
@@ -112,9 +117,11 @@ def _fill_pages() -> list[object]:
 
 def _reap() -> None:
     """Let supervisors go that have ended; the shim learns of it by itself."""
-    with suppress(ChildProcessError):
+    try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
+    except ChildProcessError:
+        return
 
 
 def _become_supervisor(number: int, fd: int, surroundings: Surroundings, group: Group | None) -> NoReturn:

@@ -62,7 +62,8 @@ def everyone() -> Iterator[int]:
     yield from (int(name) for name in names if name.isdigit())
 
 
-def _read(path: str) -> bytes:
+def content(path: str) -> bytes:
+    """Read a small file whole; nothing where it cannot be read."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -80,14 +81,14 @@ def _read(path: str) -> bytes:
 
 def _stat(pid: int) -> list[bytes]:
     """Return the fields of /proc/PID/stat from the state on (field 3); the name before may hold anything."""
-    return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
 
 
 def children_of(parent: int) -> list[int]:
     """List a process's children, ended ones too."""
     listed = f"/proc/{parent}/task/{parent}/children"
     if os.access(listed, os.R_OK):
-        return [int(pid) for pid in _read(listed).split()]
+        return [int(pid) for pid in content(listed).split()]
     return [pid for pid in everyone() if (_stat(pid) or [b"", b"0"])[1] == b"%d" % parent]
 
 
@@ -195,7 +196,7 @@ def uid_of(pid: int) -> str:
 
 
 def _first_environment(pid: int, name: bytes) -> str:
-    for item in _read(f"/proc/{pid}/environ").split(b"\0"):
+    for item in content(f"/proc/{pid}/environ").split(b"\0"):
         if item.startswith(name):
             return item[len(name) :].decode(errors="replace")
     return ""
@@ -218,7 +219,7 @@ def group_memory(wanted: Callable[[int], bool]) -> dict[int, int]:
         group = int(fields[2]) if fields else 0
         if not group or not wanted(group):
             continue
-        pages = _read(f"/proc/{pid}/statm").split()
+        pages = content(f"/proc/{pid}/statm").split()
         if pages:
             resident, common = int(pages[1]), int(pages[2])
             private[group] = private.get(group, 0) + resident - common

@@ -6,7 +6,6 @@ import errno
 import os
 import signal
 from contextlib import suppress
-from pathlib import Path
 
 from .. import files
 from ..records import BEGAN, CHECKPOINTS, LOG, PROGRESS, TERMINATION, WORK
@@ -116,7 +115,7 @@ def _resolve(name: str, path: str) -> str:
     seen = errno.ENOENT
     for directory in path.split(":"):
         candidate = f"{directory or '.'}/{name}"
-        if os.access(candidate, os.F_OK) and Path(candidate).is_file():
+        if os.access(candidate, os.F_OK) and os.path.isfile(candidate):  # noqa: PTH113 - as below
             if os.access(candidate, os.X_OK):
                 return candidate
             seen = errno.EACCES
