@@ -1,4 +1,4 @@
-"""A machine with a process engine, and waiting for real processes: on conditions with a deadline, never for a guess."""
+"""A machine with a process engine, waited for on conditions with a deadline; and an API of job sets in virtual time."""
 
 from __future__ import annotations
 
@@ -8,18 +8,26 @@ import threading
 import time
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
+import httpx
 import psutil
 import pytest
 
+from holdfast.api.rest.app import create_app
+from holdfast.client import Client, InProcessTransport
+from holdfast.domain.spec import Resources
 from holdfast.engines.process import ProcessEngine, log_path
-from holdfast.ports.engine import Observation, RunOrder, RunPhase, StopReason
+from holdfast.ports.engine import NodeInfo, Observation, RunOrder, RunPhase, StopReason
+from tests.unit.conftest import exits
+from tests.unit.jobset_lab import FOREVER, SetLab
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from fastapi import FastAPI
+
     from holdfast.domain.failure import RunOutcome
-    from holdfast.domain.spec import Resources
+    from holdfast.ports.logs import LogPart
 
 
 class Settings(TypedDict, total=False):
@@ -172,3 +180,41 @@ def new_machine() -> Iterator[NewMachine]:
 @pytest.fixture
 def machine(new_machine: NewMachine, tmp_path: Path) -> Machine:
     return new_machine(tmp_path)
+
+
+class Counting:
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    def new(self) -> str:
+        return f"id{next(self._numbers):08d}"
+
+
+class NoLogs:
+    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
+        raise NotImplementedError((job_id, attempt, rank, offset, limit))
+
+
+@pytest.fixture
+def lab() -> SetLab:
+    lab = SetLab()
+    lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
+    lab.plan = lambda _: exits(0, after_s=FOREVER)
+    return lab
+
+
+@pytest.fixture
+def app(lab: SetLab) -> FastAPI:
+    return create_app(store=lab.store, clock=lab.clock, ids=Counting(), logs=NoLogs(), token=None)
+
+
+@pytest.fixture
+def http(app: FastAPI) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url="http://holdfast", transport=InProcessTransport(app)) as client:
+        yield client
+
+
+@pytest.fixture
+def client(app: FastAPI) -> Iterator[Client]:
+    with Client("http://holdfast", transport=InProcessTransport(app)) as client:
+        yield client

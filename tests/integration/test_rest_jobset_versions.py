@@ -7,52 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import httpx
 import pytest
 
-from holdfast.api.rest.app import create_app
-from holdfast.client import Client, InProcessTransport
-from holdfast.domain.spec import Resources
+from holdfast.client import Client
 from holdfast.errors import Conflict, NotFound, VersionConflict
-from holdfast.ports.engine import NodeInfo
-from tests.integration.test_rest_jobsets import Counting, NoLogs
-from tests.unit.conftest import exits
-from tests.unit.jobset_lab import FOREVER, SetLab, group, manifest
+from tests.unit.jobset_lab import SetLab, group, manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from fastapi import FastAPI
+    import httpx
+
 
 TWO = manifest(replicatedJobs=[group("driver"), group("workers", 2)])
 SUSPENDED = {**TWO, "spec": {**TWO["spec"], "suspend": True}}
 SET = "/api/v1/jobsets/train"
 STALE = '"id00000001.0"'
-
-
-@pytest.fixture
-def lab() -> SetLab:
-    lab = SetLab()
-    lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
-    lab.plan = lambda _: exits(0, after_s=FOREVER)
-    return lab
-
-
-@pytest.fixture
-def app(lab: SetLab) -> FastAPI:
-    return create_app(store=lab.store, clock=lab.clock, ids=Counting(), logs=NoLogs(), token=None)
-
-
-@pytest.fixture
-def http(app: FastAPI) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url="http://holdfast", transport=InProcessTransport(app)) as client:
-        yield client
-
-
-@pytest.fixture
-def client(app: FastAPI) -> Iterator[Client]:
-    with Client("http://holdfast", transport=InProcessTransport(app)) as client:
-        yield client
 
 
 def test_of_two_quick_changes_the_later_one_wins_also_when_it_is_the_original(client: Client, lab: SetLab) -> None:

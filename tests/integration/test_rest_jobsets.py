@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
-from holdfast.api.rest.app import create_app
-from holdfast.client import Client, InProcessTransport
-from holdfast.domain.spec import Resources
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidRequest, NotFound
-from holdfast.ports.engine import NodeInfo
 from tests.unit.conftest import exits
-from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest, rule
+from tests.unit.jobset_lab import SetLab, fails_first, group, manifest, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import httpx
 
-    from fastapi import FastAPI
-
-    from holdfast.ports.logs import LogPart
+    from holdfast.client import Client
 
 YAML = {"content-type": "application/yaml"}
 TWO = manifest(replicatedJobs=[group("driver"), group("workers", 2)])
@@ -53,44 +45,6 @@ spec:
       restartPolicy: Never
       containers: [{name: pi, image: perl, command: [perl]}]
 """
-
-
-class Counting:
-    def __init__(self) -> None:
-        self._numbers = count(1)
-
-    def new(self) -> str:
-        return f"id{next(self._numbers):08d}"
-
-
-class NoLogs:
-    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
-        raise NotImplementedError((job_id, attempt, rank, offset, limit))
-
-
-@pytest.fixture
-def lab() -> SetLab:
-    lab = SetLab()
-    lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
-    lab.plan = lambda _: exits(0, after_s=FOREVER)
-    return lab
-
-
-@pytest.fixture
-def app(lab: SetLab) -> FastAPI:
-    return create_app(store=lab.store, clock=lab.clock, ids=Counting(), logs=NoLogs(), token=None)
-
-
-@pytest.fixture
-def http(app: FastAPI) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url="http://holdfast", transport=InProcessTransport(app)) as client:
-        yield client
-
-
-@pytest.fixture
-def client(app: FastAPI) -> Iterator[Client]:
-    with Client("http://holdfast", transport=InProcessTransport(app)) as client:
-        yield client
 
 
 def paths(response: httpx.Response) -> list[str]:

@@ -13,7 +13,8 @@ import pytest
 from holdfast.api.rest.app import create_app
 from holdfast.client import InProcessTransport
 from holdfast.storage.sql import open_store
-from tests.integration.test_rest_jobsets import TWO, Counting, NoLogs
+from tests.integration.conftest import Counting, NoLogs
+from tests.integration.test_rest_jobsets import TWO
 from tests.unit.conftest import VirtualClock
 
 if TYPE_CHECKING:

@@ -123,7 +123,7 @@ class Executor:
 
     def _stop_now(self, stops: list[tuple[str, float, StopReason]]) -> None:
         if stops:
-            now = self._clock.now()
+            now = self._clock.steady()
             self._stopping.update((uid, (grace_s, now)) for uid, grace_s, _ in stops)
             self._engine.stop(stops)
 
@@ -135,7 +135,7 @@ class Executor:
         if seen.phase is RunPhase.FINISHED:
             return False
         told_grace_s, told_at = self._stopping.get(seen.uid, (float("inf"), 0.0))
-        goes_on = seen.phase is not RunPhase.STOPPING and self._clock.now() - told_at >= _TOLD_AGAIN_S
+        goes_on = seen.phase is not RunPhase.STOPPING and self._clock.steady() - told_at >= _TOLD_AGAIN_S
         return grace_s < told_grace_s or goes_on
 
     def _not_started(self, order: RunOrder, reason: StopReason) -> Observation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -15,7 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from holdfast.engines.process.shim import records
+from holdfast.engines.process.shim import record, records
 from holdfast.errors import EngineError
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ def connect(directory: Path, *, environment: Mapping[str, str], limits: str, idl
 
 def is_held_by_old(directory: Path) -> bool:
     """Whether a shim of the release before still holds the directory."""
-    return _is_locked(directory / records.OLD_LOCK) and not _is_locked(directory / records.LOCK)
+    return record.is_held(directory / records.OLD_LOCK) and not record.is_held(directory / records.LOCK)
 
 
 def _is_done_with(first: dict[str, Any]) -> bool:
@@ -215,18 +214,7 @@ def signal_shim(pid: int, number: signal.Signals) -> None:
 def is_in_use(directory: Path) -> bool:
     """Tell whether a process of ours holds runs of a directory; changes nothing there."""
     locks = [directory / records.LOCK, directory / records.OLD_LOCK]
-    return any(map(_is_locked, [*locks, *(directory / records.SUPERVISORS).glob("*.record")]))
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        with path.open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
+    return any(map(record.is_held, [*locks, *(directory / records.SUPERVISORS).glob("*.record")]))
 
 
 def require_compatible(directory: Path) -> None:

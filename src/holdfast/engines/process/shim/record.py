@@ -12,6 +12,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
     from .records import Message, Program
@@ -136,8 +137,8 @@ def read(path: str) -> Kept | None:
     return Kept(entries) if entries and "order" in entries[0] else None
 
 
-def is_held(path: str) -> bool:
-    """Whether the supervisor of a record lives; touches nothing."""
+def is_held(path: str | Path) -> bool:
+    """Whether the supervisor of a record lives, or the holder of any such file; touches nothing."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
