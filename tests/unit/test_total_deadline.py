@@ -12,6 +12,7 @@ from holdfast.domain.failure import Cause, EndedBy, Failure
 from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
+from holdfast.domain.spec import Resources
 from holdfast.domain.verdict import Circumstances, Law, Verdict, fail
 from holdfast.engines.simulated.engine import SimulatedRun
 from tests.unit.conftest import NOW, exits, job_named, retrying
@@ -111,3 +112,12 @@ def test_a_program_ends_at_its_total_deadline_though_no_controller_runs(lab: Lab
     (attempt,) = lab.attempts(job)
     assert (lab.job(job).state, attempt.failure and attempt.failure.cause) == (JobState.FAILED, Cause.EXECUTION_TIMEOUT)
     assert lab.job(job).reason == "DeadlineExceeded; total deadline of 10s is over"
+
+
+def test_a_job_that_waits_for_a_place_ends_at_its_total_deadline(lab: Lab) -> None:
+    job = lab.submit(job_named("job", retrying(99), total_deadline_s=10.0, resources=Resources(64_000)))
+    lab.pass_s(9)
+    assert lab.job(job).state is JobState.QUEUED
+    lab.pass_s(2)
+    assert lab.job(job).state is JobState.FAILED
+    assert lab.job(job).reason == f"total deadline of 10s is over ({DecisionCode.TOTAL_DEADLINE})"

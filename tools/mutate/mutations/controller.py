@@ -171,7 +171,7 @@ MUTATIONS = (
         "controller/intake.py",
         "now >= job.submitted_at + spec.total_deadline_s:",
         "now >= job.submitted_at + 2 * spec.total_deadline_s:",
-        ("unit/test_clock_jumps.py",),
+        ("unit/test_total_deadline.py",),
     ),
     Mutation(
         "a restart forgets what runs",

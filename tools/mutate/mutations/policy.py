@@ -38,7 +38,7 @@ MUTATIONS = (
         "domain/verdict.py",
         "max(at.now, due) < job.submitted_at + total_s",
         "at.now < job.submitted_at + total_s",
-        (WORLDS,),
+        ("unit/test_total_deadline.py",),
     ),
     Mutation(
         "one good rank makes a gang succeed",
