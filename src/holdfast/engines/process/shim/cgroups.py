@@ -6,13 +6,14 @@ removing a group for each run costs more than the run.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import zlib
 from contextlib import suppress
 from pathlib import Path
 
-from . import moment, processes
+from . import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ PIDS_LIMIT = 8192
 OWN_BYTES = 1 << 20
 """Room for the supervisor itself in its group, beside what the run may use."""
 _OURS = "holdfast-"
-_LEFT_LONG_AGO_S = 3600.0
 _LEFT_BYTES = 8 << 20
 """File cache of earlier runs beyond which it is given back first: it would count for the next run."""
 
@@ -35,10 +35,11 @@ class Cgroups:
     """Where groups can be made: our own directory in each hierarchy."""
 
     def __init__(self, name: str, paths: tuple[str, ...]) -> None:
-        """Remember the version and our directories, that for memory first."""
+        """Take our directories, that for memory first; raises OSError."""
         self.name = name
         self.paths = paths
         self.counts_processes = len(paths) > 1 if name == V1 else "pids" in _text(f"{paths[0]}/cgroup.controllers")
+        self._held = [_hold(path) for path in paths]
 
     def group(self, number: int) -> Group:
         """Return the group of a supervisor, made or not."""
@@ -55,12 +56,11 @@ class Cgroups:
                     group.remove()
 
     def close(self) -> None:
-        """Remove our directories, where nothing is left in them, and those that killed shims left long ago."""
-        for path in self.paths:
-            _remove(path)
-            for other in Path(path).parent.glob(f"{_OURS}*"):
-                if _age_s(other) > _LEFT_LONG_AGO_S:
-                    _remove(str(other))  # which fails where there is anything in it
+        """Remove our directories, and those of shims that were killed, where nothing is left in them."""
+        for path, held in zip(self.paths, self._held, strict=True):
+            os.close(held)
+            for folder in Path(path).parent.glob(f"{_OURS}*"):
+                _remove_abandoned(folder)
 
 
 class Group:
@@ -273,11 +273,28 @@ def _mounts() -> Iterator[tuple[list[str], str, str]]:
         yield before.split(" "), kind, options
 
 
-def _age_s(path: Path) -> float:
+def _hold(path: str) -> int:
+    """Keep other shims from removing a directory for as long as this process lives; raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return fd
+
+
+def _remove_abandoned(path: Path) -> None:
     try:
-        return moment.wall() - path.stat().st_mtime
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
-        return 0.0
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for folder in path.iterdir():
+            if folder.is_dir():
+                _remove(str(folder))  # which fails where a process is left in it
+        _remove(str(path))
+    except OSError:
+        return  # another shim's
+    finally:
+        os.close(fd)
 
 
 def _remove(path: str) -> bool:
