@@ -56,7 +56,7 @@ class Chaos:
         """Do one thing, drawn at random, and let a little time pass."""
         kind = self.dice.choice(self.kinds)
         self.done[kind.__name__] += 1
-        with suppress(psutil.Error, IndexError):
+        with suppress(psutil.Error, ProcessLookupError, IndexError):
             kind()
         self.pause(self.dice.uniform(0.0, 0.3))
 
