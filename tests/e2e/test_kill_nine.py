@@ -41,6 +41,7 @@ def note(what, code):
     who = (os.environ["HOLDFAST_JOB_NAME"], attempt, rank, os.environ["HOLDFAST_ATTEMPT_UID"], os.getpid())
     os.write(book, " ".join(map(str, (what, *who, time.monotonic_ns(), code))).encode() + b"\\n")
 def leave(code):
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # who is ending by itself is not stopped as well
     note("end", code)
     os._exit(code)
 signal.signal(signal.SIGTERM, lambda *_: leave(143))
