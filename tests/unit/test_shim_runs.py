@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import signal
+import socket
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from holdfast.engines.process import translate
-from holdfast.engines.process.shim import moment
+from holdfast.engines.process.shim import moment, processes
 from holdfast.engines.process.shim.channel import Channel
 from holdfast.engines.process.shim.journal import Journal
+from holdfast.engines.process.shim.loop import Shim
 from holdfast.engines.process.shim.pool import Pool, Seat
 from holdfast.engines.process.shim.record import ROOM_BYTES, Record
 from holdfast.engines.process.shim.records import FINISHED
+from holdfast.engines.process.shim.recovery import Recovery
 from holdfast.engines.process.shim.runs import PATIENCE_S, Runs
 from holdfast.ports.engine import RunOrder
 
@@ -95,3 +101,67 @@ def test_a_record_has_its_room_before_there_is_anything_in_it(tmp_path: Path) ->
     record = Record(str(path))
     assert path.stat().st_blocks * 512 >= ROOM_BYTES
     record.remove()
+
+
+class Deserted(Desk):
+    """One supervisor, dead before anybody could tell it anything."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.seat = Seat(1, 0, channel, child=True)
+        self.seats = {}
+        self.cgroups = None
+
+    def take(self) -> Seat:
+        self.seats[1] = self.seat
+        return self.seat
+
+    @staticmethod
+    def is_dead(seat: Seat) -> bool:
+        return not seat.channel.open
+
+    def drop(self, seat: Seat) -> None:
+        self.seats.pop(seat.number)
+
+    def own_processes(self) -> set[int]:
+        return set(processes.children())  # those of the tests
+
+    def next_due(self) -> float:
+        return float("inf")
+
+    def shrink(self, now: float) -> None:
+        del now
+
+    def wake_nursery(self) -> None:
+        pass
+
+
+class Heirs(Recovery):
+    """Ends what a dead supervisor had."""
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs = runs
+
+    def of_supervisor(self, seat: Seat) -> None:
+        self.runs.never_begun(self.runs.active[seat.uid])
+
+
+@pytest.mark.timeout(20)
+def test_a_supervisor_that_died_before_it_was_told_anything_is_noticed(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    ours.settimeout(0)
+    theirs.close()
+    pool = Deserted(Channel(ours.detach()))
+    journal = Journal(str(tmp_path / "journal"))
+    runs = Runs(journal, pool, {})
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "sock"))
+    listener.listen(1)
+    before = signal.set_wakeup_fd(-1)
+    try:
+        shim = Shim(listener, journal, runs, pool, Heirs(runs))
+        runs.accept([message(tmp_path)])
+        runs.start_some()
+        shim.run(0.1)  # until nothing is going on any more
+    finally:
+        signal.set_wakeup_fd(before)
+    assert runs.runs[ORDER.uid].phase == FINISHED

@@ -177,15 +177,22 @@ class Shim:
     # supervisors
 
     def _listen_to(self, seat: Seat) -> None:
-        if seat.channel.open and not seat.heard:
+        if not seat.channel.open:  # it died before it could be told anything
+            self._fade(seat)
+            return
+        if not seat.heard:
             seat.heard = True
             self._selector.register(seat.channel.fd, selectors.EVENT_READ, lambda: self._seat_readable(seat))
         self._seat_sends(seat)
 
-    def _ignore(self, seat: Seat) -> None:
+    def _fade(self, seat: Seat) -> None:
+        """Take in that a supervisor closed its connection: it is about to be dead."""
         if seat.heard:
             seat.heard = False
             self._selector.unregister(seat.channel.fd)
+        if seat not in self._fading:
+            self._fading.append(seat)
+        self._settle_at = moment.monotonic()
 
     def _seat_sends(self, seat: Seat) -> None:
         if seat.heard:
@@ -204,9 +211,7 @@ class Shim:
         if seat.channel.open:
             self._seat_sends(seat)
             return
-        self._ignore(seat)
-        self._fading.append(seat)
-        self._settle_at = moment.monotonic()
+        self._fade(seat)
 
     def _child_signalled(self) -> None:
         try:
