@@ -35,7 +35,7 @@ def open_umask() -> Iterator[None]:
 def test_the_token_is_nowhere_but_in_its_file(server: Server, tmp_path: Path) -> None:
     server.environ = {**server.environ, "HOLDFAST_TOKEN": TOKEN, "HOLDFAST_LOG_LEVEL": "debug"}
     with server.start() as client:
-        waiting = "env; env >&2; touch ready; while ! test -e go; do sleep 0.02; done"
+        waiting = "env; env >&2; mkfifo gate; touch ready; read _ < gate || true"
         job = client.submit({"name": "curious", "command": ["sh", "-c", waiting], "workingDir": str(tmp_path)}).id
         until(client, job, lambda view: view.state == "Running" and (tmp_path / "ready").exists())
         assert server.process is not None
@@ -44,7 +44,7 @@ def test_the_token_is_nowhere_but_in_its_file(server: Server, tmp_path: Path) ->
         assert [process for process in everyone if TOKEN in " ".join(process.cmdline())] == []
         assert [process for process in started if TOKEN in process.environ().values()] == []
         assert len(started) >= 2
-        (tmp_path / "go").touch()
+        (tmp_path / "gate").write_text("")
         until(client, job, lambda view: view.state == "Succeeded")
         with Client(str(server.address()["url"]), f"{TOKEN}x") as stranger, pytest.raises(Unauthenticated):
             stranger.nodes()
