@@ -164,8 +164,8 @@ def settle_orphans(own: Container[int], leaders: Collection[int], suspects: Cont
     Args:
         own: Children of ours that are none of those.
         leaders: Programs of runs that go on under another supervisor; while there are any, what lives may be theirs.
-        suspects: What was returned last; only that is killed, for a process may be here sooner than the news of its
-            supervisor's death.
+        suspects: What was returned last; only that is reaped or killed, for a process may be here sooner than the news of
+            its supervisor's death, and whoever reaps a run's program is the last to learn how it ended.
 
     Returns:
         What is left.
@@ -174,7 +174,7 @@ def settle_orphans(own: Container[int], leaders: Collection[int], suspects: Cont
     for pid in children():
         if pid in own:
             continue
-        if pid not in leaders and has_ended(pid):
+        if pid not in leaders and pid in suspects and has_ended(pid):
             os.waitpid(pid, os.WNOHANG)
             continue
         left.add(pid)
