@@ -164,8 +164,8 @@ def settle_orphans(own: Container[int], leaders: Collection[int], suspects: Cont
     Args:
         own: Children of ours that are none of those.
         leaders: Programs of runs that go on under another supervisor; while there are any, what lives may be theirs.
-        suspects: What was returned last; only that is reaped or killed, for a process may be here sooner than the news of
-            its supervisor's death, and whoever reaps a run's program is the last to learn how it ended.
+        suspects: What was returned last. Only that is reaped or killed: a process may be here before the news of its
+            supervisor's death, and how a program ended can be learned only until it is reaped.
 
     Returns:
         What is left.
