@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from pathlib import Path
@@ -165,3 +166,17 @@ def test_a_supervisor_that_died_before_it_was_told_anything_is_noticed(tmp_path:
     finally:
         signal.set_wakeup_fd(before)
     assert runs.runs[ORDER.uid].phase == FINISHED
+
+
+def test_a_program_that_ended_is_not_reaped_before_the_news_of_its_supervisors_death_can_be_in() -> None:
+    own = set(processes.children())
+    pid = os.posix_spawn("/bin/sh", ["sh", "-c", "exit 7"], {})
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert processes.settle_orphans(own, (), set()) == {pid}
+    pidfd = os.pidfd_open(pid)
+    assert os.waitstatus_to_exitcode(processes.exit_status(pid, pidfd) or 0) == 7
+    os.close(pidfd)
+    assert processes.settle_orphans(own, (pid,), {pid}) == {pid}
+    assert processes.settle_orphans(own, (), {pid}) == set()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
