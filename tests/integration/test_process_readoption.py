@@ -159,6 +159,23 @@ def test_a_deadline_and_a_grace_are_kept_while_there_is_no_shim(machine: Machine
     assert (outcome.ended_by, outcome.conditions) == (EndedBy.DEADLINE, frozenset({Condition.DEADLINE_EXCEEDED}))
 
 
+def test_an_end_is_known_although_the_shim_slept_and_the_supervisor_of_an_earlier_one_was_killed(
+    machine: Machine,
+) -> None:
+    """Nobody of ours inherits that program: whoever is the last resort's parent reaps it while the shim sleeps."""
+    if not processes.can_be_waited_for(os.getpid()):
+        pytest.skip("this kernel is older than 6.15: it tells only a parent how a program ended")
+    order = machine.start(*waiting(machine))
+    machine.until_logged(order, "up")
+    machine.shim().kill()
+    until(machine, lambda: machine.engine.trouble() is None and len(ours(machine.directory, "holdfast-shim")) == 1)
+    (holder,) = [each for each in machine.supervisors() if each.children()]
+    machine.shim().suspend()  # the engine wakes it after a while
+    holder.kill()
+    let_go(machine, 7)
+    assert machine.finish(order).containers[0].exit_code == 7
+
+
 @pytest.mark.parametrize("limits", ["auto", "rss"])
 def test_a_killed_supervisor_is_replaced_and_its_program_notices_nothing(
     new_machine: NewMachine, tmp_path: Path, limits: str

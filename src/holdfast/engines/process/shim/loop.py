@@ -133,6 +133,7 @@ class Shim:
         self._wakeup = wake_on_child()
         runs.changed = self._changed
         runs.seated = self._listen_to
+        runs.begun_apart, runs.status_of = self._sweep.wait_for, self._sweep.status_of
         self._selector.register(listener, selectors.EVENT_READ, self._accept)
         self._selector.register(self._wakeup, selectors.EVENT_READ, self._child_signalled)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -50,6 +52,12 @@ class Exit:
         self.max_rss = max_rss
 
 
+def exit_of_status(status: int) -> tuple[int | None, int | None, int]:
+    """Return what ``Exit`` is made of from a wait status, which says nothing of memory."""
+    code = os.waitstatus_to_exitcode(status & 0xFFFF)
+    return (None, -code, 0) if code < 0 else (code, None, 0)
+
+
 class Run:
     """One run as the shim knows it; its supervisor knows more."""
 
@@ -66,6 +74,7 @@ class Run:
         "pid",
         "progress",
         "started_at",
+        "status",
         "stop_reason",
         "supervisor",
         "takeovers",
@@ -95,6 +104,8 @@ class Run:
         self.hung = False
         """Whether its supervisor was killed because it did not get the program started."""
         self.stop_reason = ""
+        self.status: int | None = None
+        """The wait status of its program, once the shim itself has seen that end."""
         self.started_at: float | None = None
         self.progress = ""
         self.outcome: Message | None = None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from . import journal, moment, processes, record
 from .pool import files, path_of
-from .records import FINISHED, OLD_JOURNAL, RUNNING, Exit, Run
+from .records import FINISHED, OLD_JOURNAL, RUNNING, Exit, Run, exit_of_status
 from .supervisor import outcomes
 
 TYPE_CHECKING = False
@@ -65,6 +65,7 @@ class Recovery:
             runs.told(seat, {"run": told})
         elif kept is not None and kept.start is not None:
             run.phase, run.pid, run.started_at = RUNNING, kept.start["pid"], kept.start["started_at"]
+            runs.begun_apart(run)
 
     def _dead(self, number: int, path: str) -> None:
         """Take over from a supervisor that died while there was no shim."""
@@ -104,6 +105,9 @@ class Recovery:
             adopted: Whether the run's processes have become our children.
         """
         gone = kept.boot != self._surroundings.boot
+        status = None if kept.exit is not None or gone else self._runs.status_of(run)
+        if status is not None:
+            kept.exit = {"exit": exit_of_status(status), "ended_by": run.stop_reason}
         start = kept.start or (None if gone else _leader_of(run))
         if kept.end is not None:
             run.started_at, run.progress = (kept.start or {}).get("started_at"), kept.progress
@@ -113,7 +117,8 @@ class Recovery:
         elif kept.exit is not None and run.takeovers:
             self._runs.finish(run, outcomes.bare(Exit(*kept.exit["exit"]), start, ended_by=kept.exit["ended_by"]))
         else:
-            if not adopted and not gone and not processes.can_be_waited_for(start["pid"]):
+            unknown = kept.exit is None and not adopted and not gone
+            if unknown and not processes.can_be_waited_for(start["pid"]):
                 _end_program(run.uid, start)
             self._foster(run, {**_fostering(kept, start), "gone": gone}, number, adopted=adopted)
             return

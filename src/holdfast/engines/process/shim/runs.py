@@ -47,6 +47,10 @@ class Runs:
         self.changed: Callable[[Run], None] = lambda _: None
         self.seated: Callable[[Seat], None] = lambda _: None
         """Called with a supervisor that got its first run."""
+        self.begun_apart: Callable[[Run], None] = lambda _: None
+        """Called with a run whose program nobody below us would inherit, were its supervisor killed."""
+        self.status_of: Callable[[Run], int | None] = lambda run: run.status
+        """Returns the wait status of a run's program that has ended, as far as the shim itself knows it."""
         self._journal = journal
         self._pool = pool
         self._base: Mapping[str, str] = {}
@@ -252,6 +256,8 @@ class Runs:
         run.phase = report["phase"]
         run.order = None if run.phase in {RUNNING, STOPPING} else run.order
         run.draining = bool(message.get("draining"))
+        if run.pid and not seat.child:
+            self.begun_apart(run)
         if message.get("watched"):
             self.watched[run.uid] = run
         if run.former is not None:

@@ -75,12 +75,14 @@ class Sweep:
             seat = self._seats.seats.get(run.supervisor or 0)
             if seat is not None and processes.is_suspended(seat.pid):
                 processes.resume(seat.pid)
-            if run.pid and run.uid not in self._waited_for:
-                self._wait_for(run)
+            self.wait_for(run)
         for uid in [uid for uid in self._waited_for if uid not in self._runs.active]:
             self._wait_no_more(uid)
 
-    def _wait_for(self, run: Run) -> None:
+    def wait_for(self, run: Run) -> None:
+        """Learn for ourselves when and how a run's program ends, in case its supervisor does not live to tell."""
+        if not run.pid or run.uid in self._waited_for:
+            return
         try:
             pidfd = os.pidfd_open(run.pid)
         except (OSError, AttributeError):
@@ -88,7 +90,13 @@ class Sweep:
         self._waited_for[run.uid] = pidfd
         self._selector.register(pidfd, selectors.EVENT_READ, lambda: self._ended(run))
 
+    def status_of(self, run: Run) -> int | None:
+        """Return the wait status of a run's program that has ended; ``None`` where nobody can tell."""
+        pidfd = self._waited_for.get(run.uid)
+        return run.status if pidfd is None else processes.exit_status(run.pid, pidfd)
+
     def _ended(self, run: Run) -> None:
+        run.status = self.status_of(run)
         self._wait_no_more(run.uid)
         if run.phase != FINISHED:
             self._runs.ended_unnoticed(run)

@@ -10,7 +10,7 @@ from functools import partial
 
 from .. import moment, processes
 from ..cgroups import V1, Group
-from ..records import FINISHED, RUNNING, STOPPING, Exit, Program
+from ..records import FINISHED, RUNNING, STOPPING, Exit, Program, exit_of_status
 from . import launch, outcomes
 from .launch import CannotLaunch
 from .surroundings import set_oom_score
@@ -242,8 +242,7 @@ class Execution:
         if status is None:
             self._leader_ended(program, None)
             return
-        code = os.waitstatus_to_exitcode(status & 0xFFFF)
-        self._leader_ended(program, Exit(None, -code, 0) if code < 0 else Exit(code, None, 0))
+        self._leader_ended(program, Exit(*exit_of_status(status)))
 
     def _leader_ended(self, program: Program, end: Exit | None) -> None:
         program.exit = end or Exit(None, None, 0)
