@@ -105,9 +105,6 @@ class Recovery:
             adopted: Whether the run's processes have become our children.
         """
         gone = kept.boot != self._surroundings.boot
-        status = None if kept.exit is not None or gone else self._runs.status_of(run)
-        if status is not None:
-            kept.exit = {"exit": exit_of_status(status), "ended_by": run.stop_reason}
         start = kept.start or (None if gone else _leader_of(run))
         if kept.end is not None:
             run.started_at, run.progress = (kept.start or {}).get("started_at"), kept.progress
@@ -117,10 +114,13 @@ class Recovery:
         elif kept.exit is not None and run.takeovers:
             self._runs.finish(run, outcomes.bare(Exit(*kept.exit["exit"]), start, ended_by=kept.exit["ended_by"]))
         else:
-            unknown = kept.exit is None and not adopted and not gone
-            if unknown and not processes.can_be_waited_for(start["pid"]):
+            message = {**_fostering(kept, start), "gone": gone}
+            status = None if kept.exit is not None or gone else self._runs.status_of(run)
+            if status is not None:
+                message |= {"exit": exit_of_status(status), "ended_by": run.stop_reason}
+            elif not adopted and not gone and not processes.can_be_waited_for(start["pid"]):
                 _end_program(run.uid, start)
-            self._foster(run, {**_fostering(kept, start), "gone": gone}, number, adopted=adopted)
+            self._foster(run, message, number, adopted=adopted)
             return
         self._clear(number)
 
