@@ -14,7 +14,8 @@ from holdfast.app.driver import start_embedded
 from holdfast.app.settings import Settings
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.domain.job import JOB_TERMINAL, JobState
-from holdfast.domain.spec import JobSpec, Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.service.submit import Submitter
 
 

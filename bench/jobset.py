@@ -16,10 +16,10 @@ import psutil
 
 from bench.rig import Rig
 from holdfast.domain.failure import ContainerResult, RunOutcome
-from holdfast.domain.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
-from holdfast.domain.jobset.reconcile import Look, settle
-from holdfast.domain.jobset.state import Child, ChildPhase, CreateJob, DeleteJob, JobSetState
 from holdfast.domain.policy.model import SetAction, SetRule
+from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
+from holdfast.domain.workloads.jobset.reconcile import Look, settle
+from holdfast.domain.workloads.jobset.state import Child, ChildPhase, CreateJob, DeleteJob, JobSetState
 from holdfast.engines.simulated.engine import SimulatedRun
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from holdfast.app.driver import start_embedded
 from holdfast.app.settings import Settings
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.domain.job import Queue
-from holdfast.domain.spec import JobSpec
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.service.submit import Submitter
 
 count = int(sys.argv[1])

@@ -8,7 +8,7 @@ from holdfast.app import collector
 from holdfast.app.time import SortableIds, SystemDice
 from holdfast.controller.controller import Controller, ControllerSettings
 from holdfast.dialects.codec import load_spec
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.engines.simulated.engine import SimulatedEngine, SimulatedRun
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import NodeInfo
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from holdfast.domain.spec import JobSpec
+    from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.engine import RunOrder
     from holdfast.ports.exchange import ExchangeRequest, ExchangeResponse
 

@@ -15,7 +15,8 @@ from bench.rig import Rig
 from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import Action, Backoff, RetryPolicy
-from holdfast.domain.spec import JobSpec, Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.store import JobFilter
 
@@ -93,7 +94,7 @@ def storm(count: int) -> dict[str, float]:
         rig.clock.time += 30.0
         began = time.perf_counter()
         rig.step()
-        while rig.load_once().world.backlog:
+        while rig.load_once().state.backlog:
             rig.step()
         decided_s = time.perf_counter() - began
         done.set()

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.domain.chronicle import attempt_ended, events_of
+from holdfast.domain.event_mapping import attempt_ended, events_of
 from holdfast.domain.failure import Cause, ContainerResult, Failure, RunOutcome
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.ports.store import Changes, Submission
 from holdfast.storage.sql import open_store
 

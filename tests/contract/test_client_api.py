@@ -24,7 +24,7 @@ from holdfast.domain.failure import Cause, ContainerResult, Failure
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.errors import (
     AlreadyExists,
     Conflict,

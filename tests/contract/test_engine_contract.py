@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.failure import Condition, ContainerResult, EndedBy, RunOutcome
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.engines.process import ProcessEngine
 from holdfast.engines.simulated import SimulatedEngine, SimulatedRun
 from holdfast.ports.engine import Engine, NodeInfo, Observation, RunOrder, RunPhase, StopReason

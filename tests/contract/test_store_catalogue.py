@@ -18,7 +18,7 @@ from holdfast.domain.policy.model import (
     RetrySettings,
     Rule,
 )
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, VersionConflict
 from holdfast.ports.store import Changes, Submission
 

@@ -18,7 +18,7 @@ from holdfast.domain.policy.model import (
     DecisionCode,
     LimitUse,
 )
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.errors import AlreadyExists, Conflict, Internal
 from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
 

@@ -37,7 +37,7 @@ from holdfast.domain.events import (
 )
 from holdfast.domain.job import Job, Queue
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.errors import AlreadyExists, Conflict, Internal, NotFound
 from holdfast.ports.events import EventFilter
 from holdfast.ports.store import Changes, Request, RequestKind, Submission

@@ -11,12 +11,12 @@ import pytest
 from holdfast.domain.audit import Act, Caller, Subject
 from holdfast.domain.events import JobQueued, JobSetCreated, JobSetDeleted, JobSubmitted, Occurrence
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Run
-from holdfast.domain.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision, Terminal
-from holdfast.domain.jobset.stored import JobSet, SetLogEntry
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
-from holdfast.domain.podjob.model import BackoffRecord, JobCondition, PodJobState
-from holdfast.domain.podjob.stored import PodJob, PodRecord
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
+from holdfast.domain.workloads.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision, Terminal
+from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import AlreadyExists, Conflict, Internal, NotFound
 from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
 
@@ -78,7 +78,7 @@ DECISION = SetDecision(
     delay_s=1.5,
     considered=(Considered("failurePolicy", "again", matched=True, because="the reason is in [A]"),),
 )
-POD_JOB = PodJob(
+POD_JOB = KubeJobRecord(
     job_id="s1-0",
     restart=1,
     job_restart=2,
@@ -89,7 +89,7 @@ POD_JOB = PodJob(
     parallelism=3,
     completions=4,
     expires_at=12.5,
-    state=PodJobState(
+    state=KubeJobState(
         started_at=1.5,
         active=1,
         ready=1,
@@ -251,12 +251,12 @@ def test_a_log_is_kept_in_order_and_read_page_by_page(store: Store) -> None:
 
 def test_every_field_of_a_job_made_of_pods_is_kept_and_the_last_value_wins(store: Store) -> None:
     store.submit(submission())
-    fresh = PodJob(job_id="s1-1")
-    store.commit(Changes(pod_jobs={"s1-0": PodJob(job_id="s1-0"), "s1-1": fresh}))
-    store.commit(Changes(pod_jobs={"s1-0": POD_JOB}))
-    assert store.pod_jobs(["s1-1", "s1-0", "unknown"]) == {"s1-0": POD_JOB, "s1-1": fresh}
-    assert store.load().pod_jobs == {"s1-0": POD_JOB, "s1-1": fresh}
-    assert store.pod_jobs([]) == {}
+    fresh = KubeJobRecord(job_id="s1-1")
+    store.commit(Changes(kube_jobs={"s1-0": KubeJobRecord(job_id="s1-0"), "s1-1": fresh}))
+    store.commit(Changes(kube_jobs={"s1-0": POD_JOB}))
+    assert store.kube_jobs(["s1-1", "s1-0", "unknown"]) == {"s1-0": POD_JOB, "s1-1": fresh}
+    assert store.load().kube_jobs == {"s1-0": POD_JOB, "s1-1": fresh}
+    assert store.kube_jobs([]) == {}
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_every_field_of_a_job_made_of_pods_is_kept_and_the_last_value_wins(store
     [
         Changes(job_sets={"s9": job_set("s9")}),
         Changes(set_log=[log(set_id="s9")]),
-        Changes(pod_jobs={"j9": PodJob(job_id="j9")}),
+        Changes(kube_jobs={"j9": KubeJobRecord(job_id="j9")}),
     ],
     ids=["set", "log", "pods"],
 )
@@ -272,12 +272,12 @@ def test_a_commit_about_something_unknown_leaves_nothing(store: Store, bad: Chan
     store.submit(submission())
     changes = replace(bad, handled=[1])
     changes.job_sets["s1"] = replace(job_set(), generation=2)
-    changes.pod_jobs["s1-0"] = PodJob(job_id="s1-0")
+    changes.kube_jobs["s1-0"] = KubeJobRecord(job_id="s1-0")
     changes.set_log.insert(0, log())
     with pytest.raises(Internal):
         store.commit(changes)
     assert store.job_set("s1") == job_set()
-    assert store.pod_jobs(["s1-0"]) == {}
+    assert store.kube_jobs(["s1-0"]) == {}
     assert store.set_log("s1") == []
     assert len(store.requests(limit=10)) == 1
 
@@ -285,7 +285,7 @@ def test_a_commit_about_something_unknown_leaves_nothing(store: Store, bad: Chan
 def test_a_deleted_set_goes_with_its_log_and_its_jobs_stay(store: Store) -> None:
     store.submit(submission())
     store.submit(submission("s2"))
-    store.commit(Changes(set_log=[log(), log(set_id="s2")], pod_jobs={"s1-0": POD_JOB}))
+    store.commit(Changes(set_log=[log(), log(set_id="s2")], kube_jobs={"s1-0": POD_JOB}))
     gone = Changes(job_sets={"s1": replace(job_set(), deleting=True)}, deleted_sets={"s1": None}, set_log=[log()])
     store.commit(gone)
     store.commit(Changes(deleted_sets={"s1": None}))
@@ -293,7 +293,7 @@ def test_a_deleted_set_goes_with_its_log_and_its_jobs_stay(store: Store) -> None
     assert store.set_log("s1") == []
     assert len(store.set_log("s2")) == 1
     assert [each.id for each in store.children_of("s1")] == ["s1-0", "s1-1"]
-    assert store.pod_jobs(["s1-0"]) == {"s1-0": POD_JOB}
+    assert store.kube_jobs(["s1-0"]) == {"s1-0": POD_JOB}
     store.submit(submission("s3", name="s1"))
     assert store.job_set("s1").id == "s3"
 
@@ -348,7 +348,7 @@ def test_a_snapshot_holds_pods_of_active_jobs_and_every_run_that_goes_on(store: 
     going, done = store.children_of("s1")
     attempt = Attempt(going.id, 1, AttemptStatus.RUNNING, dispatch=3)
     pods = tuple(PodRecord(name=f"pod-{rank}", rank=rank, run=f"{going.id}-1-{rank}-1") for rank in (1, 3))
-    remembered = PodJob(job_id=going.id, pods=pods)
+    remembered = KubeJobRecord(job_id=going.id, pods=pods)
     runs = {
         "replaced": Run(f"{going.id}-1-0-1", going.id, 1, 0, RunStatus.ERROR),
         "older": Run(f"{going.id}-1-1-1", going.id, 1, 1, RunStatus.RUNNING),
@@ -361,12 +361,12 @@ def test_a_snapshot_holds_pods_of_active_jobs_and_every_run_that_goes_on(store: 
         jobs={going.id: replace(going, state=JobState.RUNNING), done.id: replace(done, state=JobState.SUCCEEDED)},
         attempts={attempt.key: attempt, (done.id, 1): Attempt(done.id, 1, AttemptStatus.TERMINATED, dispatch=1)},
         runs={each.uid: each for each in runs.values()},
-        pod_jobs={going.id: remembered, done.id: PodJob(job_id=done.id)},
+        kube_jobs={going.id: remembered, done.id: KubeJobRecord(job_id=done.id)},
     ))  # fmt: skip
     snapshot = store.load()
     assert snapshot.runs == [runs["older"], runs["newest"], runs["ended"], runs["last"]]
-    assert snapshot.pod_jobs == {going.id: remembered}
-    assert store.pod_jobs([done.id]) == {done.id: PodJob(job_id=done.id)}
+    assert snapshot.kube_jobs == {going.id: remembered}
+    assert store.kube_jobs([done.id]) == {done.id: KubeJobRecord(job_id=done.id)}
 
 
 # Forgetting
@@ -375,8 +375,8 @@ def test_a_snapshot_holds_pods_of_active_jobs_and_every_run_that_goes_on(store: 
 def test_a_forgotten_job_takes_what_is_known_of_its_pods_along_and_leaves_its_set(store: Store) -> None:
     store.submit(submission())
     ended = replace(store.job("s1-0"), state=JobState.SUCCEEDED, ended_at=1.0)
-    store.commit(Changes(jobs={ended.id: ended}, pod_jobs={"s1-0": POD_JOB}, set_log=[log()]))
+    store.commit(Changes(jobs={ended.id: ended}, kube_jobs={"s1-0": POD_JOB}, set_log=[log()]))
     assert store.delete_finished(["s1-0", "s1-1"]) == 1
-    assert store.pod_jobs(["s1-0"]) == {}
+    assert store.kube_jobs(["s1-0"]) == {}
     assert [each.id for each in store.children_of("s1")] == ["s1-1"]
     assert len(store.set_log("s1")) == 1

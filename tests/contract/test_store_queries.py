@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.errors import NotFound
 from holdfast.ports.store import Changes, JobFilter, Submission
 

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, Outcome
-from holdfast.domain.podjob.stored import PodJob
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import NotFound
 from holdfast.ports.retention import FinishedJob
 from holdfast.ports.store import Changes, JobFilter, Submission
@@ -81,7 +81,7 @@ def test_jobs_whose_time_to_live_is_over_are_listed_the_earliest_first_and_only_
 ) -> None:
     fill(store)
     times = {"j1": 250.0, "j2": 205.0, "j3": 210.0, "j4": None}
-    store.commit(Changes(pod_jobs={name: PodJob(job_id=name, expires_at=at) for name, at in times.items()}))
+    store.commit(Changes(kube_jobs={name: KubeJobRecord(job_id=name, expires_at=at) for name, at in times.items()}))
     assert store.expired_jobs(until=209.9, limit=9) == []
     assert store.expired_jobs(until=210.0, limit=9) == ["j3"]
     assert store.expired_jobs(until=999.0, limit=9) == ["j3", "j1"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from holdfast.domain.audit import Act, Caller
-from holdfast.domain.jobset.stored import JobSet
+from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.errors import Conflict, NotFound, VersionConflict
 from holdfast.ports.store import AskedOf, Changes, Request, RequestKind, Submission
 from holdfast.service.jobsets.control import SetControl

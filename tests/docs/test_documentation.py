@@ -21,10 +21,10 @@ from holdfast.dialects.native.settings import read_settings
 from holdfast.domain import lifecycle
 from holdfast.domain.failure import Cause, Condition, EndedBy
 from holdfast.domain.job import JobState
-from holdfast.domain.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
-from holdfast.domain.podjob.model import PodAction
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
+from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
+from holdfast.domain.workloads.kubejob.model import PodAction
 from holdfast.errors import all_errors
 from holdfast.wire.jobsets import JobSetSummary
 from tools.docs import pages

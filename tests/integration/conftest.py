@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.api.rest.app import create_app
 from holdfast.client import Client, InProcessTransport
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.engines.process import ProcessEngine, log_path
 from holdfast.ports.engine import NodeInfo, Observation, RunOrder, RunPhase, StopReason
 from tests.unit.conftest import exits

@@ -21,7 +21,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import column, insert, table
 
 from holdfast.domain.job import ChildOf
-from holdfast.domain.jobset.stored import JobSet
+from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.errors import Conflict
 from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
 from holdfast.storage.sql import migrations, open_store

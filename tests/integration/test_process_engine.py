@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.failure import Condition, EndedBy
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.engines.process import log_path, log_start
 from holdfast.engines.process.engine import MEMORY_LABEL
 from holdfast.engines.process.logs import ProcessLogs

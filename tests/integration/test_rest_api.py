@@ -14,7 +14,7 @@ from holdfast.api.rest.app import Probes, create_app
 from holdfast.api.rest.errors import STATUS, status_of
 from holdfast.client import InProcessTransport
 from holdfast.domain.job import Queue
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.errors import all_errors
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import JobFilter

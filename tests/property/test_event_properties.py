@@ -21,7 +21,8 @@ from holdfast.domain.policy.model import (
     Rule,
 )
 from holdfast.domain.rebuild import rebuild
-from holdfast.domain.spec import JobSpec, Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Unavailable
 from holdfast.ports.events import EventFilter
 from holdfast.ports.store import Changes, RequestKind

@@ -17,8 +17,8 @@ from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.manifests import read_one
-from holdfast.domain.jobset.model import JobSetSpec
-from holdfast.domain.spec import JobSpec
+from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.spec import JobSpec
 
 POD: dict[str, Any] = {
     "metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}},

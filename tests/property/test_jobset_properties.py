@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.domain.jobset.children import is_previous
-from holdfast.domain.jobset.model import (
+from holdfast.domain.policy.model import Backoff, SetAction, SetRule
+from holdfast.domain.workloads.jobset.children import is_previous
+from holdfast.domain.workloads.jobset.model import (
     DependencyStatus,
     DependsOn,
     FailurePolicy,
@@ -20,10 +21,9 @@ from holdfast.domain.jobset.model import (
     StartupOrder,
     SuccessPolicy,
 )
-from holdfast.domain.jobset.reconcile import Look, settle
-from holdfast.domain.jobset.state import Child, ChildPhase, CreateJob, DeleteJob, JobSetState, SetDecision
-from holdfast.domain.podjob.model import PodJobSpec
-from holdfast.domain.policy.model import Backoff, SetAction, SetRule
+from holdfast.domain.workloads.jobset.reconcile import Look, settle
+from holdfast.domain.workloads.jobset.state import Child, ChildPhase, CreateJob, DeleteJob, JobSetState, SetDecision
+from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 
 UNCOUNTED = {
     SetAction.RESTART_JOB_SET_UNCOUNTED,
@@ -68,7 +68,7 @@ def specs(draw: st.DrawFn) -> JobSetSpec:
             ReplicatedJob(
                 name=name,
                 replicas=draw(st.integers(0, 3)),
-                job=PodJobSpec(parallelism=1),
+                job=KubeJobSpec(parallelism=1),
                 depends_on=draw(st.lists(needs, max_size=1).map(tuple)) if place and not in_order else (),
                 max_restarts=draw(st.none() | st.integers(0, 2)),
             )

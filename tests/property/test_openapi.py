@@ -26,13 +26,14 @@ from holdfast.dialects.codec import dump_spec
 from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
 from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
-from holdfast.domain.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision
-from holdfast.domain.jobset.stored import JobSet, SetLogEntry
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
-from holdfast.domain.podjob.model import JobCondition, PodJobState
-from holdfast.domain.podjob.stored import PodJob
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryPolicy, SetAction
-from holdfast.domain.spec import JobSpec, Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision
+from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobState
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import Changes, Submission
 from holdfast.storage.memory import MemoryStore
@@ -127,7 +128,7 @@ def _add_set(store: MemoryStore) -> None:
         limits=(LimitUse("maxRestarts", 0, 1),),
     )
     failed = JobCondition("Failed", status=True, reason="why", message="what", since=2.0)
-    pods = PodJobState(active=1, failed=1, conditions=(failed,))
+    pods = KubeJobState(active=1, failed=1, conditions=(failed,))
     store.commit(
         Changes(
             job_sets={"0": replace(row, state=state)},
@@ -135,7 +136,7 @@ def _add_set(store: MemoryStore) -> None:
                 SetLogEntry(set_id="0", at=2.0, what=decided),
                 SetLogEntry(set_id="0", at=2.0, what=Event("Normal", "why", "what")),
             ],
-            pod_jobs={job.id: PodJob(job_id=job.id, state=pods)},
+            kube_jobs={job.id: KubeJobRecord(job_id=job.id, state=pods)},
         )
     )
 

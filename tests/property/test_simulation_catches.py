@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.controller import handlers
+from holdfast.controller.capacity import Capacity
 from holdfast.controller.controller import Controller
 from holdfast.controller.intake import Intake
-from holdfast.controller.ledger import Ledger
 from holdfast.controller.observations import Observations
 from holdfast.controller.outbox import Outbox
-from holdfast.controller.world import World
+from holdfast.controller.state import ControllerState
 from holdfast.domain import verdict
 from holdfast.domain.job import Job, Run
 from holdfast.domain.policy import decide
@@ -61,15 +61,15 @@ def a_refused_commit_is_published(patch: pytest.MonkeyPatch) -> None:
 
 def an_ended_run_can_be_reported_again(patch: pytest.MonkeyPatch) -> None:
     def find(self: Observations, uid: str) -> Any:
-        job_id = self._world.owner.get(uid)
-        active = self._world.active.get(job_id) if job_id else None
+        job_id = self._state.owner.get(uid)
+        active = self._state.active.get(job_id) if job_id else None
         return (active, active.runs[uid]) if active and uid in active.runs else None
 
     patch.setattr(Observations, "_find", find)
 
 
 def capacity_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Ledger, "release", lambda self, uid: uid in self._charges)
+    patch.setattr(Capacity, "release", lambda self, uid: uid in self._charges)
 
 
 def a_retry_does_not_wait(patch: pytest.MonkeyPatch) -> None:
@@ -159,15 +159,15 @@ def a_submission_gets_lost(patch: pytest.MonkeyPatch) -> None:
     take = Intake.take
 
     def careless(self: Intake, requests: Any, now: float) -> None:
-        self._world.changes.handled.extend(each.id for each in requests if each.kind is RequestKind.SUBMIT)
+        self._state.changes.handled.extend(each.id for each in requests if each.kind is RequestKind.SUBMIT)
         take(self, [each for each in requests if each.kind is not RequestKind.SUBMIT], now)
 
     patch.setattr(Intake, "take", careless)
 
 
 def a_restart_forgets_what_runs(patch: pytest.MonkeyPatch) -> None:
-    resume = World._resume
-    patch.setattr(World, "_resume", lambda self, job, attempt, _, last: resume(self, job, attempt, (), last))
+    resume = ControllerState._resume
+    patch.setattr(ControllerState, "_resume", lambda self, job, attempt, _, last: resume(self, job, attempt, (), last))
 
 
 def an_event_is_left_out(patch: pytest.MonkeyPatch) -> None:

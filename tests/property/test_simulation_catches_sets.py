@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.controller.sets import jobsets
-from holdfast.controller.sets.again import Again
 from holdfast.controller.sets.attempts import PodAttempts
+from holdfast.controller.sets.container_restarts import ContainerRestarts
 from holdfast.controller.sets.jobsets import JobSets
-from holdfast.controller.sets.line import Domains
-from holdfast.controller.sets.podjobs import PodJobs
-from holdfast.domain.jobset import creation, reconcile, startup
-from holdfast.domain.jobset.budget import Budget
+from holdfast.controller.sets.pod_queue import Domains
+from holdfast.controller.sets.podjobs import KubeJobs
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.domain.workloads.jobset import creation, reconcile, startup
+from holdfast.domain.workloads.jobset.budget import Budget
 from holdfast.sim.run import simulate
 from holdfast.sim.world import SETS_EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.domain.jobset.children import Sorted
+    from holdfast.domain.workloads.jobset.children import Sorted
 
 SEEDS = 60
 
@@ -68,8 +68,8 @@ def dependencies_are_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_restart_loses_what_is_remembered_of_pods(patch: pytest.MonkeyPatch) -> None:
-    resume = PodJobs._resume
-    patch.setattr(PodJobs, "_resume", lambda self, job, record: resume(self, job, record and replace(record, pods=())))
+    resume = KubeJobs._resume
+    patch.setattr(KubeJobs, "_resume", lambda self, job, record: resume(self, job, record and replace(record, pods=())))
 
 
 def a_set_is_stored_a_decision_late(patch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def a_set_is_stored_a_decision_late(patch: pytest.MonkeyPatch) -> None:
         stored = work.row
         put(self, work, state, now)
         if state.restarts > stored.state.restarts:
-            self._world.changes.job_sets[stored.id] = stored
+            self._state.changes.job_sets[stored.id] = stored
 
     patch.setattr(JobSets, "_put", late)
 
@@ -95,34 +95,34 @@ def a_domain_is_given_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_kept_place_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Again, "forget", lambda *_: None)
+    patch.setattr(ContainerRestarts, "forget", lambda *_: None)
 
 
 def a_pod_is_replaced_before_it_has_gone(patch: pytest.MonkeyPatch) -> None:
-    def impatient(self: PodJobs, active: Any, work: Any) -> None:
+    def impatient(self: KubeJobs, active: Any, work: Any) -> None:
         gone = {*RUN_TERMINAL, RunStatus.TERMINATING}
         for name in [name for name, pod in work.pods.items() if pod.run and pod.run.status in gone]:
             work.pods.pop(name)
 
-    patch.setattr(PodJobs, "_clear", impatient)
+    patch.setattr(KubeJobs, "_clear", impatient)
 
 
 def a_deleted_set_does_not_wait_for_its_programs(patch: pytest.MonkeyPatch) -> None:
     def at_once(self: JobSets, work: Any, now: float) -> None:
         self._forget(work)
-        self._world.changes.job_sets.pop(work.row.id, None)
-        self._world.changes.deleted_sets[work.row.id] = None
+        self._state.changes.job_sets.pop(work.row.id, None)
+        self._state.changes.deleted_sets[work.row.id] = None
 
     patch.setattr(JobSets, "_clear", at_once)
 
 
 def pods_do_not_wait_before_they_start_again(patch: pytest.MonkeyPatch) -> None:
-    may_start = Again.may_start
+    may_start = ContainerRestarts.may_start
 
-    def hasty(self: Again, job: Any, pod: Any, plan: Any, now: float) -> bool:
+    def hasty(self: ContainerRestarts, job: Any, pod: Any, plan: Any, now: float) -> bool:
         return may_start(self, job, pod, plan, max(now, pod.record.due or now))
 
-    patch.setattr(Again, "may_start", hasty)
+    patch.setattr(ContainerRestarts, "may_start", hasty)
 
 
 def a_stopped_program_is_given_up_at_once(patch: pytest.MonkeyPatch) -> None:

@@ -15,12 +15,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Queue, Run
-from holdfast.domain.jobset.state import Event, JobSetState
-from holdfast.domain.jobset.stored import JobSet, SetLogEntry
 from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
-from holdfast.domain.podjob.stored import PodJob
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings, Rule
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.jobset.state import Event, JobSetState
+from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import HoldfastError
 from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
 from holdfast.storage.memory import MemoryStore
@@ -74,7 +74,7 @@ JOB_SETS = st.builds(
 LOGGED = st.builds(
     SetLogEntry, set_id=SETS, at=st.just(1.0), what=st.builds(Event, st.just("Normal"), JOB_NAMES, JOB_NAMES)
 )
-POD_JOBS = st.builds(PodJob, job_id=IDS, restart=st.integers(0, 2))
+POD_JOBS = st.builds(KubeJobRecord, job_id=IDS, restart=st.integers(0, 2))
 
 
 @st.composite
@@ -134,16 +134,16 @@ class Stores(RuleBasedStateMachine):
     @rule(
         job_sets=st.lists(JOB_SETS, max_size=1),
         logged=st.lists(LOGGED, max_size=2),
-        pod_jobs=st.lists(POD_JOBS, max_size=2),
+        kube_jobs=st.lists(POD_JOBS, max_size=2),
         gone=st.none() | SETS,
     )
     def commit_sets(
-        self, job_sets: list[JobSet], logged: list[SetLogEntry], pod_jobs: list[PodJob], gone: str | None
+        self, job_sets: list[JobSet], logged: list[SetLogEntry], kube_jobs: list[KubeJobRecord], gone: str | None
     ) -> None:
         changes = Changes(
             job_sets={each.id: each for each in job_sets},
             set_log=logged,
-            pod_jobs={each.job_id: each for each in pod_jobs},
+            kube_jobs={each.job_id: each for each in kube_jobs},
             deleted_sets={gone: None} if gone else {},
         )
         self.both(lambda store: store.commit(changes))
@@ -261,7 +261,7 @@ class Stores(RuleBasedStateMachine):
 
 def whole_story(store: Store, job_id: str) -> list[object]:
     """Everything stored about one job."""
-    return [store.attempts(job_id), store.runs(job_id), store.history(job_id), store.pod_jobs([job_id])]
+    return [store.attempts(job_id), store.runs(job_id), store.history(job_id), store.kube_jobs([job_id])]
 
 
 TestStores = Stores.TestCase

@@ -12,7 +12,8 @@ from holdfast.dialects.codec import dump_spec, load_spec
 from holdfast.domain.failure import Condition, ContainerResult, EndedBy, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.policy.model import Action, Backoff, RetryPolicy, Rule
-from holdfast.domain.spec import JobSpec, Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.engine import SimulatedEngine, SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.executor.executor import Executor

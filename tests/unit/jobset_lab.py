@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.loading import dump_set, load_set
-from holdfast.domain.jobset.stored import JobSet
+from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.ports.engine import RunPhase
 from holdfast.ports.store import Request, RequestKind, Submission
 from holdfast.service.jobsets.children import jobs_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.ports.engine import NodeInfo
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab

@@ -17,7 +17,7 @@ from holdfast.errors import InvalidRequest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.domain.spec import JobSpec
+    from holdfast.domain.workloads.spec import JobSpec
 
 POLICY = """
 apiVersion: holdfast.dev/v1

@@ -11,7 +11,7 @@ from holdfast.domain.failure import Condition, EndedBy
 from holdfast.domain.job import JobState, Queue
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
 from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPolicy, RetrySettings, Rule
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import NodeInfo, RunPhase, StopReason
@@ -316,11 +316,11 @@ def test_capacity_adds_up_after_everything_has_ended(lab: Lab) -> None:
     for number in range(20):
         lab.submit(job_named(f"j{number}", retrying(2)), exits(number % 2, after_s=0.5 + number % 3))
     lab.pass_s(60)
-    ledger = lab.controller.world.ledger
+    ledger = lab.controller.state.capacity
     assert ledger.free == {place.key: place.capacity for place in ledger.places.values()}
     assert all((usage.jobs, usage.resources) == (0, Resources(0)) for usage in ledger.usage.values())
     assert not ledger.charged()
-    assert lab.controller.world.jobs == {}
+    assert lab.controller.state.jobs == {}
 
 
 def test_stop_reasons_reach_the_engine(lab: Lab) -> None:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.chronicle import events_of
+from holdfast.domain.event_mapping import events_of
 from holdfast.domain.events import JobQueued
 from holdfast.domain.job import Job, JobState, Queue
-from holdfast.domain.jobset.state import Terminal
+from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
 from holdfast.domain.placement import Place, Shape
+from holdfast.domain.resources import Resources
 from holdfast.domain.scheduling import Round, Usage
-from holdfast.domain.spec import Resources
-from holdfast.domain.waiting import GroupKey, Waiting, WaitingLine
+from holdfast.domain.workloads.jobset.state import Terminal
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import NodeInfo
@@ -195,7 +195,7 @@ def test_a_place_kept_for_a_pod_of_a_job_that_goes_is_given_back_after_a_restart
     lab.restart_controller()
     lab.pass_s(60)
     assert not lab.store.job_sets()
-    assert not lab.controller.world.ledger.charged()
+    assert not lab.controller.state.capacity.charged()
 
 
 def test_a_queued_job_whose_set_restarts_is_told_of_as_queued_anew() -> None:
@@ -206,7 +206,7 @@ def test_a_queued_job_whose_set_restarts_is_told_of_as_queued_anew() -> None:
 
 
 def test_pods_of_one_job_with_different_shapes_can_wait_at_once() -> None:
-    line = WaitingLine()
+    line = PendingQueue()
     for number, avoid in enumerate(("n1", "n2")):
         line.add(GroupKey("default", Shape(Resources(500), avoid=avoid), True), Waiting(0, 7, f"j-{number}", 0.0))  # noqa: FBT003
     place = Place(("e0", "n0"), Resources(4000, 0, 0))

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.dialects.jobset.loading import dump_set
 from holdfast.domain.job import JobState
-from holdfast.domain.jobset.state import SetDecision, Terminal
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.jobset.state import SetDecision, Terminal
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import Request, RequestKind
 from tests.unit.conftest import exits

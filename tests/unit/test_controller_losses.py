@@ -10,7 +10,7 @@ import pytest
 from holdfast.domain.events import NodeLost
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import Action, Backoff, DecisionCode, RetryPolicy, Rule
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.engine import NodeInfo, RunPhase
 from holdfast.ports.events import EventFilter

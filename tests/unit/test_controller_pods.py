@@ -13,8 +13,8 @@ from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
 from holdfast.domain.failure import Cause, Condition
 from holdfast.domain.job import Job, JobState
-from holdfast.domain.jobset.state import Terminal
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.jobset.state import Terminal
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import RequestKind, Submission
@@ -132,7 +132,7 @@ def test_a_program_that_fails_on_failure_starts_again_in_its_pod(lab: SetLab) ->
     set_id = lab.submit_set(manifest(replicatedJobs=[job]), fails_first("train-w-0", times=2))
     lab.pass_s(60)
     assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
-    record = lab.store.pod_jobs(["id-train-w-0"])["id-train-w-0"]
+    record = lab.store.kube_jobs(["id-train-w-0"])["id-train-w-0"]
     assert record.state.failed == 0
     assert len(lab.orders) == 3
 
@@ -150,7 +150,7 @@ def test_a_controller_that_dies_all_the_time_counts_each_failed_program_once(
     for _ in range(200):
         lab.pass_s(0.5)
         lab.restart_controller()
-        pods = lab.store.pod_jobs(["id-train-w-0"])["id-train-w-0"].pods
+        pods = lab.store.kube_jobs(["id-train-w-0"])["id-train-w-0"].pods
         most = max([most, *(pod.restarts for pod in pods)])
     assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
     assert (len(lab.orders), most) == (programs, restarts)
@@ -321,7 +321,7 @@ def test_a_job_of_its_own_that_ended_remembers_until_when_it_is_kept(lab: SetLab
     job = lab.store.job(batch.id)
     assert job.state is ended
     assert job.ended_at is not None
-    assert lab.store.pod_jobs([batch.id])[batch.id].expires_at == job.ended_at + 30.0
+    assert lab.store.kube_jobs([batch.id])[batch.id].expires_at == job.ended_at + 30.0
 
 
 def test_a_cancelled_job_of_its_own_is_kept_as_long_as_one_that_ended(lab: SetLab) -> None:
@@ -330,14 +330,14 @@ def test_a_cancelled_job_of_its_own_is_kept_as_long_as_one_that_ended(lab: SetLa
     lab.ask(RequestKind.CANCEL, batch.id)
     lab.pass_s(5)
     assert batch.state() is JobState.CANCELLED
-    assert lab.store.pod_jobs([batch.id])[batch.id].expires_at == lab.store.job(batch.id).ended_at
+    assert lab.store.kube_jobs([batch.id])[batch.id].expires_at == lab.store.job(batch.id).ended_at
 
 
 def test_a_job_of_its_own_without_a_time_to_live_is_kept(lab: SetLab) -> None:
     batch = Batch(lab, lambda _: exits(0))
     lab.pass_s(10)
     assert batch.state() is JobState.SUCCEEDED
-    assert lab.store.pod_jobs([batch.id])[batch.id].expires_at is None
+    assert lab.store.kube_jobs([batch.id])[batch.id].expires_at is None
 
 
 def test_a_job_of_its_own_that_waits_for_its_pods_says_until_when(lab: SetLab) -> None:
@@ -382,7 +382,7 @@ def test_a_running_job_of_its_own_that_is_held_stops_its_pods_and_makes_them_ane
     lab.pass_s(10)
     assert batch.state() is JobState.SUCCEEDED
     assert len(lab.orders) == 5, "what had succeeded is not run again"
-    assert lab.store.pod_jobs([batch.id])[batch.id].state.failed == 0, "a stop on request is no failure"
+    assert lab.store.kube_jobs([batch.id])[batch.id].state.failed == 0, "a stop on request is no failure"
     assert {run.attempt for run in lab.store.runs(batch.id)} == {1}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.controller.coordinator import Coordinator
-from holdfast.controller.world import Active, World
+from holdfast.controller.state import Active, ControllerState
 from holdfast.dialects.codec import dump_spec, load_spec
 from holdfast.domain.coordination import HandlerOptions, HandlerResult
 from holdfast.domain.job import Attempt, Job, JobState, Run
@@ -25,8 +25,8 @@ from holdfast.domain.lifecycle import (
     PromotionRow,
     RunStatus,
 )
-from holdfast.domain.spec import JobSpec
 from holdfast.domain.verdict import Verdict
+from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,17 +67,17 @@ class Stage:
     """One attempt with two runs, in any status."""
 
     def __init__(self, status: AttemptStatus, runs: Sequence[RunStatus], *, tries: int = 0) -> None:
-        self.world = World(load_spec)
+        self.state = ControllerState(load_spec)
         self.concluded: list[str] = []
         spec = JobSpec(name="j", command=("true",), gang=2)
         job = Job("j", "j", "default", 0, 0.0, dump_spec(spec), gang=2, state=JobState.RUNNING, attempt=1)
         attempt = Attempt("j", 1, status, ENTERED, tries=tries, dispatch=1)
         placed = [Run(f"j-1-{rank}-1", "j", 1, rank, run, ENTERED) for rank, run in enumerate(runs)]
-        self.active = self.world.open(job, attempt, placed)
+        self.active = self.state.open(job, attempt, placed)
 
     def coordinator(self, options: HandlerOptions) -> Coordinator:
         every = {row.name: options for row in HANDLERS}
-        return Coordinator(self.world, conclude=self._conclude, requeue=self._requeue, options=every)
+        return Coordinator(self.state, conclude=self._conclude, requeue=self._requeue, options=every)
 
     def _conclude(self, active: Active, now: float) -> Verdict:
         self.concluded.append(active.attempt.job_id)
@@ -87,15 +87,15 @@ class Stage:
     def _requeue(self, active: Active, now: float, why: str) -> None:
         del why
         for run in list(active.runs.values()):
-            self.world.put_run(active, run.entered(RunStatus.CANCELLED, now))
-        self.world.withdraw(active, active.attempt.entered(AttemptStatus.PENDING, now))
+            self.state.put_run(active, run.entered(RunStatus.CANCELLED, now))
+        self.state.withdraw(active, active.attempt.entered(AttemptStatus.PENDING, now))
 
     @property
     def attempt(self) -> Attempt:
-        return self.world.changes.attempts["j", 1]
+        return self.state.changes.attempts["j", 1]
 
     def last_step(self) -> tuple[str, Outcome, AttemptStatus, AttemptStatus]:
-        row = self.world.changes.history[max(self.world.changes.history)]
+        row = self.state.changes.history[max(self.state.changes.history)]
         return row.phase, row.outcome, row.from_status, row.to_status
 
 
@@ -116,7 +116,7 @@ def test_every_cell_of_the_handler_table_is_reached(row: HandlerRow, status: Att
     assert stage.last_step() == (row.name, outcome, status, expected)
     assert bool(stage.concluded) is (expected is AttemptStatus.TERMINATED)
     if target is not None and target.run not in {None, RunStatus.PENDING}:
-        assert {run.status for run in stage.world.changes.runs.values()} == {target.run}
+        assert {run.status for run in stage.state.changes.runs.values()} == {target.run}
     if expected is status:
         counts = {Outcome.NEED_RETRY: 2, Outcome.SKIPPED: 1, Outcome.SUCCESS: 1}
         assert (stage.attempt.tries, stage.attempt.status_since) == (counts[outcome], ENTERED)
@@ -167,7 +167,7 @@ def test_a_handler_that_raises_has_failed_for_its_targets_only() -> None:
     row = next(row for row in HANDLERS if row.name == "StartAttempts")
     broken.coordinator(PATIENT).run(Scripted(row, "boom"), [broken.active], NOW)
     fine.coordinator(PATIENT).run(Scripted(row, "success"), [fine.active], NOW)
-    history = broken.world.changes.history[max(broken.world.changes.history)]
+    history = broken.state.changes.history[max(broken.state.changes.history)]
     assert (history.outcome, history.error_code, history.message) == (Outcome.NEED_RETRY, "RuntimeError", "boom")
     assert fine.attempt.status is AttemptStatus.CREATING
 
@@ -177,5 +177,5 @@ def test_a_terminal_run_is_never_moved_by_a_transition() -> None:
     row = next(row for row in HANDLERS if row.name == "TerminateAttempts")
     stage.coordinator(HASTY).run(Scripted(row, "skipped"), [stage.active], NOW)
     assert stage.active.attempt.status is AttemptStatus.TERMINATED
-    assert "j-1-0-1" not in stage.world.runs_changed
-    assert {run.status for run in stage.world.changes.runs.values()} <= RUN_TERMINAL
+    assert "j-1-0-1" not in stage.state.runs_changed
+    assert {run.status for run in stage.state.changes.runs.values()} <= RUN_TERMINAL

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 from holdfast.client.events import Message, messages
-from holdfast.domain import chronicle
+from holdfast.domain import event_mapping
 from holdfast.domain.events import (
     BY_NAME,
     REGISTRY,
@@ -39,7 +39,7 @@ from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
 from holdfast.domain.rebuild import rebuild
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.errors import InvalidRequest
 from holdfast.service.events import EventLog
 from holdfast.storage.memory import MemoryStore
@@ -134,23 +134,23 @@ def test_a_change_of_a_job_is_one_event(
     before: Job, after: Job, attempt: Attempt | None, event: JobEvent | None
 ) -> None:
     expected = () if event is None else (Occurrence("j1", NOW, event),)
-    assert chronicle.events_of(before, after, attempt) == expected
+    assert event_mapping.events_of(before, after, attempt) == expected
 
 
 def test_a_submission_tells_what_was_asked_for() -> None:
     job = replace(QUEUED, priority=7, gang=4, request=Resources(500, 1, 2))
-    assert chronicle.submitted(job) == Occurrence("j1", 10.0, JobSubmitted("train", "default", 7, 4, 500, 1, 2))
+    assert event_mapping.submitted(job) == Occurrence("j1", 10.0, JobSubmitted("train", "default", 7, 4, 500, 1, 2))
 
 
 def test_a_start_tells_where_the_ranks_are_and_joins_neighbours() -> None:
     nodes = ["a", "a", "a", "b", "a"]
     runs = [Run(f"j1-2-{rank}-3", "j1", 2, rank, executor="x", node=node) for rank, node in enumerate(nodes)]
-    started = chronicle.started(RUNNING, Attempt("j1", 2, dispatch=3), runs)
+    started = event_mapping.started(RUNNING, Attempt("j1", 2, dispatch=3), runs)
     assert started.event == JobStarted(2, 3, (("x", "a", 3), ("x", "b", 1), ("x", "a", 1)))
 
 
 def test_an_end_tells_the_failure_and_then_what_was_decided() -> None:
-    over, decided = chronicle.attempt_ended(RETRIED)
+    over, decided = event_mapping.attempt_ended(RETRIED)
     assert over == Occurrence(
         "j1",
         NOW,
@@ -175,7 +175,7 @@ def test_an_end_tells_the_failure_and_then_what_was_decided() -> None:
 
 
 def test_an_end_without_failure_decides_nothing() -> None:
-    [over] = chronicle.attempt_ended(Attempt("j1", 1, AttemptStatus.TERMINATED, NOW, ending=Ending.SUCCEEDED))
+    [over] = event_mapping.attempt_ended(Attempt("j1", 1, AttemptStatus.TERMINATED, NOW, ending=Ending.SUCCEEDED))
     assert over.event == AttemptEnded(1, "Succeeded", "TERMINATED", exit_code=0)
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, Job, Run
-from holdfast.domain.podjob.model import PodJobState
-from holdfast.domain.podjob.stored import PodJob, PodRecord
+from holdfast.domain.workloads.kubejob.model import KubeJobState
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 
 JOB = Job("id", "name", "queue", 1, 2.0, "{}")
-RECORDS = [JOB, Attempt("id", 1), Run("id-1-0-1", "id", 1, 0), PodJob("id"), PodJobState(), PodRecord("pod", 0)]
+RECORDS = [JOB, Attempt("id", 1), Run("id-1-0-1", "id", 1, 0), KubeJobRecord("id"), KubeJobState(), PodRecord("pod", 0)]
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.jobset import names
-from holdfast.domain.jobset.in_place import InPlace
-from holdfast.domain.jobset.model import (
+from holdfast.domain.policy.model import Backoff, LimitUse, SetAction, SetRule
+from holdfast.domain.workloads.jobset import names
+from holdfast.domain.workloads.jobset.in_place import InPlace
+from holdfast.domain.workloads.jobset.model import (
     Coordinator,
     DependencyStatus,
     DependsOn,
@@ -21,8 +22,8 @@ from holdfast.domain.jobset.model import (
     StartupOrder,
     SuccessPolicy,
 )
-from holdfast.domain.jobset.reconcile import Look, settle
-from holdfast.domain.jobset.state import (
+from holdfast.domain.workloads.jobset.reconcile import Look, settle
+from holdfast.domain.workloads.jobset.state import (
     Child,
     ChildPhase,
     CreateJob,
@@ -35,8 +36,7 @@ from holdfast.domain.jobset.state import (
     SuspendJob,
     Terminal,
 )
-from holdfast.domain.podjob.model import PodJobSpec
-from holdfast.domain.policy.model import Backoff, LimitUse, SetAction, SetRule
+from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 
 GROUPS = (ReplicatedJob(name="driver"), ReplicatedJob(name="workers", replicas=3))
 
@@ -360,7 +360,7 @@ def test_a_finished_set_is_forgotten_when_its_time_to_live_is_over() -> None:
 def test_a_changed_size_reaches_jobs_that_run() -> None:
     a_set = Set()
     a_set.change(size=(1, 1))
-    groups = (GROUPS[0], replace(GROUPS[1], job=PodJobSpec(parallelism=4, completions=4)))
+    groups = (GROUPS[0], replace(GROUPS[1], job=KubeJobSpec(parallelism=4, completions=4)))
     a_set.spec = replace(a_set.spec, replicated_jobs=groups)
     assert a_set.look().orders == tuple(ResizeJob(name, 4, 4) for name in WORKERS)
 

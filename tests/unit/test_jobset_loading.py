@@ -11,9 +11,10 @@ from holdfast.dialects.codec import dump_spec, load_spec
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set, plain_job_spec, queue_of
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
-from holdfast.domain.jobset.model import JobSetSpec
-from holdfast.domain.podjob.model import CompletionMode
-from holdfast.domain.spec import DEFAULT_QUEUE, JobSpec, Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.kubejob.model import CompletionMode
+from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import Internal
 
 DOCUMENT = sorted((Path(__file__).parents[1] / "data" / "kep-262").glob("*.yaml"))

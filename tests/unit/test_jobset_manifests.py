@@ -12,9 +12,9 @@ from holdfast.dialects.documents import read_documents
 from holdfast.dialects.jobset.reading import JobManifest, read_kube, read_kube_text
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
-from holdfast.domain.jobset.model import JobSetSpec, RestartStrategy
-from holdfast.domain.podjob.model import UNLIMITED, CompletionMode, PodAction, PodReplacement, RestartPolicy
 from holdfast.domain.policy.model import SetAction
+from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
+from holdfast.domain.workloads.kubejob.model import UNLIMITED, CompletionMode, PodAction, PodReplacement, RestartPolicy
 from holdfast.errors import InvalidManifest
 
 STORY = """\

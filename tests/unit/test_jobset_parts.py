@@ -10,22 +10,22 @@ import pytest
 
 from holdfast.dialects.jobset.program import read_program
 from holdfast.domain.failure import ContainerResult
-from holdfast.domain.jobset.explain import explain
-from holdfast.domain.jobset.manual import restart_group, restart_job, restart_set
-from holdfast.domain.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
-from holdfast.domain.jobset.reconcile import Look, settle
-from holdfast.domain.jobset.record import job_record, job_state, set_record, set_state
-from holdfast.domain.jobset.state import Child, ChildPhase, CreateJob, DeleteJob, JobSetState, Terminal
-from holdfast.domain.podjob.model import CompletionMode, Pod, PodJobSpec, PodJobState, PodPhase
-from holdfast.domain.podjob.sync import sync
 from holdfast.domain.policy.model import Backoff, SetAction, SetRule
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.jobset.explain import explain
+from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
+from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
+from holdfast.domain.workloads.jobset.reconcile import Look, settle
+from holdfast.domain.workloads.jobset.record import job_record, job_state, set_record, set_state
+from holdfast.domain.workloads.jobset.state import Child, ChildPhase, CreateJob, DeleteJob, JobSetState, Terminal
+from holdfast.domain.workloads.kubejob.model import CompletionMode, KubeJobSpec, KubeJobState, Pod, PodPhase
+from holdfast.domain.workloads.kubejob.sync import sync
 from holdfast.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.domain.jobset.conditions import Turned
+    from holdfast.domain.workloads.jobset.conditions import Transition
 
 SPEC = JobSetSpec(
     name="js",
@@ -59,17 +59,17 @@ def test_the_state_of_a_set_comes_back_from_its_record() -> None:
 
 
 def test_the_state_of_a_job_comes_back_from_its_record() -> None:
-    spec = PodJobSpec(parallelism=2, completions=2, mode=CompletionMode.INDEXED, backoff_limit_per_index=3)
+    spec = KubeJobSpec(parallelism=2, completions=2, mode=CompletionMode.INDEXED, backoff_limit_per_index=3)
     pods = [
         Pod(name="p", phase=PodPhase.FAILED, index=0, containers=(ContainerResult(1),), finished_at=5.0),
         Pod(name="q", phase=PodPhase.SUCCEEDED, index=1, finished_at=6.0),
     ]
-    state = sync(spec, PodJobState(), pods, 7.0).state
+    state = sync(spec, KubeJobState(), pods, 7.0).state
     assert state.index_failures
     assert job_state(json.loads(json.dumps(job_record(state)))) == state
 
 
-BY_HAND: list[tuple[Callable[[JobSetState], Turned], list[str]]] = [
+BY_HAND: list[tuple[Callable[[JobSetState], Transition], list[str]]] = [
     (lambda state: restart_set(SPEC, state, 1.0), ["js-a-0", "js-b-0", "js-b-1"]),
     (lambda state: restart_group(SPEC, state, "b"), ["js-b-0", "js-b-1"]),
     (lambda state: restart_job(SPEC, state, "b", 1), ["js-b-1"]),
@@ -78,7 +78,7 @@ BY_HAND: list[tuple[Callable[[JobSetState], Turned], list[str]]] = [
 
 @pytest.mark.parametrize(("restart", "expected"), BY_HAND)
 def test_a_restart_by_hand_runs_that_again_and_counts_against_nothing(
-    restart: Callable[[JobSetState], Turned], expected: list[str]
+    restart: Callable[[JobSetState], Transition], expected: list[str]
 ) -> None:
     turned = restart(STARTED.state)
     passed = settle(SPEC, turned.state, CHILDREN, Look(2.0))
@@ -91,7 +91,9 @@ def test_a_restart_by_hand_runs_that_again_and_counts_against_nothing(
 
 
 @pytest.mark.parametrize(("restart", "_expected"), BY_HAND)
-def test_a_set_that_has_ended_is_not_restarted(restart: Callable[[JobSetState], Turned], _expected: list[str]) -> None:
+def test_a_set_that_has_ended_is_not_restarted(
+    restart: Callable[[JobSetState], Transition], _expected: list[str]
+) -> None:
     with pytest.raises(Conflict, match="jobset js has ended: Failed"):
         restart(JobSetState(terminal=Terminal.FAILED))
 

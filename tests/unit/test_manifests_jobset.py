@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.dialects.diagnostics import all_problems
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.manifests import Reading, read_all, read_job, read_manifests, read_one, supported, try_job
-from holdfast.dialects.salvage import all_problems
-from holdfast.domain.jobset.model import JobSetSpec
-from holdfast.domain.podjob.model import RestartPolicy
-from holdfast.domain.spec import JobSpec
+from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.kubejob.model import RestartPolicy
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest
 
 DOCUMENT = sorted((Path(__file__).parents[1] / "data" / "kep-262").glob("*.yaml"))

@@ -13,7 +13,7 @@ from holdfast.dialects.native.settings import read_settings
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import Backoff, ContainerScope, ExitCodeOperator, ExitCodes, RetrySettings
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.errors import InvalidManifest, InvalidRequest, Problem
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.failure import ContainerResult, EndedBy
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.engines.process import log_path, log_start, translate
 from holdfast.engines.process.observe import observation
 from holdfast.engines.process.shim import journal as journals

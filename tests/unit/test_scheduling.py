@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.job import Queue
+from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
 from holdfast.domain.placement import Place, Shape, ever_fits, fit, why_not, without_hopeless_avoidance
+from holdfast.domain.resources import Resources
 from holdfast.domain.scheduling import Plan, RetryBalance, Round, RoundLimits, Usage
-from holdfast.domain.spec import Resources
-from holdfast.domain.waiting import GroupKey, Waiting, WaitingLine
 
 GIB = 1024**3
 
@@ -25,7 +25,7 @@ class World:
     """A waiting line and some nodes; ``go`` runs one round."""
 
     def __init__(self, *cpus: int, queues: tuple[Queue, ...] = ()) -> None:
-        self.line = WaitingLine()
+        self.line = PendingQueue()
         self.places = _places(*cpus)
         self.free = {place.key: place.capacity for place in self.places}
         self.queues = {queue.name: queue for queue in queues}

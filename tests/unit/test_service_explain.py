@@ -26,7 +26,7 @@ from holdfast.domain.policy.model import (
     RetrySettings,
     Rule,
 )
-from holdfast.domain.spec import JobSpec
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import NotFound
 from holdfast.ports.store import Changes, Submission
 from holdfast.service.explain import Explainer, history_before, settings_then

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.app.upkeep import Forgetter
 from holdfast.domain.job import Job, JobState
-from holdfast.domain.podjob.stored import PodJob
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Unavailable
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.service.retention import Retention
@@ -102,7 +102,7 @@ def test_a_sweep_goes_in_bounded_steps_and_may_stop_after_any() -> None:
 
 def expiring(store: MemoryStore, **times: float) -> MemoryStore:
     """Say of jobs when they expire."""
-    store.commit(Changes(pod_jobs={name: PodJob(job_id=name, expires_at=at) for name, at in times.items()}))
+    store.commit(Changes(kube_jobs={name: KubeJobRecord(job_id=name, expires_at=at) for name, at in times.items()}))
     return store
 
 

@@ -9,7 +9,7 @@ import pytest
 from holdfast.cli.render.jobsets import jobset_facts
 from holdfast.dialects.manifests import read_job
 from holdfast.domain.job import JobState, Queue
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.errors import NotFound, Refused
 from holdfast.ports.store import JobFilter
 from holdfast.service.explain import Explainer

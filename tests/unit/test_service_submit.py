@@ -9,7 +9,8 @@ import pytest
 
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy
-from holdfast.domain.spec import JobSpec, Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
 from holdfast.ports.store import JobFilter, RequestKind
 from holdfast.service.submit import MOST_JOBS, Submitter, Written

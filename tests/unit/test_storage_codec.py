@@ -13,13 +13,13 @@ from sqlalchemy import create_mock_engine, insert
 
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
 from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
-from holdfast.domain.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision, Terminal
-from holdfast.domain.jobset.stored import JobSet, SetLogEntry
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
-from holdfast.domain.podjob.model import BackoffRecord, JobCondition, PodJobState
-from holdfast.domain.podjob.stored import PodJob, PodRecord
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse, SetAction
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision, Terminal
+from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import Internal
 from holdfast.storage.sql import codec, facts, jobset_rows, tables
 from holdfast.storage.sql.batch import Batch, Batches
@@ -106,7 +106,7 @@ SET_STATES = st.builds(
     in_place_current=st.none() | COUNTS,
 )
 POD_STATES = st.builds(
-    PodJobState,
+    KubeJobState,
     started_at=st.none() | TIMES,
     active=COUNTS,
     counted=st.frozensets(TEXTS, max_size=3),
@@ -158,14 +158,14 @@ def test_the_state_of_a_set_comes_back_the_same(state: JobSetState) -> None:
 
 
 @given(POD_STATES, st.lists(PODS, max_size=2).map(tuple))
-def test_what_is_known_of_pods_comes_back_the_same(state: PodJobState, pods: tuple[PodRecord, ...]) -> None:
+def test_what_is_known_of_pods_comes_back_the_same(state: KubeJobState, pods: tuple[PodRecord, ...]) -> None:
     job = replace(POD_JOB, state=state, pods=pods)
     assert jobset_rows.read_pod_job(jobset_rows.pod_job_row(job)) == job
 
 
 def test_a_set_and_pods_nothing_is_known_of_take_little_room() -> None:
     assert jobset_rows.job_set_row(replace(JOB_SET, state=JobSetState()))[-2] == "{}"
-    assert jobset_rows.pod_job_row(PodJob(job_id="j"))[-1] == '{"state":{},"pods":[]}'
+    assert jobset_rows.pod_job_row(KubeJobRecord(job_id="j"))[-1] == '{"state":{},"pods":[]}'
 
 
 def test_what_a_newer_version_logged_of_a_set_is_named_and_refused() -> None:
@@ -214,7 +214,7 @@ JOB_SET = JobSet(
     state=SET_STATE, version=4,
 )  # fmt: skip
 LOGGED = SetLogEntry(set_id="s", at=1.0, what=Event("Normal", "r", "m"), seq=2)
-POD_STATE = PodJobState(
+POD_STATE = KubeJobState(
     started_at=1.5, active=1, ready=2, terminating=3, succeeded=4, failed=5, ignored=6, counted=frozenset({"a", "b"}),
     completed_indexes=frozenset({0, 1, 2, 9}), failed_indexes=frozenset({4}), index_failures={4: (1, 2, 3.5)},
     conditions=(JobCondition("Failed", status=True, reason="r", message="m", since=2.5),),
@@ -224,7 +224,7 @@ POD = PodRecord(
     name="a", rank=1, index_failures=2, index_ignored=3, restarts=4, run="b", due=9.5, counters={"p/r": 1}, in_place=5,
     avoid_node="n", waiting=True,
 )  # fmt: skip
-POD_JOB = PodJob(
+POD_JOB = KubeJobRecord(
     job_id="j", restart=1, job_restart=2, present=False, suspended=True, deleting_since=1.5, domain="rack",
     parallelism=3, completions=4, expires_at=12.5, state=POD_STATE, pods=(POD,),
 )  # fmt: skip
@@ -261,7 +261,7 @@ def test_a_row_has_a_value_for_every_column_and_reads_back(record: Any, row: Any
     [
         (JOB_SET, jobset_rows.job_set_row, jobset_rows.read_job_set, tables.job_sets),
         (LOGGED, lambda entry: (entry.seq, *jobset_rows.set_log_row(entry)), jobset_rows.read_set_log, tables.set_log),
-        (POD_JOB, jobset_rows.pod_job_row, jobset_rows.read_pod_job, tables.pod_jobs),
+        (POD_JOB, jobset_rows.pod_job_row, jobset_rows.read_pod_job, tables.kube_jobs),
     ],
 )
 def test_a_row_about_sets_has_a_value_for_every_column_and_reads_back(

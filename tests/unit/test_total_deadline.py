@@ -12,8 +12,8 @@ from holdfast.domain.failure import Cause, EndedBy, Failure
 from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
-from holdfast.domain.spec import Resources
-from holdfast.domain.verdict import Circumstances, Law, Verdict, fail
+from holdfast.domain.resources import Resources
+from holdfast.domain.verdict import DecisionContext, Law, Verdict, fail
 from holdfast.engines.simulated.engine import SimulatedRun
 from tests.unit.conftest import NOW, exits, job_named, retrying
 
@@ -34,7 +34,7 @@ def judged(
     job = Job("job", "job", "default", 0, submitted_at=NOW, spec="", state=JobState.RUNNING, attempt=1)
     cause = Cause.EXECUTION_TIMEOUT if ended_by is EndedBy.DEADLINE else Cause.KERNEL_NONZERO_EXIT
     failure = Failure(cause, frozenset(), failed_at=now, ended_by=ended_by, message="ran longer than 3 s")
-    return fail(job, Attempt("job", 1), failure, Circumstances(law, spec, now))
+    return fail(job, Attempt("job", 1), failure, DecisionContext(law, spec, now))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 from holdfast.cli.render.pods import pod_facts
 from holdfast.domain.events import JobSetCreated, StoredEvent
 from holdfast.domain.job import ChildOf, Job, JobState
-from holdfast.domain.jobset.model import (
+from holdfast.domain.policy.model import Considered, LimitUse, SetAction
+from holdfast.domain.workloads.jobset.model import (
     Coordinator,
     DependencyStatus,
     DependsOn,
@@ -17,11 +18,10 @@ from holdfast.domain.jobset.model import (
     JobSetSpec,
     ReplicatedJob,
 )
-from holdfast.domain.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision, Terminal
-from holdfast.domain.jobset.stored import JobSet, SetLogEntry
-from holdfast.domain.podjob.model import JobCondition, PodJobSpec, PodJobState
-from holdfast.domain.podjob.stored import PodJob, PodRecord
-from holdfast.domain.policy.model import Considered, LimitUse, SetAction
+from holdfast.domain.workloads.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision, Terminal
+from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobSpec, KubeJobState
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import Problem
 from holdfast.wire.base import timestamp
 from holdfast.wire.pods import PodsView
@@ -32,7 +32,7 @@ from holdfast.wire.render_jobsets import child_view, log_entry, set_applied, set
 WORKERS = ReplicatedJob(
     name="workers",
     replicas=3,
-    job=PodJobSpec(parallelism=2, completions=5),
+    job=KubeJobSpec(parallelism=2, completions=5),
     depends_on=(DependsOn("driver", DependencyStatus.READY),),
     max_restarts=4,
 )
@@ -147,11 +147,11 @@ def test_a_job_of_a_set_is_shown_with_its_pods_and_its_own_restarts() -> None:
     at = ChildOf("s1", "workers", 1)
     job_set = a_set(restarts=1, group_restarts={"workers": 1}, job_restarts={"workers": {1: 1}})
     condition = JobCondition("FailureTarget", status=True, reason="PodFailurePolicy", message="m", since=9.0)
-    state = PodJobState(
+    state = KubeJobState(
         active=1, ready=1, succeeded=3, failed=2, completed_indexes=frozenset({0, 1, 2}), conditions=(condition,)
     )
     pods = (PodRecord("train-workers-1-3-4", 3, restarts=2), PodRecord("train-workers-1-2-3", 2, restarts=1))
-    known = PodJob(job_id="j1", parallelism=4, completions=4, state=state, pods=pods)
+    known = KubeJobRecord(job_id="j1", parallelism=4, completions=4, state=state, pods=pods)
     view = child_view(job, at, job_set, SPEC, known)
     assert (view.replicated_job, view.index, view.state, view.attempt, view.restarts) == (
         "workers",

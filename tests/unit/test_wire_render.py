@@ -8,7 +8,7 @@ from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, Ru
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.errors import InvalidPolicy, Problem
 from holdfast.wire.base import seconds_of, timestamp
 from holdfast.wire.jobs import JobPage, JobSummary, JobView

@@ -9,18 +9,18 @@ import structlog
 
 from holdfast.controller.controller import Controller
 from holdfast.controller.coordinator import Coordinator
-from holdfast.controller.world import World
+from holdfast.controller.state import ControllerState
 from holdfast.dialects.codec import dump_spec, load_spec
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
 from holdfast.domain.lifecycle import START, AttemptStatus, HandlerRow, RunStatus
-from holdfast.domain.spec import JobSpec
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.ports.store import Submission
 from holdfast.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.controller.world import Active
+    from holdfast.controller.state import Active
     from holdfast.domain.coordination import HandlerResult
     from holdfast.domain.verdict import Verdict
 
@@ -37,7 +37,7 @@ def _stands_in_line(retry_at: float, now: float) -> bool:
     store.submit(Submission([_job("job", JobState.BACKOFF, retry_at)]))
     controller = Controller(store, clock=_At(now), dice=_At(0.0), load_spec=load_spec, memory="cases")
     controller.tick()
-    return "job" in controller.world.line
+    return "job" in controller.state.line
 
 
 class _At:
@@ -59,10 +59,10 @@ class _At:
 def history_after_raising(count: int) -> list[HistoryRow]:
     """Let a handler raise while it works on attempts; return what their histories say."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    world = World(load_spec)
-    batch = [_prepared(world, f"job{number}") for number in range(count)]
-    Coordinator(world, conclude=_no_conclusion, requeue=_no_requeue).run(_Raising(), batch, NOW)
-    return list(world.changes.history.values())
+    state = ControllerState(load_spec)
+    batch = [_prepared(state, f"job{number}") for number in range(count)]
+    Coordinator(state, conclude=_no_conclusion, requeue=_no_requeue).run(_Raising(), batch, NOW)
+    return list(state.changes.history.values())
 
 
 class _Raising:
@@ -90,8 +90,8 @@ def _job(job_id: str, state: JobState, retry_at: float | None = None) -> Job:
     return Job(job_id, job_id, "default", 0, NOW, spec, state=state, retry_at=retry_at, attempt=1)
 
 
-def _prepared(world: World, job_id: str) -> Active:
+def _prepared(state: ControllerState, job_id: str) -> Active:
     job = _job(job_id, JobState.RUNNING)
     attempt = Attempt(job_id, 1, AttemptStatus.PREPARED, status_since=NOW)
     run = Run(f"{job_id}-1-0-1", job_id, 1, 0, RunStatus.PREPARED, executor="e", node="n")
-    return world.open(job, attempt, [run])
+    return state.open(job, attempt, [run])

@@ -7,11 +7,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.jobset import names
-from holdfast.domain.jobset.children import sort
-from holdfast.domain.jobset.startup import dependencies_met, started
-from holdfast.domain.jobset.state import ChildPhase, CreateJob, JobSetState
-from holdfast.domain.jobset.success import expected
+from holdfast.domain.workloads.jobset import names
+from holdfast.domain.workloads.jobset.children import sort
+from holdfast.domain.workloads.jobset.startup import dependencies_met, started
+from holdfast.domain.workloads.jobset.state import ChildPhase, CreateJob, JobSetState
+from holdfast.domain.workloads.jobset.success import expected
 from tools.cases import jobset_validation, podjob, podjob_backoff
 from tools.cases.jobset_manifest import jobset_manifest, read_jobset
 from tools.cases.jobset_steps import do

@@ -7,13 +7,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
-from holdfast.domain.jobset.model import JobSetSpec
+from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.errors import InvalidManifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.domain.podjob.model import PodJobSpec
+    from holdfast.domain.workloads.kubejob.model import KubeJobSpec
     from tools.cases.results import Case
 
 MAX_INT = 2**31 - 1
@@ -125,7 +125,7 @@ def read_jobset(manifest: Mapping[str, Any]) -> JobSetSpec:
     return found
 
 
-def read_job(case: Case) -> PodJobSpec:
+def read_job(case: Case) -> KubeJobSpec:
     """Read a case's plain Job."""
     found = read_kube(job_manifest(case)).manifest
     if not isinstance(found, JobManifest):

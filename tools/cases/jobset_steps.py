@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
-from holdfast.domain.jobset import conditions
-from holdfast.domain.jobset.in_place import InPlace
-from holdfast.domain.jobset.state import Child, ChildPhase, GroupStatus
+from holdfast.domain.workloads.jobset import conditions
+from holdfast.domain.workloads.jobset.in_place import InPlace
+from holdfast.domain.workloads.jobset.state import Child, ChildPhase, GroupStatus
 from tools.cases.jobset_manifest import group_name, read_jobset
 from tools.cases.jobset_validation import check_change, updated
 from tools.cases.results import Skip
@@ -133,7 +133,7 @@ def _ended(world: World, step: Mapping[str, Any]) -> None:
     world.now = step["at"]
 
 
-def _failed(state: Any, now: float) -> conditions.Turned:  # noqa: ANN401 - as conditions.completed
+def _failed(state: Any, now: float) -> conditions.Transition:  # noqa: ANN401 - as conditions.completed
     return conditions.failed(state, *conditions.FAILED_JOBS, now)
 
 

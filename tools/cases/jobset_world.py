@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
-from holdfast.domain.jobset.names import global_index, job_name, pod_name
-from holdfast.domain.jobset.reconcile import Look, settle
-from holdfast.domain.jobset.state import (
+from holdfast.domain.workloads.jobset.names import global_index, job_name, pod_name
+from holdfast.domain.workloads.jobset.reconcile import Look, settle
+from holdfast.domain.workloads.jobset.state import (
     Child,
     ChildPhase,
     CreateJob,
@@ -24,16 +24,16 @@ from holdfast.domain.jobset.state import (
     ResumeJob,
     SuspendJob,
 )
-from holdfast.domain.podjob.model import Pod, PodJobState, PodPhase
-from holdfast.domain.podjob.sync import sync
+from holdfast.domain.workloads.kubejob.model import KubeJobState, Pod, PodPhase
+from holdfast.domain.workloads.kubejob.sync import sync
 from tools.cases.results import Skip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from holdfast.domain.jobset.in_place import InPlace
-    from holdfast.domain.jobset.model import JobSetSpec
-    from holdfast.domain.jobset.state import Event, GroupStatus, Order, SetDecision
+    from holdfast.domain.workloads.jobset.in_place import InPlace
+    from holdfast.domain.workloads.jobset.model import JobSetSpec
+    from holdfast.domain.workloads.jobset.state import Event, GroupStatus, Order, SetDecision
 
 NOW = 1_000_000.0
 _SHORT_NAME = re.compile(r"(.+)/(\d+)")
@@ -51,7 +51,7 @@ class World:
     now: float = NOW
     looked_at: float = NOW
     children: dict[str, Child] = field(default_factory=dict)
-    pods: dict[str, PodJobState] = field(default_factory=dict)
+    pods: dict[str, KubeJobState] = field(default_factory=dict)
     templates: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     restarted: Counter[str] = field(default_factory=Counter)
     """How often each job was deleted and created again."""
@@ -104,7 +104,7 @@ class World:
         group = self.spec.by_name[order.group]
         if order.name in self.deleted:
             self.restarted[order.name] += 1
-        self.pods[order.name] = PodJobState()
+        self.pods[order.name] = KubeJobState()
         self.templates[order.name] = group.template
         self.children[order.name] = Child(
             name=order.name,

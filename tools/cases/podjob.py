@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
-from holdfast.domain.podjob.indexes import format_indexes, parse_indexes
-from holdfast.domain.podjob.model import Pod, PodJobState, PodPhase
-from holdfast.domain.podjob.sync import sync
+from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
+from holdfast.domain.workloads.kubejob.model import KubeJobState, Pod, PodPhase
+from holdfast.domain.workloads.kubejob.sync import sync
 from tools.cases.jobset_manifest import read_job
 from tools.cases.results import Mismatch, Skip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.domain.podjob.model import PodJobSpec, Synced
+    from holdfast.domain.workloads.kubejob.model import KubeJobSpec, Synced
     from tools.cases.results import Case
 
 NOW = 1_000_000.0
@@ -26,10 +26,10 @@ _KNOWN = {"failed", "active", "succeeded", "terminating", "ready", "completedInd
 class JobWorld:
     """A Job whose pods do what a case says."""
 
-    def __init__(self, spec: PodJobSpec) -> None:
+    def __init__(self, spec: KubeJobSpec) -> None:
         """Start with nothing observed."""
         self.spec = spec
-        self.state = PodJobState(
+        self.state = KubeJobState(
             started_at=None if spec.suspend else LONG_AGO if spec.active_deadline_s is None else NOW
         )
         self.pods: list[Pod] | None = None

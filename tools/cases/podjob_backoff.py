@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
-from holdfast.domain.podjob.backoff import remaining_s, updated
-from holdfast.domain.podjob.model import BackoffRecord, Pod, PodJobSpec, PodJobState, PodPhase
-from holdfast.domain.podjob.sync import sync
 from holdfast.domain.policy.model import Backoff
+from holdfast.domain.workloads.kubejob.backoff import remaining_s, updated
+from holdfast.domain.workloads.kubejob.model import BackoffRecord, KubeJobSpec, KubeJobState, Pod, PodPhase
+from holdfast.domain.workloads.kubejob.sync import sync
 from tools.cases.jobset_manifest import read_job
 from tools.cases.results import Mismatch, Skip
 
@@ -65,11 +65,11 @@ def _record(steps: Mapping[str, Any]) -> BackoffRecord:
 class _Run:
     """A Job whose pods all run the same program, in virtual time."""
 
-    spec: PodJobSpec
+    spec: KubeJobSpec
     lasts_s: float
     exit_code: int
     now: float = 0.0
-    state: PodJobState = field(default_factory=PodJobState)
+    state: KubeJobState = field(default_factory=KubeJobState)
     pods: dict[str, Pod] = field(default_factory=dict)
     ends: dict[str, float] = field(default_factory=dict)
     waves: list[float] = field(default_factory=list)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import Cause, Condition, EndedBy
 from holdfast.domain.job import JobState
-from holdfast.domain.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
-from holdfast.domain.podjob.model import PodAction
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
+from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
+from holdfast.domain.workloads.kubejob.model import PodAction
 from tools.docs import commands, configuration, events, http, lifecycle, policies
 from tools.docs.source import enum_table
 

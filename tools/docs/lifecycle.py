@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain import lifecycle
 from holdfast.domain.lifecycle import AttemptStatus, HandlerRow, Outcome, PromotionRow, RunStatus, TransitionStatus
-from holdfast.domain.pods.moves import POD_MOVES
 from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.kubejob.moves import POD_MOVES
 from tools.docs.source import table
 
 if TYPE_CHECKING:

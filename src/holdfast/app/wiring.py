@@ -16,7 +16,7 @@ from holdfast.app.leadership import ALONE, Leadership, Terms, place_of, process_
 from holdfast.app.ownership import Ownership, require_database
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.controller.sets.sets import PodSettings
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.domain.units import parse_memory
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.engine import ProcessEngine, default_nodes

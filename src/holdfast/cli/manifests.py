@@ -103,8 +103,8 @@ def _read(file: str, cli: Cli, *, lenient: bool) -> list[Manifest]:
 
 
 def _documents(text: str, name: str, *, lenient: bool = False) -> list[Document]:
+    from holdfast.dialects.diagnostics import all_problems  # noqa: PLC0415 - start-up time
     from holdfast.dialects.documents import read_documents  # noqa: PLC0415 - start-up time
-    from holdfast.dialects.salvage import all_problems  # noqa: PLC0415 - start-up time
 
     try:
         return read_documents(text, name=name, largest=_LARGEST_TEXT, lenient=lenient)

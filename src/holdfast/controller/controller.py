@@ -20,18 +20,18 @@ from holdfast.controller.handlers import (
     prepared_at_once,
 )
 from holdfast.controller.intake import Intake
-from holdfast.controller.lawbook import LawBook
 from holdfast.controller.losses import Losses
 from holdfast.controller.observations import Observations
 from holdfast.controller.patience import Patience
+from holdfast.controller.policy_catalog import PolicyCatalog
 from holdfast.controller.publisher import Publisher
 from holdfast.controller.sets.sets import PodSettings, Sets
-from holdfast.controller.world import Active, World
+from holdfast.controller.state import Active, ControllerState
 from holdfast.domain import verdict
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.scheduling import RoundLimits
-from holdfast.domain.verdict import Circumstances, Verdict
+from holdfast.domain.verdict import DecisionContext, Verdict
 from holdfast.errors import Unavailable, Uncertain
 from holdfast.ports.exchange import ExchangeResponse
 from holdfast.ports.store import Changes
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.job import Job
-    from holdfast.domain.spec import JobSpec
+    from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.clock import Dice, SteadyClock
     from holdfast.ports.exchange import ExchangeRequest
     from holdfast.ports.store import ControllerStore
@@ -117,31 +117,33 @@ class Controller:
         self._settings = settings or ControllerSettings()
         self._memory = memory
         self._patience = Patience(clock)
-        self.world = World(load_spec, since=self._patience.since)
-        self._book = LawBook(store)
+        self.state = ControllerState(load_spec, since=self._patience.since)
+        self._catalog = PolicyCatalog(store)
         snapshot = store.load()
-        self._losses = Losses(self.world, snapshot.losses)
+        self._losses = Losses(self.state, snapshot.losses)
         lease_s = self._settings.executor_lease_s
-        self._observations = Observations(self.world, self._losses, memory=memory, lease_s=lease_s, steady=clock.steady)
-        self._publisher = Publisher(self.world)
-        self._sets = Sets(self.world, self._book, store, dice, self._pod_settings())
-        self._intake = Intake(self.world, store.jobs_by_id, self._circumstances, self._sets)
+        self._observations = Observations(self.state, self._losses, memory=memory, lease_s=lease_s, steady=clock.steady)
+        self._publisher = Publisher(self.state)
+        self._sets = Sets(self.state, self._catalog, store, dice, self._pod_settings())
+        self._intake = Intake(self.state, store.jobs_by_id, self._circumstances, self._sets)
         self._coordinator = Coordinator(
-            self.world,
+            self.state,
             conclude=self._conclude,
             requeue=self._requeue,
             lease_s=lease_s,
         )
-        self._schedule = ScheduleAttempts(self.world, self._book.queues, self._settings.round_limits, self._sets.placed)
+        self._schedule = ScheduleAttempts(
+            self.state, self._catalog.queues, self._settings.round_limits, self._sets.placed
+        )
         self._phases = (
             PrepareAttempts(),
             StartAttempts(self._observations.alive),
-            TerminateAttempts(self.world),
+            TerminateAttempts(self.state),
         )
         self._looked_at = self._swept_at = float("-inf")
-        self.world.restore(snapshot)
+        self.state.restore(snapshot)
         self._sets.restore(snapshot)
-        for active in self.world.active.values():
+        for active in self.state.active.values():
             for run in active.runs.values():
                 self._observations.expect(run)
 
@@ -163,7 +165,7 @@ class Controller:
         self._intake.due(now)
         self._sweep(now)
         self._advance(now)
-        written = self.world.changes
+        written = self.state.changes
         committed = self._commit()
         changed = self._publisher.publish(now) if committed else frozenset()
         told = [exchange for exchange in exchanges if not self._observations.is_overtaken(exchange)]
@@ -173,12 +175,12 @@ class Controller:
             changed=changed,
             committed=committed,
             more=more or self._has_more(),
-            next_due=min((at for at in (self.world.next_due(), self._sets.next_due()) if at is not None), default=None),
+            next_due=min((at for at in (self.state.next_due(), self._sets.next_due()) if at is not None), default=None),
             written=written if committed else Changes(),
         )
 
     def _has_more(self) -> bool:
-        return bool(self.world.touched or self.world.backlog) or self.world.schedule_needed or self._sets.has_more()
+        return bool(self.state.touched or self.state.backlog) or self.state.schedule_needed or self._sets.has_more()
 
     def answer(self, exchange: ExchangeRequest) -> ExchangeResponse:
         """Return what an executor should have, as of the last commit."""
@@ -191,9 +193,9 @@ class Controller:
     def _look(self, now: float) -> bool:
         """Read what people and operators asked for; returns whether there may be more."""
         self._looked_at = now
-        if self._book.refresh():
-            self.world.schedule_needed = True
-        if self.world.changes.handled:
+        if self._catalog.refresh():
+            self.state.schedule_needed = True
+        if self.state.changes.handled:
             return False
         requests = self._store.requests(limit=self._settings.requests_per_tick)
         self._intake.take(requests, now)
@@ -206,17 +208,17 @@ class Controller:
         self._observations.lose_silent(now)
         self._coordinator.wake_overdue(now)
         self._sets.sweep()
-        self.world.schedule_needed = True
+        self.state.schedule_needed = True
 
     def _advance(self, now: float) -> None:
         """Work off what was touched, within the bounds of a tick, then place what waits and work that off too."""
         bounds = self._settings
-        self._settle(self.world.take_backlog(least=bounds.attempts_at_once, most=bounds.attempts_per_tick), now)
+        self._settle(self.state.take_backlog(least=bounds.attempts_at_once, most=bounds.attempts_per_tick), now)
         self._sets.advance(now, most=bounds.pod_jobs_per_tick)
-        if self.world.schedule_needed:
-            self.world.schedule_needed = False
+        if self.state.schedule_needed:
+            self.state.schedule_needed = False
             self._coordinator.run(self._schedule, self._schedule.source(now), now)
-            self._settle(self.world.take_touched(), now)
+            self._settle(self.state.take_touched(), now)
             self._sets.follow_up(now)
 
     def _pod_settings(self) -> PodSettings:
@@ -227,17 +229,17 @@ class Controller:
         """Move attempts on, and those that touches in turn, as far as they go."""
         while batch:
             for active in batch:
-                prepared_at_once(self.world, active, now)
+                prepared_at_once(self.state, active, now)
                 self._coordinator.promote(active, now)
             for phase in self._phases:
                 self._coordinator.run(phase, [active for active in batch if self._in_flight(active)], now)
-            batch = self.world.take_touched()
+            batch = self.state.take_touched()
 
     def _in_flight(self, active: Active) -> bool:
-        return self.world.active.get(active.attempt.job_id) is active
+        return self.state.active.get(active.attempt.job_id) is active
 
     def _commit(self) -> bool:
-        changes = self.world.changes
+        changes = self.state.changes
         if not changes:
             return True
         changes.epoch = self._settings.epoch
@@ -248,13 +250,13 @@ class Controller:
         except Unavailable as error:
             _log.warning("commit failed; trying again", error=str(error))
             return False
-        self.world.changes = Changes()
+        self.state.changes = Changes()
         return True
 
-    def _circumstances(self, job: Job, now: float) -> Circumstances:
-        spec = self.world.spec(job)
-        places = list(self.world.ledger.places.values())
-        return Circumstances(self._book.law(job, spec, places), spec, now, self._dice.draw())
+    def _circumstances(self, job: Job, now: float) -> DecisionContext:
+        spec = self.state.spec(job)
+        places = list(self.state.capacity.places.values())
+        return DecisionContext(self._catalog.law(job, spec, places), spec, now, self._dice.draw())
 
     def _conclude(self, active: Active, now: float) -> Verdict:
         runs = sorted(active.runs.values(), key=lambda run: run.rank)
@@ -267,10 +269,10 @@ class Controller:
     def _requeue(self, active: Active, now: float, why: str) -> None:
         """Take an attempt that was never handed out off its places; it will be placed anew with fresh uids."""
         for run in list(active.runs.values()):
-            self.world.put_run(active, replace(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now))
+            self.state.put_run(active, replace(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now))
         attempt = replace(active.attempt, status=AttemptStatus.PENDING, status_since=now, tries=0, message=why)
-        self.world.withdraw(active, attempt)
+        self.state.withdraw(active, attempt)
         job = replace(
             active.job, state=JobState.QUEUED, reason=why, attempt=attempt.number - 1, queued_at=now, updated_at=now
         )
-        self.world.put_job(job)
+        self.state.put_job(job)

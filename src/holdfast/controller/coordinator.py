@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from holdfast.controller.world import Step
+from holdfast.controller.state import Step
 from holdfast.domain.coordination import (
     HandlerOptions,
     HandlerResult,
@@ -35,7 +35,7 @@ from holdfast.domain.lifecycle import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from holdfast.controller.world import Active, World
+    from holdfast.controller.state import Active, ControllerState
     from holdfast.domain.lifecycle import HandlerRow, TransitionStatus
     from holdfast.domain.verdict import Verdict
 
@@ -57,7 +57,7 @@ class Coordinator:
 
     def __init__(
         self,
-        world: World,
+        state: ControllerState,
         *,
         conclude: Callable[[Active, float], Verdict],
         requeue: Callable[[Active, float, str], None],
@@ -67,13 +67,13 @@ class Coordinator:
         """Wire the coordinator.
 
         Args:
-            world: The controller's memory.
+            state: The controller's memory.
             conclude: Judges an attempt whose runs have all stopped.
             requeue: Called with an attempt that goes back to PENDING, and why.
             options: Overrides by handler name.
             lease_s: Of executors: for that long, a silent one may still run what it was last told to.
         """
-        self._world = world
+        self._state = state
         self._conclude = conclude
         self._requeue = requeue
         self._options = options or {}
@@ -96,12 +96,12 @@ class Coordinator:
             self._apply(by_id[job_id], row, done)
         for job_id, (code, message) in result.failures.items():
             active = by_id[job_id]
-            since = self._world.since(active.attempt.status_since)
+            since = self._state.since(active.attempt.status_since)
             outcome = judge_failure(active.attempt.tries, self.options(row), since=since, now=now)
             self._apply(active, row, Step(row.name, outcome, now, code, message))
         for job_id, message in result.skipped.items():
             active = by_id[job_id]
-            since = self._world.since(active.attempt.status_since)
+            since = self._state.since(active.attempt.status_since)
             outcome = judge_waiting(self._patience(row, active), since=since, now=now)
             self._apply(active, row, Step(row.name, outcome, now, message=message))
 
@@ -132,19 +132,19 @@ class Coordinator:
             self._move_runs(active, target, step.now)
             self._end(active, step)
             return
-        self._world.record(active, step, target.attempt or active.attempt.status)
+        self._state.record(active, step, target.attempt or active.attempt.status)
         if target.attempt is AttemptStatus.PENDING:
             self._requeue(active, step.now, step.message)
             return
         self._move_runs(active, target, step.now)
-        self._world.put_attempt(active, moved(active.attempt, step.outcome, target.attempt, step.now))
+        self._state.put_attempt(active, moved(active.attempt, step.outcome, target.attempt, step.now))
 
     def _move_runs(self, active: Active, target: TransitionStatus, now: float) -> None:
         if target.run is None:
             return
         for run in list(active.runs.values()):
             if run.status not in RUN_TERMINAL and run.status is not target.run:
-                self._world.put_run(active, run.entered(target.run, now))
+                self._state.put_run(active, run.entered(target.run, now))
 
     def promote(self, active: Active, now: float) -> None:
         """Move an attempt on as far as its runs allow."""
@@ -154,7 +154,7 @@ class Coordinator:
             if promotes(row, [run.status for run in active.runs.values()]):
                 self._promoted(active, row, row.success, Step(row.name, Outcome.SUCCESS, now))
                 return
-            if row.expired and is_expired(self._world.since(active.attempt.status_since), row.timeout_s, now):
+            if row.expired and is_expired(self._state.since(active.attempt.status_since), row.timeout_s, now):
                 self._promoted(active, row, row.expired, Step(row.name, Outcome.EXPIRED, now))
                 return
 
@@ -162,28 +162,28 @@ class Coordinator:
         if row is PROMOTE_TO_TERMINATED:
             self._end(active, step)
             return
-        self._world.record(active, step, to)
+        self._state.record(active, step, to)
         attempt = moved(active.attempt, step.outcome, to, step.now)
         if to is AttemptStatus.RUNNING:
             attempt = evolve(attempt, started_at=max(run.started_at or step.now for run in active.runs.values()))
-        self._world.put_attempt(active, attempt)
+        self._state.put_attempt(active, attempt)
 
     def _end(self, active: Active, step: Step) -> None:
         verdict = self._conclude(active, step.now)
-        self._world.record(active, step, verdict.attempt.status)
-        self._world.put_attempt(active, verdict.attempt)
-        self._world.put_job(verdict.job)
+        self._state.record(active, step, verdict.attempt.status)
+        self._state.put_attempt(active, verdict.attempt)
+        self._state.put_job(verdict.job)
 
     def wake_overdue(self, now: float) -> None:
         """Touch attempts that wait in a status with a way out by time, so that the clock is looked at."""
         for status in (AttemptStatus.SCHEDULED, AttemptStatus.PREPARING, AttemptStatus.PREPARED):
-            for active in self._world.by_status[status].values():
-                self._world.touch(active)
+            for active in self._state.by_status[status].values():
+                self._state.touch(active)
         for status, patience_s in ((AttemptStatus.CREATING, _CREATING_LOOK_S), (AttemptStatus.TERMINATING, 0.0)):
-            for active in self._world.by_status[status].values():
+            for active in self._state.by_status[status].values():
                 if now - active.attempt.status_since <= patience_s:
                     break
-                self._world.touch(active)
+                self._state.touch(active)
 
 
 KILL_ALLOWANCE_S = 30.0

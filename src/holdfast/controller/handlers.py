@@ -26,7 +26,7 @@ from holdfast.domain.scheduling import Plan, Round, RoundLimits, Usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from holdfast.controller.world import Active, World
+    from holdfast.controller.state import Active, ControllerState
     from holdfast.domain.job import Job, Queue
     from holdfast.domain.placement import PlaceKey
 
@@ -38,13 +38,13 @@ class ScheduleAttempts:
 
     def __init__(
         self,
-        world: World,
+        state: ControllerState,
         queues: Callable[[], Mapping[str, Queue]],
         limits: RoundLimits,
         place_pods: Callable[[Iterable[tuple[str, PlaceKey]], float], None],
     ) -> None:
         """Remember the world, where to read queues, a round's bounds, and who takes the places of single pods."""
-        self._world = world
+        self._state = state
         self._queues = queues
         self._limits = limits
         self._place_pods = place_pods
@@ -53,34 +53,34 @@ class ScheduleAttempts:
     def source(self, now: float) -> list[Active]:
         """Plan a round and open a PENDING attempt for each job it placed; note why the others wait."""
         plan = self._round(now)
-        self._world.schedule_needed = plan.cut_short
-        jobs, owner = self._world.jobs, self._world.owner
+        self._state.schedule_needed = plan.cut_short
+        jobs, owner = self._state.jobs, self._state.owner
         self._placed = {placed.job_id: placed.places for placed in plan.placements if placed.job_id in jobs}
         pods = [(placed.job_id, placed.places[0]) for placed in plan.placements if placed.job_id not in jobs]
         if pods:
             self._place_pods(pods, now)
         for blocked in plan.blocked:
             waiting = blocked.waiting.job_id
-            self._world.note_reason(owner.get(waiting, waiting), blocked.reason, now)
-        return [self._open(self._world.jobs[job_id], places, now) for job_id, places in self._placed.items()]
+            self._state.note_reason(owner.get(waiting, waiting), blocked.reason, now)
+        return [self._open(self._state.jobs[job_id], places, now) for job_id, places in self._placed.items()]
 
     def _round(self, now: float) -> Plan:
-        ledger = self._world.ledger
+        capacity = self._state.capacity
         return Round(
-            line=self._world.line,
-            places=list(ledger.places.values()),
-            free=dict(ledger.free),
+            line=self._state.line,
+            places=list(capacity.places.values()),
+            free=dict(capacity.free),
             queues=self._queues(),
-            usage={name: Usage(used.resources, used.jobs) for name, used in ledger.usage.items()},
-            balances=self._world.balances,
+            usage={name: Usage(used.resources, used.jobs) for name, used in capacity.usage.items()},
+            balances=self._state.balances,
             now=now,
-            total=ledger.total,
+            total=capacity.total,
             limits=self._limits,
         ).plan()
 
     def _open(self, job: Job, places: tuple[PlaceKey, ...], now: float) -> Active:
         number = job.attempt + 1
-        earlier = self._world.unplaced.pop(job.id, None)
+        earlier = self._state.unplaced.pop(job.id, None)
         dispatch = earlier.dispatch + 1 if earlier else 1
         attempt = Attempt(
             job.id,
@@ -112,7 +112,7 @@ class ScheduleAttempts:
             started_at=job.started_at or now,
             updated_at=now,
         )
-        return self._world.open(running, attempt, runs)
+        return self._state.open(running, attempt, runs)
 
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
         """Give every target its places; a job is running from here on."""
@@ -158,9 +158,9 @@ class TerminateAttempts:
 
     row: HandlerRow = TERMINATE
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, state: ControllerState) -> None:
         """Remember the world."""
-        self._world = world
+        self._state = state
 
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
         """Mark what runs as to be stopped; the attempt waits until all of it is confirmed stopped."""
@@ -169,15 +169,15 @@ class TerminateAttempts:
             left = [run for run in active.runs.values() if run.status not in RUN_TERMINAL]
             for run in left:
                 if run.status is not RunStatus.TERMINATING:
-                    self._world.put_run(active, run.entered(RunStatus.TERMINATING, now))
-            self._world.touched.pop(active.attempt.job_id, None)
+                    self._state.put_run(active, run.entered(RunStatus.TERMINATING, now))
+            self._state.touched.pop(active.attempt.job_id, None)
             waiting[active.attempt.job_id] = f"{len(left)} of {len(active.runs)} runs still stopping"
         return HandlerResult(skipped=waiting)
 
 
-def prepared_at_once(world: World, active: Active, now: float) -> None:
+def prepared_at_once(state: ControllerState, active: Active, now: float) -> None:
     """Mark the runs of an attempt PREPARED where the engine has nothing to prepare."""
     if active.attempt.status is AttemptStatus.PREPARING:
         for run in list(active.runs.values()):
             if run.status is RunStatus.PREPARING:
-                world.put_run(active, run.entered(RunStatus.PREPARED, now))
+                state.put_run(active, run.entered(RunStatus.PREPARED, now))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.controller.sets.intake import SET_REQUESTS
-from holdfast.controller.world import Step
+from holdfast.controller.state import Step
 from holdfast.domain import verdict
 from holdfast.domain.job import JOB_WAITING, Job, JobState
 from holdfast.domain.lifecycle import AttemptStatus, Outcome
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from holdfast.controller.sets.sets import Sets
-    from holdfast.controller.world import Active, World
-    from holdfast.domain.verdict import Circumstances, Verdict
+    from holdfast.controller.state import Active, ControllerState
+    from holdfast.domain.verdict import DecisionContext, Verdict
 
 
 class Intake:
@@ -31,13 +31,13 @@ class Intake:
 
     def __init__(
         self,
-        world: World,
+        state: ControllerState,
         jobs_by_id: Callable[[Sequence[str]], Sequence[Job]],
-        circumstances: Callable[[Job, float], Circumstances],
+        circumstances: Callable[[Job, float], DecisionContext],
         sets: Sets,
     ) -> None:
         """Remember the world, how to read appended jobs, how to learn what a judgement needs, and who has job sets."""
-        self._world = world
+        self._state = state
         self._sets = sets
         self._jobs_by_id = jobs_by_id
         self._circumstances = circumstances
@@ -52,70 +52,70 @@ class Intake:
             else:
                 for job_id in request.job_ids:
                     self._act(request, job_id, now)
-            self._world.changes.handled.append(request.id)
+            self._state.changes.handled.append(request.id)
 
     def _admit(self, request: Request) -> None:
-        unknown = [job_id for job_id in request.job_ids if job_id not in self._world.jobs]
+        unknown = [job_id for job_id in request.job_ids if job_id not in self._state.jobs]
         for job in self._jobs_by_id(unknown):
-            self._world.admit(job)
-            if not job.terminal and self._world.has_pods(job):
+            self._state.admit(job)
+            if not job.terminal and self._state.has_pods(job):
                 self._sets.pods.admit(job)
 
     def _act(self, request: Request, job_id: str, now: float) -> None:
-        job = self._world.jobs.get(job_id)
+        job = self._state.jobs.get(job_id)
         if job is None:
             return
-        if self._world.has_pods(job):
+        if self._state.has_pods(job):
             self._sets.intake.about_job(request, job, now)
             return
         match request.kind:
             case RequestKind.CANCEL:
                 self._cancel(job, request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}", now)
             case RequestKind.HOLD if job.state in JOB_WAITING:
-                self._world.put_job(verdict.held(job, request.reason or "held by a person", now))
+                self._state.put_job(verdict.held(job, request.reason or "held by a person", now))
             case RequestKind.RELEASE if job.state is JobState.HELD:
-                self._world.put_job(verdict.queued(job, now))
+                self._state.put_job(verdict.queued(job, now))
             case _:
                 pass
 
     def _cancel(self, job: Job, reason: str, now: float) -> None:
-        active = self._world.active.get(job.id)
+        active = self._state.active.get(job.id)
         if active is None:
             self._close_unplaced(job, now)
-            self._world.put_job(verdict.cancelled_in_line(replace(job, reason=reason), now))
+            self._state.put_job(verdict.cancelled_in_line(replace(job, reason=reason), now))
         elif not job.cancel_requested:
-            self._world.put_job(replace(job, cancel_requested=True, reason=reason, updated_at=now))
+            self._state.put_job(replace(job, cancel_requested=True, reason=reason, updated_at=now))
             self.terminate(active, "CancelJob", now)
 
     def _close_unplaced(self, job: Job, now: float) -> None:
-        attempt = self._world.unplaced.get(job.id)
+        attempt = self._state.unplaced.get(job.id)
         if attempt is not None:
-            self._world.end_unplaced(verdict.cancelled(job, attempt, now, started=False).attempt)
+            self._state.end_unplaced(verdict.cancelled(job, attempt, now, started=False).attempt)
 
     def terminate(self, active: Active, phase: str, now: float) -> None:
         """Begin to end an attempt from outside its runs."""
         if active.attempt.status is AttemptStatus.TERMINATING:
-            self._world.touched[active.attempt.job_id] = active
+            self._state.touched[active.attempt.job_id] = active
             for run in active.runs.values():
-                self._world.runs_changed[run.uid] = (active, run)
+                self._state.runs_changed[run.uid] = (active, run)
             return
         step = Step(phase, Outcome.SUCCESS, now, message=active.job.reason)
-        self._world.record(active, step, AttemptStatus.TERMINATING)
+        self._state.record(active, step, AttemptStatus.TERMINATING)
         moved = active.attempt.entered(AttemptStatus.TERMINATING, now)
-        self._world.put_attempt(active, moved)
+        self._state.put_attempt(active, moved)
 
     def due(self, now: float) -> None:
         """Act on reminders: retries that are due, waits and total deadlines that are over."""
-        for job_id in self._world.due(now):
-            job = self._world.jobs.get(job_id)
+        for job_id in self._state.due(now):
+            job = self._state.jobs.get(job_id)
             if job is not None:
                 self._remind(job, now)
 
     def _remind(self, job: Job, now: float) -> None:
         if job.state is JobState.BACKOFF and job.retry_at is not None and job.retry_at <= now:
             job = verdict.queued(job, now)
-            self._world.put_job(job)
-        spec = self._world.spec(job)
+            self._state.put_job(job)
+        spec = self._state.spec(job)
         if spec.total_deadline_s is not None and now >= job.submitted_at + spec.total_deadline_s:
             self._total_deadline(job, spec.total_deadline_s, now)
             return
@@ -130,16 +130,16 @@ class Intake:
         )
 
     def _total_deadline(self, job: Job, total_s: float, now: float) -> None:
-        active = self._world.active.get(job.id)
+        active = self._state.active.get(job.id)
         if active is not None:
             self.terminate(active, "TotalDeadline", now)
             return
         reason = f"total deadline of {format_duration(total_s)} is over ({DecisionCode.TOTAL_DEADLINE})"
         self._close_unplaced(job, now)
-        self._world.put_job(
+        self._state.put_job(
             replace(job, state=JobState.FAILED, reason=reason, retry_at=None, ended_at=now, updated_at=now)
         )
 
     def _settle(self, judged: Verdict) -> None:
-        self._world.end_unplaced(judged.attempt)
-        self._world.put_job(judged.job)
+        self._state.end_unplaced(judged.attempt)
+        self._state.put_job(judged.job)

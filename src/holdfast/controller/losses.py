@@ -16,7 +16,7 @@ from holdfast.domain.policy import blame
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from holdfast.controller.world import World
+    from holdfast.controller.state import ControllerState
     from holdfast.domain.events import StoredEvent
     from holdfast.domain.failure import RunOutcome
     from holdfast.domain.job import Run
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class Losses:
     """The last losses of each executor."""
 
-    def __init__(self, world: World, stored: Iterable[StoredEvent]) -> None:
+    def __init__(self, state: ControllerState, stored: Iterable[StoredEvent]) -> None:
         """Take in the losses there were before this controller."""
-        self._world = world
+        self._state = state
         self._losses: dict[str, tuple[Loss, ...]] = {}
         self._culprits: dict[str, tuple[str, Suspicion] | None] = {}
         """Who is to blame for the last of them; nobody else is suspected of it then."""
@@ -74,7 +74,7 @@ class Losses:
         lost = blame.loss(executor, now, ran, frozenset(run.node for run in runs))
         self._remember(lost)
         event = NodeLost(executor, tuple(sorted(lost.nodes)), lost.taken, lost.longest_s, tuple(lost.jobs.items()))
-        self._world.happened(Occurrence(None, now, event))
+        self._state.happened(Occurrence(None, now, event))
 
     def _remember(self, lost: Loss) -> None:
         before = self._losses.get(lost.executor, ())

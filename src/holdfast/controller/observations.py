@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.controller.world import NODE_WRITTEN_EVERY_S
+from holdfast.controller.state import NODE_WRITTEN_EVERY_S
 from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import Condition, EndedBy, RunOutcome
 from holdfast.domain.job import Node, Run
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.controller.losses import Losses
-    from holdfast.controller.world import Active, World
+    from holdfast.controller.state import Active, ControllerState
     from holdfast.ports.engine import NodeInfo
     from holdfast.ports.exchange import ExchangeRequest
 
@@ -32,18 +32,18 @@ class Observations:
     """What each executor last told."""
 
     def __init__(
-        self, world: World, losses: Losses, *, memory: str, lease_s: float | None, steady: Callable[[], float]
+        self, state: ControllerState, losses: Losses, *, memory: str, lease_s: float | None, steady: Callable[[], float]
     ) -> None:
         """Begin with nobody heard.
 
         Args:
-            world: The controller's memory.
+            state: The controller's memory.
             losses: Told of the runs that end.
             memory: Its name, by which executors say that they heard it.
             lease_s: After how long a silent executor counts as lost; ``None`` is never.
             steady: Tells the time leases are counted by, which nobody sets.
         """
-        self._world = world
+        self._state = state
         self._losses = losses
         self._steady = steady
         self._memory = memory
@@ -111,9 +111,9 @@ class Observations:
         if nodes is request.nodes and now - seen_at < NODE_WRITTEN_EVERY_S:
             return
         self._nodes[request.executor] = (request.nodes, now)
-        self._world.ledger.drop_places(request.executor, but={node.name for node in request.nodes})
+        self._state.capacity.drop_places(request.executor, but={node.name for node in request.nodes})
         for node in request.nodes:
-            self._world.see_node(Node(node.name, request.executor, node.capacity, node.labels, seen_at=now))
+            self._state.see_node(Node(node.name, request.executor, node.capacity, node.labels, seen_at=now))
 
     def missed(self, request: ExchangeRequest) -> frozenset[str]:
         """Return the runs that ran when this memory began, that a request does not name, and that may still be there.
@@ -133,13 +133,13 @@ class Observations:
             self._newest.pop(executor, None)
             self._nodes.pop(executor, None)
             self._expected.pop(executor, None)
-            self._world.ledger.drop_places(executor)
-            self._world.schedule_needed = True
+            self._state.capacity.drop_places(executor)
+            self._state.schedule_needed = True
             self._lose_runs(executor, now)
         self._losses.settle(now)
 
     def _lose_runs(self, executor: str, now: float) -> None:
-        for active in list(self._world.active.values()):
+        for active in list(self._state.active.values()):
             for run in list(active.runs.values()):
                 if run.executor == executor and run.status in _HANDED_OUT:
                     self._end(active, run, lost(run, now), now)
@@ -154,7 +154,7 @@ class Observations:
         elif observation.phase is RunPhase.RUNNING and run.status is RunStatus.CREATING:
             started = observation.started_at or now
             running = evolve(run, status=RunStatus.RUNNING, status_since=now, started_at=started)
-            self._world.put_run(active, running)
+            self._state.put_run(active, running)
 
     def _gone(self, uid: str, executor: str, now: float) -> None:
         """An executor no longer has a run it reported: it will never tell how that one ended."""
@@ -163,8 +163,8 @@ class Observations:
             self._end(*found, lost(found[1], now), now)
 
     def _find(self, uid: str) -> tuple[Active, Run] | None:
-        job_id = self._world.owner.get(uid)
-        active = self._world.active.get(job_id) if job_id else None
+        job_id = self._state.owner.get(uid)
+        active = self._state.active.get(job_id) if job_id else None
         run = active.runs.get(uid) if active else None
         if active is None or run is None or run.status in RUN_TERMINAL:
             return None
@@ -185,7 +185,7 @@ class Observations:
             outcome=outcome,
         )
         self._losses.ended(ended)
-        self._world.put_run(active, ended)
+        self._state.put_run(active, ended)
 
 
 def _age(request: ExchangeRequest) -> tuple[float, int]:

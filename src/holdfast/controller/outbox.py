@@ -1,7 +1,7 @@
 """Collects the events of a tick beside its changes, so that both are one commit.
 
 Decides only what is not worth an event: a status of an attempt that does not outlast the tick. What a change
-means is ``domain.chronicle``'s.
+means is ``domain.event_mapping``'s.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from holdfast.domain import chronicle
+from holdfast.domain import event_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,20 +32,20 @@ class Outbox:
 
     def started(self, changes: Changes, job: Job, attempt: Attempt, runs: Sequence[Run]) -> None:
         """Note that a job's attempt was given its places."""
-        self._write(changes, (chronicle.started(job, attempt, runs),))
+        self._write(changes, (event_mapping.started(job, attempt, runs),))
 
     def attempt_moved(self, changes: Changes, attempt: Attempt) -> None:
         """Note an attempt's new status, in place of one that nobody saw."""
-        if attempt.status in chronicle.SHOWN_STATUSES:
+        if attempt.status in event_mapping.SHOWN_STATUSES:
             self._forget_move(changes, attempt.job_id)
             self._moves[attempt.job_id] = number = next(self._numbers)
-            changes.events[number] = chronicle.attempt_moved(attempt)
+            changes.events[number] = event_mapping.attempt_moved(attempt)
 
     def attempt_ended(self, changes: Changes, attempt: Attempt) -> None:
         """Note that an attempt is over; its job moves on next."""
         self._forget_move(changes, attempt.job_id)
         self._ended[attempt.job_id] = attempt
-        self._write(changes, chronicle.attempt_ended(attempt))
+        self._write(changes, event_mapping.attempt_ended(attempt))
 
     def attempt_withdrawn(self, changes: Changes, attempt: Attempt) -> None:
         """Note that an attempt is to be placed anew."""
@@ -53,7 +53,7 @@ class Outbox:
 
     def job_changed(self, changes: Changes, before: Job, after: Job) -> None:
         """Note a change of a job."""
-        self._write(changes, chronicle.events_of(before, after, self._ended.pop(after.id, None)))
+        self._write(changes, event_mapping.events_of(before, after, self._ended.pop(after.id, None)))
 
     def happened(self, changes: Changes, occurrence: Occurrence) -> None:
         """Note something that is about no single job."""

@@ -15,9 +15,9 @@ from holdfast.ports.exchange import DesiredRun
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.controller.world import Active, World
+    from holdfast.controller.state import Active, ControllerState
     from holdfast.domain.job import Job, Run
-    from holdfast.domain.spec import JobSpec
+    from holdfast.domain.workloads.spec import JobSpec
 
 _RUNS = frozenset({RunStatus.CREATING, RunStatus.RUNNING})
 _SHORTEST_S = 0.001
@@ -27,19 +27,19 @@ _SHORTEST_S = 0.001
 class Publisher:
     """Desired sets by executor."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, state: ControllerState) -> None:
         """Start with nothing published."""
-        self._world = world
+        self._state = state
         self._sets: dict[str, dict[str, DesiredRun]] = {}
         self._published: dict[str, Mapping[str, DesiredRun]] = {}
 
     def publish(self, now: float) -> frozenset[str]:
         """Bring the sets up to date with every run that changed; returns the executors whose set changed."""
         changed = set()
-        for uid, (active, run) in self._world.runs_changed.items():
+        for uid, (active, run) in self._state.runs_changed.items():
             if self._update(uid, active, run, now):
                 changed.add(run.executor)
-        self._world.runs_changed = {}
+        self._state.runs_changed = {}
         for executor in changed:
             self._published[executor] = dict(self._sets[executor])
         return frozenset(changed)

@@ -17,7 +17,8 @@ from holdfast.dialects.native.policy_text import write_policy
 from holdfast.dialects.native.queue import read_queue_manifest, write_queue
 from holdfast.dialects.native.settings import read_settings, write_settings
 from holdfast.dialects.reading import Fields
-from holdfast.domain.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec, KubeJob, Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec, KubeJob
 from holdfast.errors import Internal
 
 if TYPE_CHECKING:

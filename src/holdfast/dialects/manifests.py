@@ -27,10 +27,10 @@ from holdfast.dialects.native.retry_policy import read_policy_manifest
 from holdfast.dialects.reading import shown
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
-from holdfast.domain.jobset.model import JobSetSpec
 from holdfast.domain.policy.model import RetryPolicy
-from holdfast.domain.spec import JobSpec
 from holdfast.domain.suggestion import closest
+from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest, InvalidPolicy, Problem
 
 if TYPE_CHECKING:

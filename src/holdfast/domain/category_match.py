@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import Condition
-from holdfast.domain.policy.matchers import ConditionMatcher, ExitCodeMatcher, Lens, MessageMatcher
+from holdfast.domain.policy.matchers import ConditionMatcher, ContainerSelector, ExitCodeMatcher, MessageMatcher
 from holdfast.domain.policy.patterns import Pattern
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _match(category: FailureCategory, rule: CategoryRule) -> CategoryMatch:
 
 
 def _tests(rule: CategoryRule) -> tuple[Test, ...]:
-    lens = Lens(rule.container_name, init=True)
+    lens = ContainerSelector(rule.container_name, init=True)
     tests: list[Test] = []
     if rule.conditions is not None:
         tests.append(_of_failure(ConditionMatcher(lens, rule.conditions, _OF_POD)))

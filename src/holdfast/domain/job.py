@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

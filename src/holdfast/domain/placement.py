@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.domain.units import format_cpu, format_memory
 
 if TYPE_CHECKING:

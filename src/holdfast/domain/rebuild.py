@@ -24,7 +24,7 @@ from holdfast.domain.events import (
     JobWaiting,
 )
 from holdfast.domain.job import ChildOf, Job, JobState
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

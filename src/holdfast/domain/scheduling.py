@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.job import Queue
 from holdfast.domain.placement import Place, PlaceKey, ever_fits, fit, taken, why_not, without_hopeless_avoidance
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
     from holdfast.domain.placement import Shape
-    from holdfast.domain.waiting import GroupKey, Waiting, WaitingLine
 
     _Rank = tuple[int, bool, int, str, GroupKey]
     """Turn, not retried, order of submission, ticket; pods of one job share the first three, and groups do not sort."""
@@ -88,7 +88,7 @@ class Plan:
 class Round:
     """One round's working state; ``plan`` is its only use."""
 
-    line: WaitingLine
+    line: PendingQueue
     places: Sequence[Place]
     free: dict[PlaceKey, Resources]
     queues: Mapping[str, Queue]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Run
     from holdfast.domain.policy.blame import Suspicion
     from holdfast.domain.policy.compiled import PolicySet
-    from holdfast.domain.spec import JobSpec
+    from holdfast.domain.workloads.spec import JobSpec
 
 
 _CLOCKS_DIFFER_S = 1.0
@@ -47,7 +47,7 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class DecisionContext:
     """What surrounds one judgement."""
 
     law: Law
@@ -72,7 +72,7 @@ def shape_of(job: Job, selector: Mapping[str, str]) -> Shape:
     return Shape(job.request, job.gang, tuple(sorted(selector.items())), job.avoid_node)
 
 
-def conclude(job: Job, attempt: Attempt, runs: Sequence[Run], at: Circumstances) -> Verdict:
+def conclude(job: Job, attempt: Attempt, runs: Sequence[Run], at: DecisionContext) -> Verdict:
     """Conclude an attempt whose runs have all stopped."""
     if runs and all(run.outcome is not None and run.outcome.succeeded for run in runs):
         return _succeeded(job, attempt, at.now)
@@ -82,7 +82,7 @@ def conclude(job: Job, attempt: Attempt, runs: Sequence[Run], at: Circumstances)
     return fail(job, attempt, judged_failure(attempt, runs, at.law, at.now), at)
 
 
-def fail(job: Job, attempt: Attempt, failure: Failure, at: Circumstances) -> Verdict:
+def fail(job: Job, attempt: Attempt, failure: Failure, at: DecisionContext) -> Verdict:
     """Judge a failure and move the job on: retry, hold or give up."""
     history = RetryHistory(
         job_id=job.id,
@@ -195,7 +195,7 @@ def _succeeded(job: Job, attempt: Attempt, now: float) -> Verdict:
     return Verdict(evolve(job, state=JobState.SUCCEEDED, reason="", ended_at=now, updated_at=now), ended)
 
 
-def _over_total_deadline(job: Job, failure: Failure, at: Circumstances) -> str:
+def _over_total_deadline(job: Job, failure: Failure, at: DecisionContext) -> str:
     """Say that a run was ended because the job's total deadline is over, not its attempt's; empty if that is not so."""
     total_s, deadline_s = at.spec.total_deadline_s, at.spec.deadline_s
     if total_s is None or failure.ended_by is not EndedBy.DEADLINE:
@@ -205,7 +205,7 @@ def _over_total_deadline(job: Job, failure: Failure, at: Circumstances) -> str:
     return f"total deadline of {format_duration(total_s)} is over"
 
 
-def _within_total_deadline(decision: Decision, job: Job, at: Circumstances, due: float) -> Decision:
+def _within_total_deadline(decision: Decision, job: Job, at: DecisionContext, due: float) -> Decision:
     """Refuse a retry that could only start after the job's total deadline."""
     total_s = at.spec.total_deadline_s
     if total_s is None or not decision.runs_again or max(at.now, due) < job.submitted_at + total_s:
@@ -227,7 +227,7 @@ def _suspected(decision: Decision, job: Job, failure: Failure, suspicion: Suspic
     return evolve(held, action=Action.HOLD)
 
 
-def _that_still_fits(decision: Decision, job: Job, at: Circumstances) -> Decision:
+def _that_still_fits(decision: Decision, job: Job, at: DecisionContext) -> Decision:
     """Refuse a retry whose grown request fits no node there is (semantics 4)."""
     places = at.law.places
     if decision.memory is None or not decision.runs_again or not places:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from holdfast.domain.spec import DEFAULT_GRACE_S, Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.spec import DEFAULT_GRACE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.domain.jobset.stored import JobSet, SetLogEntry
-    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
 
 class JobSetQueries(Protocol):
@@ -30,6 +30,6 @@ class JobSetQueries(Protocol):
         """List what was logged of a job set, in order, entries with ``seq > after``; an unknown set has none."""
         ...
 
-    def pod_jobs(self, job_ids: Sequence[str]) -> Mapping[str, PodJob]:
+    def kube_jobs(self, job_ids: Sequence[str]) -> Mapping[str, KubeJobRecord]:
         """Return what is remembered of those jobs' pods, by job id; others are left out."""
         ...

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.events import Occurrence, StoredEvent
     from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
-    from holdfast.domain.jobset.stored import JobSet, SetLogEntry
-    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.catalogue import Catalogue
 
 
@@ -117,7 +117,7 @@ class Changes:
     """Ids of job sets to forget, with their log; their jobs stay."""
     set_log: list[SetLogEntry] = field(default_factory=list)
     """What to append to the logs of job sets, in order."""
-    pod_jobs: dict[str, PodJob] = field(default_factory=dict)
+    kube_jobs: dict[str, KubeJobRecord] = field(default_factory=dict)
     """By job id."""
     epoch: int | None = None
     """What ``lead`` gave the writer; ``None`` is not checked, for whoever owns the store alone."""
@@ -134,7 +134,7 @@ class Changes:
             or self.job_sets
             or self.deleted_sets
             or self.set_log
-            or self.pod_jobs
+            or self.kube_jobs
         )
 
 
@@ -153,7 +153,7 @@ class Snapshot:
     """The last row of each of those attempts."""
     job_sets: Sequence[JobSet] = ()
     """Every job set, ended ones too."""
-    pod_jobs: Mapping[str, PodJob] = field(default_factory=dict)
+    kube_jobs: Mapping[str, KubeJobRecord] = field(default_factory=dict)
     """Of the jobs above whose runs are pods, by job id."""
     losses: Sequence[StoredEvent] = ()
     """The ``node.lost`` events among the last ``RECENT_EVENTS``, in order."""

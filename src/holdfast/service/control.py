@@ -18,7 +18,7 @@ from holdfast.service.audit import audited
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
-    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
 
@@ -95,9 +95,9 @@ class Control:
         self.store.append(Request(kind, (job.id,), self.clock.now(), actor=actor, reason=reason), by=by)
         return job
 
-    def _pods(self, job: Job) -> PodJob | None:
+    def _pods(self, job: Job) -> KubeJobRecord | None:
         """Return what is remembered of a job's pods, which can be stopped and made anew."""
-        return self.store.pod_jobs([job.id]).get(job.id)
+        return self.store.kube_jobs([job.id]).get(job.id)
 
     def _stops(self, job: Job) -> bool:
         """Whether a job was held as it ran, and is Held once its pods have stopped."""

@@ -150,7 +150,7 @@ def _attempt(store: Store, job: Job, query: LogQuery) -> int:
 
 def _of_pods(store: Store, job: Job) -> bool:
     """Tell whether a job's ranks are completion indexes or slots, of which there may be any number."""
-    return job.child is not None or job.id in store.pod_jobs([job.id])
+    return job.child is not None or job.id in store.kube_jobs([job.id])
 
 
 def whole_characters(data: bytes) -> bytes:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.codec import load_kube
-from holdfast.domain.jobset.explain import explain
-from holdfast.domain.jobset.state import SetDecision
-from holdfast.domain.podjob.indexes import format_indexes
-from holdfast.domain.podjob.sync import CONTROLLER
+from holdfast.domain.workloads.jobset.explain import explain
+from holdfast.domain.workloads.jobset.state import SetDecision
+from holdfast.domain.workloads.kubejob.indexes import format_indexes
+from holdfast.domain.workloads.kubejob.sync import CONTROLLER
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from holdfast.domain.job import ChildOf, Job
-    from holdfast.domain.podjob.model import PodJobState
+    from holdfast.domain.workloads.kubejob.model import KubeJobState
     from holdfast.ports.store import Store
 
 _PART = 1000
@@ -28,12 +28,12 @@ def pod_lines(store: Store, job: Job) -> tuple[str, ...]:
         return ()
     if job.child is None and kube is not None and kube.spec.managed_by not in {None, CONTROLLER}:
         return (f"It is managed by {kube.spec.managed_by}, so nothing of it is run here.",)
-    known = store.pod_jobs([job.id]).get(job.id)
+    known = store.kube_jobs([job.id]).get(job.id)
     pods = () if known is None else tuple(_pods(known.state))
     return (*pods, *(() if job.child is None else _of_set(store, job, job.child)))
 
 
-def _pods(state: PodJobState) -> Iterator[str]:
+def _pods(state: KubeJobState) -> Iterator[str]:
     counts = (("active", state.active), ("succeeded", state.succeeded), ("failed", state.failed))
     told = [f"{count} {word}" for word, count in counts if count]
     if told:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
-    from holdfast.domain.podjob.model import PodJobSpec
-    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.domain.workloads.kubejob.model import KubeJobSpec
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import JobFilter, Store
     from holdfast.service.explain import Explainer
 
@@ -42,9 +42,9 @@ class JobDetail:
 class PodsOf:
     """What is known of a job's pods."""
 
-    known: PodJob | None
+    known: KubeJobRecord | None
     """``None`` before its first one."""
-    asked: PodJobSpec | None
+    asked: KubeJobSpec | None
     """What it asks for; ``None`` when that went with its job set."""
 
 
@@ -88,8 +88,8 @@ class Queries:
         group = load_set(row.manifest, lenient=row.lenient).by_name.get(job.child.group)
         return PodsOf(self._known_pods(job), None if group is None else group.job)
 
-    def _known_pods(self, job: Job) -> PodJob | None:
-        return self.store.pod_jobs([job.id]).get(job.id)
+    def _known_pods(self, job: Job) -> KubeJobRecord | None:
+        return self.store.kube_jobs([job.id]).get(job.id)
 
     def attempt(self, reference: str, number: int) -> tuple[Attempt, Sequence[Run]]:
         """Read one attempt of a job, with its runs.

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from holdfast.domain.job import Queue
-    from holdfast.domain.spec import JobSpec, Resources
+    from holdfast.domain.resources import Resources
+    from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.store import Store

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from holdfast.controller.controller import Ticked
-    from holdfast.domain.spec import JobSpec
+    from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.exchange import ExchangeRequest, ExchangeResponse
     from holdfast.ports.store import Changes, Store
     from holdfast.sim.agenda import Agenda

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from holdfast.domain.job import Job
-    from holdfast.domain.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.stored import JobSet
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.store import Changes, Request, Snapshot, Store
     from holdfast.sim.agenda import Agenda

@@ -21,7 +21,7 @@ from holdfast.domain.policy.model import (
     RetrySettings,
     Rule,
 )
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 
 if TYPE_CHECKING:
     from holdfast.sim.chance import Chance

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset.loading import QUEUE_LABEL
-from holdfast.domain.jobset.model import DependencyStatus, Operator, RestartStrategy, StartupOrder
-from holdfast.domain.jobset.names import EXCLUSIVE_TOPOLOGY
-from holdfast.domain.podjob.model import UNLIMITED
 from holdfast.domain.policy.model import SetAction
+from holdfast.domain.workloads.jobset.model import DependencyStatus, Operator, RestartStrategy, StartupOrder
+from holdfast.domain.workloads.jobset.names import EXCLUSIVE_TOPOLOGY
+from holdfast.domain.workloads.kubejob.model import UNLIMITED
 from holdfast.sim.laws import POLICIES, QUEUES
 
 if TYPE_CHECKING:

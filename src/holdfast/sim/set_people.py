@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset.loading import dump_set, load_set, plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
-from holdfast.domain.jobset.stored import JobSet
+from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.ports.store import Request, RequestKind, Submission
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.submit import new_job

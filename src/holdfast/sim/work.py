@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import Condition, ContainerResult, EndedBy, RunOutcome
-from holdfast.domain.spec import JobSpec, Resources
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.sim.chance import Chance
 from holdfast.sim.laws import GIB, POLICIES, QUEUES, random_policy

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.ports.engine import NodeInfo
 from holdfast.service.explain import Explainer
 from holdfast.sim.agenda import Agenda
@@ -251,7 +251,7 @@ class World:
         self.people.make_peace()
         self.agenda.run_until(until + PEACE_S, enough=self._settled)
         leading = self._leading()
-        self._end.check(leading.world if leading is not None else None, self._store)
+        self._end.check(leading.state if leading is not None else None, self._store)
 
     def _harsh_faults(self, until: float) -> HarshFaults | None:
         if self.harsh is None:
@@ -292,8 +292,8 @@ class World:
         controller = self._leading()
         return (
             controller is not None
-            and not controller.world.changes
-            and not controller.world.ledger.charged()
+            and not controller.state.changes
+            and not controller.state.capacity.charged()
             and self._end.settled()
             and not self._store.requests(limit=1)
         )
@@ -363,7 +363,7 @@ class World:
             self._catalogue = self._store.catalogue()
 
     def _ticked(self, controller: Controller) -> None:
-        self._ticks.check(controller.world, self._store, self._catalogue)
+        self._ticks.check(controller.state, self._store, self._catalogue)
 
     def _after_step(self) -> None:
         for machine in self.machines:

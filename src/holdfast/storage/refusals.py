@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from holdfast.domain.spec import DEFAULT_QUEUE
+from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import (
     AlreadyExists,
     Conflict,
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from holdfast.domain.job import Queue
-    from holdfast.domain.jobset.stored import JobSet
     from holdfast.domain.policy.model import RetryPolicy
+    from holdfast.domain.workloads.jobset.stored import JobSet
 
 SHORTEST_PREFIX = 6
 """Of a job's id, to be taken as one."""

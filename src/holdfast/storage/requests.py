@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.audit import Act, on_job, on_job_set
-from holdfast.domain.chronicle import submitted
+from holdfast.domain.event_mapping import submitted
 from holdfast.domain.events import JobSetCreated, Occurrence
 from holdfast.ports.store import Request, RequestKind
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.wire.base import timestamp
 from holdfast.wire.catalogue import NodeView
 from holdfast.wire.render_jobs import resources_view

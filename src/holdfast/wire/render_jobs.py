@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.failure import ContainerResult, Failure, RunOutcome
     from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, Run
-    from holdfast.domain.spec import Resources
+    from holdfast.domain.resources import Resources
     from holdfast.errors import Problem
     from holdfast.wire.pods import PodsView
 

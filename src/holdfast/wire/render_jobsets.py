@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.jobset.model import CONTROLLER, RestartStrategy
-from holdfast.domain.jobset.names import coordinator_endpoint
-from holdfast.domain.jobset.state import GroupStatus, SetDecision
+from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy
+from holdfast.domain.workloads.jobset.names import coordinator_endpoint
+from holdfast.domain.workloads.jobset.state import GroupStatus, SetDecision
 from holdfast.wire.base import optional_timestamp, timestamp
 from holdfast.wire.decisions import ConsideredView, LimitView
 from holdfast.wire.jobsets import (
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.job import ChildOf, Job
-    from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
-    from holdfast.domain.jobset.state import Condition, JobSetState
-    from holdfast.domain.jobset.stored import JobSet, SetLogEntry
-    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.workloads.jobset.state import Condition, JobSetState
+    from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.errors import Problem
 
 _BY_CONDITION = (
@@ -165,7 +165,7 @@ def _backoff(key: str, until: float) -> BackoffView:
     )
 
 
-def child_view(job: Job, at: ChildOf, job_set: JobSet, spec: JobSetSpec, pods: PodJob | None) -> ChildView:
+def child_view(job: Job, at: ChildOf, job_set: JobSet, spec: JobSetSpec, pods: KubeJobRecord | None) -> ChildView:
     """Show one job of a set; ``pods`` is ``None`` before its first attempt."""
     return ChildView(
         id=job.id,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.podjob.indexes import format_indexes
+from holdfast.domain.workloads.kubejob.indexes import format_indexes
 from holdfast.wire.base import timestamp
 from holdfast.wire.pods import ConditionView, PodsView
 
 if TYPE_CHECKING:
-    from holdfast.domain.jobset.state import Condition
-    from holdfast.domain.podjob.model import JobCondition, PodJobSpec
-    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.domain.workloads.jobset.state import Condition
+    from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobSpec
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
 
-def pods_view(asked: PodJobSpec | None, known: PodJob | None) -> PodsView:
+def pods_view(asked: KubeJobSpec | None, known: KubeJobRecord | None) -> PodsView:
     """Show a job's pods.
 
     Args:

@@ -13,14 +13,14 @@ from typing import Annotated, Any, NoReturn, TypeVar
 from fastapi import Depends, Request
 from starlette.exceptions import HTTPException
 
+from holdfast.dialects.diagnostics import all_problems
 from holdfast.dialects.documents import Document, read_documents
 from holdfast.dialects.manifests import read_manifest, try_job
-from holdfast.dialects.salvage import all_problems
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
-from holdfast.domain.jobset.model import JobSetSpec
 from holdfast.domain.policy.model import RetryPolicy
-from holdfast.domain.spec import DEFAULT_QUEUE, JobSpec
+from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import HoldfastError, InvalidManifest, InvalidPolicy, InvalidRequest, Problem
 from holdfast.service.submit import Written
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.controller.observations import lost
-from holdfast.controller.world import Step
+from holdfast.controller.state import Step
 from holdfast.domain.classify import classify
 from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import Cause, Condition, EndedBy, Failure
@@ -23,18 +23,18 @@ from holdfast.domain.lifecycle import (
     Outcome,
     RunStatus,
 )
-from holdfast.domain.podjob.verdict import DEADLINE
-from holdfast.domain.pods.moves import END_PODS, PodsAre, moves
-from holdfast.domain.pods.standing import standing
+from holdfast.domain.workloads.kubejob.moves import END_PODS, PodsAre, moves
+from holdfast.domain.workloads.kubejob.standing import standing
+from holdfast.domain.workloads.kubejob.verdict import DEADLINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.controller.sets.memory import JobWork
-    from holdfast.controller.world import Active, World
+    from holdfast.controller.state import Active, ControllerState
     from holdfast.domain.category_match import CompiledCategories
     from holdfast.domain.job import Job, Run
-    from holdfast.domain.pods.standing import Standing
+    from holdfast.domain.workloads.kubejob.standing import Standing
 
 
 class PodAttempts:
@@ -42,22 +42,22 @@ class PodAttempts:
 
     def __init__(
         self,
-        world: World,
+        state: ControllerState,
         *,
-        homeless: Callable[[str], bool],
+        awaiting_domain: Callable[[str], bool],
         categories: Callable[[], CompiledCategories],
         patience_s: float,
     ) -> None:
         """Wire it.
 
         Args:
-            world: The controller's memory.
-            homeless: Whether a job waits for a topology domain.
+            state: The controller's memory.
+            awaiting_domain: Whether a job waits for a topology domain.
             categories: The operator's failure categories.
             patience_s: How long after its grace a stopped program may take to be confirmed gone.
         """
-        self._world = world
-        self._homeless = homeless
+        self._state = state
+        self._homeless = awaiting_domain
         self._categories = categories
         self._patience_s = patience_s
 
@@ -71,20 +71,20 @@ class PodAttempts:
             if due is not None and due <= now:
                 outcome = lost(run, now)
                 run = evolve(run, status=RunStatus.ERROR, status_since=now, ended_at=now, outcome=outcome)
-                self._world.put_run(active, run)
+                self._state.put_run(active, run)
             pod.run = run
             if run.status in RUN_TERMINAL and run.started_at is not None and active.attempt.started_at is None:
                 # It was over before anybody saw it run.
                 active.attempt = evolve(active.attempt, started_at=run.started_at)
-                self._world.changes.attempts[active.attempt.key] = active.attempt
+                self._state.changes.attempts[active.attempt.key] = active.attempt
             if run.outcome is not None and _failed_by_itself(run):
                 work.last_failure = (run.rank, run.outcome)
 
     def _given_up_at(self, active: Active, run: Run) -> float | None:
         if run.status is RunStatus.TERMINATING:
-            return self._world.since(run.status_since) + active.spec.grace_s + self._patience_s
+            return self._state.since(run.status_since) + active.spec.grace_s + self._patience_s
         if run.status is RunStatus.CREATING and PROMOTE_TO_RUNNING.timeout_s is not None:
-            return self._world.since(run.status_since) + PROMOTE_TO_RUNNING.timeout_s
+            return self._state.since(run.status_since) + PROMOTE_TO_RUNNING.timeout_s
         return None
 
     def _next_look(self, active: Active, work: JobWork, wake_at: float | None) -> float | None:
@@ -113,7 +113,7 @@ class PodAttempts:
             work.record,
             in_set=job.child is not None,
             placed=bool(live),
-            waiting=any(pod.ticket for pod in work.pods.values()) or self._homeless(job.id),
+            waiting=any(pod.placement_id for pod in work.pods.values()) or self._homeless(job.id),
             wake_at=wake_at,
         )
         if found.state is not JobState.RUNNING:
@@ -128,7 +128,7 @@ class PodAttempts:
                 started_at=job.started_at or now,
                 updated_at=now,
             )
-            self._world.pods_started(active, live)
+            self._state.pods_started(active, live)
         return self._next_look(active, work, wake_at)
 
     def put(self, job: Job, found: Standing, now: float) -> None:
@@ -138,15 +138,15 @@ class PodAttempts:
             return
         queued_at = now if state is JobState.QUEUED else job.queued_at
         moved = evolve(job, state=state, reason=reason, retry_at=retry_at, queued_at=queued_at, updated_at=now)
-        self._world.put_job(moved)
+        self._state.put_job(moved)
 
     def _move(self, active: Active, work: JobWork, now: float) -> None:
         for move in moves(active.attempt.status, _pods_are(work)):
-            self._world.record(active, Step(move.name, Outcome.SUCCESS, now), move.to)
+            self._state.record(active, Step(move.name, Outcome.SUCCESS, now), move.to)
             entered = active.attempt.entered(move.to, now)
             if move.to is AttemptStatus.RUNNING:
                 entered = evolve(entered, started_at=entered.started_at or now)
-            self._world.put_attempt(active, entered)
+            self._state.put_attempt(active, entered)
 
     def end(self, active: Active, ending: Ending, message: str, now: float, *, work: JobWork | None = None) -> None:
         """End an attempt; with ``work`` it has failed, of what is remembered there."""
@@ -161,8 +161,8 @@ class PodAttempts:
             failure=None if work is None else self._failure(work, message, now),
             message=message,
         )
-        self._world.record(active, Step(END_PODS, Outcome.SUCCESS, now, message=message), attempt.status)
-        self._world.put_attempt(active, attempt)
+        self._state.record(active, Step(END_PODS, Outcome.SUCCESS, now, message=message), attempt.status)
+        self._state.put_attempt(active, attempt)
 
     def _failure(self, work: JobWork, message: str, now: float) -> Failure:
         ended = work.record.state.finished

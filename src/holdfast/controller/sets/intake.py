@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from holdfast.dialects.jobset.loading import load_set, with_suspend
 from holdfast.domain.events import JobSetChanged
 from holdfast.domain.job import JobState
-from holdfast.domain.jobset.manual import restart_group, restart_job, restart_set
+from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports.store import RequestKind
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from holdfast.controller.sets.jobsets import JobSets
     from holdfast.controller.sets.memory import SetWork
     from holdfast.controller.sets.plans import Plans
-    from holdfast.controller.sets.podjobs import PodJobs
-    from holdfast.controller.world import World
+    from holdfast.controller.sets.podjobs import KubeJobs
+    from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Job
-    from holdfast.domain.jobset.conditions import Turned
-    from holdfast.domain.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.conditions import Transition
+    from holdfast.domain.workloads.jobset.stored import JobSet
     from holdfast.ports.store import Request
 
 SET_REQUESTS = frozenset(
@@ -47,16 +47,16 @@ class SetIntake:
 
     def __init__(
         self,
-        world: World,
+        state: ControllerState,
         sets: JobSets,
-        pods: PodJobs,
+        pods: KubeJobs,
         plans: Plans,
         *,
         rows_by_id: Callable[[Sequence[str]], Sequence[JobSet]],
         children_of: Callable[[str], Sequence[Job]],
     ) -> None:
         """Wire it; the last two read what was appended."""
-        self._world = world
+        self._state = state
         self._sets = sets
         self._pods = pods
         self._plans = plans
@@ -73,7 +73,7 @@ class SetIntake:
     def _find(self, set_id: str) -> SetWork | None:
         """Return a set; one that was not known, or is over and was forgotten, is taken in with what is left of it."""
         if set_id not in self._sets.sets:
-            changes = self._world.changes
+            changes = self._state.changes
             for stored in self._rows_by_id([set_id]):
                 if stored.id in changes.deleted_sets:
                     continue
@@ -82,7 +82,7 @@ class SetIntake:
                 jobs = [changes.jobs.get(job.id, job) for job in self._children_of(set_id)]
                 jobs = [job for job in jobs if not job.terminal]
                 for job in jobs:
-                    self._world.admit(job)
+                    self._state.admit(job)
                 self._sets.take_in(row, jobs)
                 for job in jobs:
                     self._pods.admit(job)
@@ -115,7 +115,7 @@ class SetIntake:
         self._plans.forget(row.id)
         work.spec = load_set(manifest, lenient=row.lenient)
         work.row = replace(row, manifest=manifest, generation=row.generation + 1, updated_at=now)
-        self._world.changes.job_sets[row.id] = work.row
+        self._state.changes.job_sets[row.id] = work.row
         self._sets.happened(now, JobSetChanged(row.id, row.name, change))
         self._pods.touched.update(dict.fromkeys(work.jobs.values()))
 
@@ -127,14 +127,14 @@ class SetIntake:
             return
         row = work.row
         work.row = replace(row, state=turned.state, updated_at=now)
-        self._world.changes.job_sets[row.id] = work.row
+        self._state.changes.job_sets[row.id] = work.row
         for event in turned.events:
             self._sets.log(row, event, now)
         detail = "/".join(str(part) for part in (wanted.get("group"), wanted.get("index")) if part is not None)
         self._sets.happened(now, JobSetChanged(row.id, row.name, "restarted", detail))
 
     @staticmethod
-    def _restarted(work: SetWork, wanted: dict[str, object], now: float) -> Turned:
+    def _restarted(work: SetWork, wanted: dict[str, object], now: float) -> Transition:
         group, index = wanted.get("group"), wanted.get("index")
         if not isinstance(group, str):
             return restart_set(work.spec, work.row.state, now)
@@ -150,7 +150,7 @@ class SetIntake:
             case RequestKind.CANCEL if not job.cancel_requested:
                 reason = request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}"
                 running = job.state is JobState.RUNNING
-                self._world.put_job(replace(job, cancel_requested=running, reason=reason, updated_at=now))
+                self._state.put_job(replace(job, cancel_requested=running, reason=reason, updated_at=now))
                 self._pods.delete(job.id, now)
             case RequestKind.HOLD if not job.cancel_requested:
                 self._pods.suspend(job.id, suspended=True)

@@ -1,4 +1,4 @@
-"""Looks at job sets whose jobs have changed, and carries out what follows: decide, commit, act.
+"""Matcher at job sets whose jobs have changed, and carries out what follows: decide, commit, act.
 
 Decides when a set is looked at and how its orders become attempts at its jobs; what they are is ``domain.jobset``'s.
 Everything a look comes to is one commit: its state, its decisions, and the jobs as ordered.
@@ -14,11 +14,11 @@ from holdfast.controller.sets.memory import SetWork, Timers
 from holdfast.controller.sets.plans import created
 from holdfast.dialects.jobset.loading import load_set
 from holdfast.domain.events import JobSetDecided, JobSetDeleted, JobSetEnded, JobSetNoted, Occurrence
-from holdfast.domain.jobset.in_place import InPlace, expected_pods
-from holdfast.domain.jobset.model import RestartStrategy
-from holdfast.domain.jobset.observed import child_of
-from holdfast.domain.jobset.reconcile import Look, settle
-from holdfast.domain.jobset.state import (
+from holdfast.domain.workloads.jobset.in_place import InPlace, expected_pods
+from holdfast.domain.workloads.jobset.model import RestartStrategy
+from holdfast.domain.workloads.jobset.observed import child_of
+from holdfast.domain.workloads.jobset.reconcile import Look, settle
+from holdfast.domain.workloads.jobset.state import (
     ChildPhase,
     CreateJob,
     DeleteJob,
@@ -29,21 +29,21 @@ from holdfast.domain.jobset.state import (
     SetDecision,
     SuspendJob,
 )
-from holdfast.domain.jobset.stored import SetLogEntry
-from holdfast.domain.podjob.stored import PodJob
+from holdfast.domain.workloads.jobset.stored import SetLogEntry
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from holdfast.controller.sets.memory import JobWork
     from holdfast.controller.sets.plans import Plans
-    from holdfast.controller.sets.podjobs import PodJobs
-    from holdfast.controller.world import World
+    from holdfast.controller.sets.podjobs import KubeJobs
+    from holdfast.controller.state import ControllerState
     from holdfast.domain.events import JobSetEvent
     from holdfast.domain.job import Job
-    from holdfast.domain.jobset.model import JobSetSpec
-    from holdfast.domain.jobset.state import JobSetState, Order, Pass
-    from holdfast.domain.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.model import JobSetSpec
+    from holdfast.domain.workloads.jobset.state import JobSetState, Order, Pass
+    from holdfast.domain.workloads.jobset.stored import JobSet
     from holdfast.ports.store import Snapshot
 
 
@@ -55,15 +55,15 @@ class JobSets:
 
     def __init__(
         self,
-        world: World,
-        pods: PodJobs,
+        state: ControllerState,
+        pods: KubeJobs,
         plans: Plans,
         sets: dict[str, SetWork],
         *,
         restarts_allowed: Callable[[], bool],
     ) -> None:
         """Wire it; ``sets`` is shared with those who look sets up, ``restarts_allowed`` is the kill switch."""
-        self._world = world
+        self._state = state
         self._pods = pods
         self._plans = plans
         self.sets = sets
@@ -124,7 +124,7 @@ class JobSets:
         """Take in how jobs look by now."""
         changed, self._pods.changed = self._pods.changed, {}
         for job_id in changed:
-            job, work = self._world.jobs.get(job_id), self._pods.jobs.get(job_id)
+            job, work = self._state.jobs.get(job_id), self._pods.jobs.get(job_id)
             if job is None or work is None or job.child is None:
                 continue
             owner = self.sets.get(job.child.set_id)
@@ -187,7 +187,7 @@ class JobSets:
     def _put(self, work: SetWork, state: JobSetState, now: float) -> None:
         if state != work.row.state:
             work.row = replace(work.row, state=state, updated_at=now)
-            self._world.changes.job_sets[work.row.id] = work.row
+            self._state.changes.job_sets[work.row.id] = work.row
 
     def _tell(self, work: SetWork, passed: Pass, now: float) -> None:
         """Write down what was decided and what people should know."""
@@ -203,12 +203,12 @@ class JobSets:
 
     def log(self, row: JobSet, what: SetDecision | Event, now: float) -> None:
         """Append to a set's log and to the events."""
-        self._world.changes.set_log.append(SetLogEntry(set_id=row.id, at=now, what=what))
+        self._state.changes.set_log.append(SetLogEntry(set_id=row.id, at=now, what=what))
         self.happened(now, _noted(row, what))
 
     def happened(self, now: float, event: JobSetEvent) -> None:
         """Append an event that is about no single job."""
-        self._world.happened(Occurrence(None, now, event))
+        self._state.happened(Occurrence(None, now, event))
 
     def _carry_out(self, work: SetWork, order: Order, now: float) -> None:
         if isinstance(order, DeleteJobSet):
@@ -228,9 +228,9 @@ class JobSets:
                 self._pods.resize(job_id, order.parallelism, order.completions)
 
     def _create(self, work: SetWork, job_id: str, order: CreateJob, now: float) -> None:
-        job = self._world.jobs[job_id]
+        job = self._state.jobs[job_id]
         size = work.spec.by_name[order.group].job
-        record = PodJob(
+        record = KubeJobRecord(
             job_id=job_id,
             restart=order.restart,
             job_restart=order.job_restart,
@@ -243,7 +243,7 @@ class JobSets:
 
     def _finish(self, work: SetWork, now: float) -> None:
         """Let a set's jobs end as it has ended, once nothing of it runs any more."""
-        if any(job_id in self._world.active for job_id in work.jobs.values()):
+        if any(job_id in self._state.active for job_id in work.jobs.values()):
             return
         self._end_jobs(work, f"its job set has ended: {work.row.state.terminal}", now)
         if work.spec.ttl_s is None:
@@ -253,25 +253,25 @@ class JobSets:
         """Begin to delete a set: stop what runs of it."""
         if not work.row.deleting:
             work.row = replace(work.row, deleting=True, updated_at=now)
-            self._world.changes.job_sets[work.row.id] = work.row
+            self._state.changes.job_sets[work.row.id] = work.row
         for job_id in work.jobs.values():
-            if job_id in self._world.active:
+            if job_id in self._state.active:
                 self._pods.delete(job_id, now)
         self._dirty[work.row.id] = self._urgent[work.row.id] = None
 
     def _clear(self, work: SetWork, now: float) -> None:
         """Forget a set that is being deleted, once nothing of it runs any more."""
-        if any(job_id in self._world.active for job_id in work.jobs.values()):
+        if any(job_id in self._state.active for job_id in work.jobs.values()):
             return
         self._end_jobs(work, "its job set was deleted", now)
         self._forget(work)
-        self._world.changes.job_sets.pop(work.row.id, None)
-        self._world.changes.deleted_sets[work.row.id] = None
+        self._state.changes.job_sets.pop(work.row.id, None)
+        self._state.changes.deleted_sets[work.row.id] = None
         self.happened(now, JobSetDeleted(work.row.id, work.row.name))
 
     def _end_jobs(self, work: SetWork, why: str, now: float) -> None:
         for job_id in work.jobs.values():
-            job = self._world.jobs.get(job_id)
+            job = self._state.jobs.get(job_id)
             if job is not None:
                 self._pods.finish(job_id, why, now)
         work.jobs, work.children = {}, {}

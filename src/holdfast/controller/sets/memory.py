@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from holdfast.domain.failure import RunOutcome
     from holdfast.domain.job import Run
-    from holdfast.domain.jobset.model import JobSetSpec
-    from holdfast.domain.jobset.state import Child, CreateJob
-    from holdfast.domain.jobset.stored import JobSet
-    from holdfast.domain.podjob.stored import PodJob, PodRecord
+    from holdfast.domain.workloads.jobset.model import JobSetSpec
+    from holdfast.domain.workloads.jobset.state import Child, CreateJob
+    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +27,7 @@ class PodWork:
     """Its program; ``None`` while it waits for a place or to start again."""
     first: str = ""
     """Uid its first run will have."""
-    ticket: str = ""
+    placement_id: str = ""
     """Under which it waits in line; empty while it does not."""
     kept: Run | None = None
     """The place it keeps while it waits to start again in place, as a charge of its own."""
@@ -37,8 +37,8 @@ class PodWork:
 class JobWork:
     """One job made of pods."""
 
-    record: PodJob
-    stored: PodJob | None = None
+    record: KubeJobRecord
+    stored: KubeJobRecord | None = None
     """The record as it was last written."""
     pods: dict[str, PodWork] = field(default_factory=dict)
     """Those that have not ended, by name."""

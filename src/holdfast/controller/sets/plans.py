@@ -9,27 +9,27 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from holdfast.controller.bounded_cache import BoundedCache
 from holdfast.controller.publisher import sooner
-from holdfast.controller.remembered import Remembered
 from holdfast.dialects.jobset.program import read_program
-from holdfast.domain.jobset import names
-from holdfast.domain.jobset.model import RestartStrategy
-from holdfast.domain.jobset.state import CreateJob
-from holdfast.domain.podjob.model import POD_BACKOFF
+from holdfast.domain.workloads.jobset import names
+from holdfast.domain.workloads.jobset.model import RestartStrategy
+from holdfast.domain.workloads.jobset.state import CreateJob
+from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 from holdfast.ports.engine import RunOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.controller.sets.memory import JobWork, SetWork
-    from holdfast.controller.world import Active
+    from holdfast.controller.state import Active
     from holdfast.dialects.jobset.program import Program
     from holdfast.domain.job import ChildOf, Job, Run
-    from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
-    from holdfast.domain.podjob.model import PodJobSpec
-    from holdfast.domain.podjob.stored import PodJob
     from holdfast.domain.policy.model import Backoff
-    from holdfast.domain.spec import KubeJob
+    from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.workloads.kubejob.model import KubeJobSpec
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.domain.workloads.spec import KubeJob
 
 _BACKSTOP_S = 1.0
 """Who counts a Job's failed pods should be the first to see that its deadline is over, by any clock."""
@@ -41,7 +41,7 @@ _MOST_PLANS = 1_024
 class PodPlan:
     """What the pods of some jobs have in common."""
 
-    spec: PodJobSpec
+    spec: KubeJobSpec
     program: Program
     """Read without what each pod is told."""
     template: Mapping[str, object]
@@ -62,7 +62,7 @@ class Plans:
         self._sets = sets
         self._backoff = backoff
         self._of_groups: dict[str, dict[str, PodPlan]] = {}
-        self._of_specs: Remembered[PodPlan] = Remembered(_MOST_PLANS)
+        self._of_specs: BoundedCache[PodPlan] = BoundedCache(_MOST_PLANS)
 
     def forget(self, set_id: str) -> None:
         """Forget what was made for a set that is gone or has changed."""
@@ -95,7 +95,7 @@ class Plans:
             in_place=policy is not None and policy.strategy is RestartStrategy.IN_PLACE,
         )
 
-    def _plan(self, spec: PodJobSpec, template: Mapping[str, object]) -> PodPlan:
+    def _plan(self, spec: KubeJobSpec, template: Mapping[str, object]) -> PodPlan:
         program = read_program(template)
         # As written: what asks for a pod's own labels is a reference only there.
         shown = read_program(template, expand=False)
@@ -129,7 +129,7 @@ def created(spec: JobSetSpec, job: Job, work: JobWork) -> CreateJob:
     return work.created
 
 
-def current_spec(plan: PodPlan, record: PodJob) -> PodJobSpec:
+def current_spec(plan: PodPlan, record: KubeJobRecord) -> KubeJobSpec:
     """Return a Job's rules with what its set has changed for it: its size, and whether it is suspended."""
     spec = plan.spec
     if spec.suspend is not record.suspended:
@@ -168,7 +168,7 @@ def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, 
     return write
 
 
-def _backstop_s(spec: PodJobSpec, record: PodJob, now: float) -> float | None:
+def _backstop_s(spec: KubeJobSpec, record: KubeJobRecord, now: float) -> float | None:
     """Say when an engine ends a pod by itself: a little after its Job has it ended, if there is a controller then."""
     started_at = record.state.started_at
     if spec.active_deadline_s is None or started_at is None:

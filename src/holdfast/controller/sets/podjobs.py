@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from holdfast.controller.sets.line import fresh_uid
 from holdfast.controller.sets.memory import JobWork, PodWork, Timers
 from holdfast.controller.sets.plans import current_spec, order_writer
+from holdfast.controller.sets.pod_queue import fresh_uid
 from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import (
@@ -19,49 +19,49 @@ from holdfast.domain.lifecycle import (
     Ending,
     RunStatus,
 )
-from holdfast.domain.podjob.model import PodJobState
-from holdfast.domain.podjob.stored import PodJob, PodRecord
-from holdfast.domain.podjob.sync import sync
-from holdfast.domain.pods.observed import pod_of
-from holdfast.domain.pods.standing import final, standing
+from holdfast.domain.workloads.kubejob.model import KubeJobState
+from holdfast.domain.workloads.kubejob.observed import pod_of
+from holdfast.domain.workloads.kubejob.standing import final, standing
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
+from holdfast.domain.workloads.kubejob.sync import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from holdfast.controller.sets.again import Again
     from holdfast.controller.sets.attempts import PodAttempts
-    from holdfast.controller.sets.line import PodLine
+    from holdfast.controller.sets.container_restarts import ContainerRestarts
     from holdfast.controller.sets.plans import Plans, PodPlan
-    from holdfast.controller.world import Active, World
+    from holdfast.controller.sets.pod_queue import PodQueue
+    from holdfast.controller.state import Active, ControllerState
     from holdfast.domain.job import Job
-    from holdfast.domain.podjob.model import PodJobSpec, PodOrder, Synced
+    from holdfast.domain.workloads.kubejob.model import KubeJobSpec, PodOrder, Synced
     from holdfast.ports.store import Snapshot
 
 
-class PodJobs:
+class KubeJobs:
     """The jobs made of pods."""
 
     def __init__(
         self,
-        world: World,
-        line: PodLine,
+        state: ControllerState,
+        line: PodQueue,
         plans: Plans,
-        again: Again,
+        restarts: ContainerRestarts,
         attempts: PodAttempts,
     ) -> None:
         """Wire it.
 
         Args:
-            world: The controller's memory.
+            state: The controller's memory.
             line: Where pods wait for a place.
             plans: What pods are made from.
-            again: Says whether a program that failed runs again in its place.
+            restarts: Says whether a program that failed runs again in its place.
             attempts: Keeps attempts and states in step.
         """
-        self._world = world
+        self._state = state
         self._line = line
         self._plans = plans
-        self._again = again
+        self._restarts = restarts
         self._attempts = attempts
         self.jobs: dict[str, JobWork] = {}
         self.timers = Timers()
@@ -74,16 +74,16 @@ class PodJobs:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Take in the jobs made of pods that were going on when the last controller stopped."""
-        for job in self._world.jobs.values():
-            if self._world.has_pods(job):
-                self._resume(job, snapshot.pod_jobs.get(job.id))
+        for job in self._state.jobs.values():
+            if self._state.has_pods(job):
+                self._resume(job, snapshot.kube_jobs.get(job.id))
 
-    def _resume(self, job: Job, record: PodJob | None) -> None:
+    def _resume(self, job: Job, record: KubeJobRecord | None) -> None:
         if record is None:
             self.admit(job)
             return
         work = self.jobs[job.id] = JobWork(record, record)
-        active = self._world.active.get(job.id)
+        active = self._state.active.get(job.id)
         self.touched[job.id] = self.changed[job.id] = None
         if active is None:
             return
@@ -91,11 +91,11 @@ class PodJobs:
         plan = self._plan(job)
         for each in record.pods:
             pod = PodWork(each, active.runs.get(each.run))
-            self._again.resume(active, pod, plan)
+            self._restarts.resume(active, pod, plan)
             if pod.run is not None or record.deleting_since is None:
                 work.pods[each.name] = pod
             else:
-                self._again.forget(pod)
+                self._restarts.forget(pod)
         if plan.topology is not None and record.domain:
             self._line.domains.keep(plan.topology, record.domain, job.id)
 
@@ -104,11 +104,11 @@ class PodJobs:
         if job.id in self.jobs:
             return
         suspended = job.child is None and self._plan(job).spec.suspend
-        work = self.jobs[job.id] = JobWork(PodJob(job_id=job.id, present=False, suspended=suspended))
+        work = self.jobs[job.id] = JobWork(KubeJobRecord(job_id=job.id, present=False, suspended=suspended))
         if job.child is None:
             self.create(job, evolve(work.record, present=True), job.queued_at)
 
-    def create(self, job: Job, record: PodJob, now: float) -> None:
+    def create(self, job: Job, record: KubeJobRecord, now: float) -> None:
         """Begin an attempt at a job with a fresh record; its number follows from how often it and its set restarted."""
         number = 1 + record.restart + record.job_restart
         work = self.jobs[job.id]
@@ -119,15 +119,15 @@ class PodJobs:
             queued = evolve(
                 job, state=JobState.QUEUED, reason="", attempt=number, retry_at=None, queued_at=now, updated_at=now
             )
-            self._world.put_job(queued)
+            self._state.put_job(queued)
         attempt = Attempt(job.id, number, status_since=now, created_at=now, request=job.request)
-        active = self._world.open_pods(queued, attempt)
+        active = self._state.open_pods(queued, attempt)
         active.order = order_writer(active, work, self._plans)
         self.touched[job.id] = self.changed[job.id] = None
 
     def delete(self, job_id: str, now: float, *, force: bool = False) -> None:
         """End an attempt and let go of it: at once when nothing of it runs, else when that has stopped."""
-        work, active = self.jobs[job_id], self._world.active.get(job_id)
+        work, active = self.jobs[job_id], self._state.active.get(job_id)
         if active is None:
             self._gone(work, now)
             return
@@ -141,7 +141,7 @@ class PodJobs:
             self.touched[job_id] = None
         else:
             self.timers.set(job_id, self._attempts.going(active, work, now))
-            self._world.touched_pods.pop(job_id, None)
+            self._state.touched_pods.pop(job_id, None)
             self.changed[job_id] = None
 
     def suspend(self, job_id: str, *, suspended: bool) -> None:
@@ -158,21 +158,21 @@ class PodJobs:
 
     def finish(self, job_id: str, otherwise: str, now: float) -> None:
         """End a job for good whose attempt is over, or never was."""
-        job, work = self._world.jobs[job_id], self.jobs.pop(job_id)
+        job, work = self._state.jobs[job_id], self.jobs.pop(job_id)
         self.timers.set(job_id, None)
-        state, reason, _ = final(work.record.state if work.record.present else PodJobState(), otherwise)
+        state, reason, _ = final(work.record.state if work.record.present else KubeJobState(), otherwise)
         cancelled = state is JobState.CANCELLED
         ended = evolve(job, state=state, reason=reason, retry_at=None, ended_at=now, updated_at=now)
-        self._world.put_job(evolve(ended, cancel_requested=job.cancel_requested or cancelled))
+        self._state.put_job(evolve(ended, cancel_requested=job.cancel_requested or cancelled))
         ttl_s = None if job.child is not None else self._plan(job).spec.ttl_s
         if ttl_s is not None:
             self._put(work, evolve(work.record, expires_at=now + ttl_s))
 
-    def placed(self, tickets: Iterable[tuple[str, tuple[str, str]]], now: float) -> None:
+    def placed(self, placements: Iterable[tuple[str, tuple[str, str]]], now: float) -> None:
         """Hand out pods that got their places."""
         placed = {}
-        for ticket, place in tickets:
-            active, _ = self._line.place(ticket, place, now)
+        for placement_id, place in placements:
+            active, _ = self._line.place(placement_id, place, now)
             placed[active.attempt.job_id] = active
         for job_id, active in placed.items():
             work = self.jobs[job_id]
@@ -181,11 +181,11 @@ class PodJobs:
 
     def sweep(self) -> None:
         """Look again at jobs that wait for what only others can give back."""
-        self.touched.update(self._line.homeless)
+        self.touched.update(self._line.awaiting_domain)
 
     def note(self, now: float, most: int) -> None:
         """Take in which jobs something happened to, at most so many, and whose time has come."""
-        happened = self._world.touched_pods
+        happened = self._state.touched_pods
         for job_id in list(islice(happened, most)):
             del happened[job_id]
             self.touched[job_id] = None
@@ -193,7 +193,7 @@ class PodJobs:
 
     def has_more(self) -> bool:
         """Whether there are jobs to look at at once."""
-        return bool(self.touched or self._world.touched_pods)
+        return bool(self.touched or self._state.touched_pods)
 
     def advance(self, now: float) -> None:
         """Look at the jobs that were noted, and at those that touches in turn."""
@@ -203,13 +203,13 @@ class PodJobs:
                 self._look(job_id, now)
 
     def _look(self, job_id: str, now: float) -> None:
-        work, active = self.jobs.get(job_id), self._world.active.get(job_id)
+        work, active = self.jobs.get(job_id), self._state.active.get(job_id)
         if work is None or active is None or not active.pods:
             return
         self._attempts.refresh(work, active, now)
         plan = self._plan(active.job)
         spec = current_spec(plan, work.record)
-        self._again.settle(active, work, plan, now)
+        self._restarts.settle(active, work, plan, now)
         if work.record.deleting_since is not None:
             # What was cleared since the record was last written is remembered again after a restart of ours.
             self._stop(active, work, list(work.pods), now)
@@ -221,16 +221,16 @@ class PodJobs:
                 return
         else:
             self._sync(active, work, plan, spec, now)
-        if job_id in self.jobs and self._world.active.get(job_id) is active:
+        if job_id in self.jobs and self._state.active.get(job_id) is active:
             self._stand(active, work, now)
 
     def _stand(self, active: Active, work: JobWork, now: float) -> None:
         job_id = active.attempt.job_id
         self.timers.set(job_id, self._attempts.stand(active, work, now))
-        self._world.touched_pods.pop(job_id, None)
+        self._state.touched_pods.pop(job_id, None)
         self.changed[job_id] = None
 
-    def _sync(self, active: Active, work: JobWork, plan: PodPlan, spec: PodJobSpec, now: float) -> None:
+    def _sync(self, active: Active, work: JobWork, plan: PodPlan, spec: KubeJobSpec, now: float) -> None:
         synced = self._synced(active, work, plan, spec, now)
         for _ in range(len(work.pods) + 2):
             if not synced.delete or not self._stop(active, work, synced.delete, now):
@@ -238,13 +238,13 @@ class PodJobs:
             # Pods that had no place are gone at once: look again.
             synced = self._synced(active, work, plan, spec, now)
         for order in synced.create:
-            self._begin(active, work, order, self._again.first_in_place(active.job))
+            self._begin(active, work, order, self._restarts.first_in_place(active.job))
         # Kubernetes may run two pods of one index for as long as the earlier one takes to go; here it waits for that.
         taken = {pod.record.rank for pod in work.pods.values() if pod.run is not None}
         for pod in work.pods.values():
-            idle = pod.run is None and not pod.ticket and pod.record.rank not in taken
-            if idle and self._again.may_start(active.job, pod, plan, now):
-                self._again.start(active, work, pod, plan, now)
+            idle = pod.run is None and not pod.placement_id and pod.record.rank not in taken
+            if idle and self._restarts.may_start(active.job, pod, plan, now):
+                self._restarts.start(active, work, pod, plan, now)
         self._put(work, evolve(work.record, state=synced.state, pods=_records(work.pods.values())))
         work.wake_at = synced.wake_at
         if synced.state.finished is not None:
@@ -252,7 +252,7 @@ class PodJobs:
         elif work.record.suspended and not work.pods:
             self._release(work, active.job)
 
-    def _synced(self, active: Active, work: JobWork, plan: PodPlan, spec: PodJobSpec, now: float) -> Synced:
+    def _synced(self, active: Active, work: JobWork, plan: PodPlan, spec: KubeJobSpec, now: float) -> Synced:
         container = plan.program.container
         counted = work.record.state.counted
         pods = [
@@ -269,7 +269,7 @@ class PodJobs:
         for name in [name for name, pod in work.pods.items() if pod.run and pod.run.status in RUN_TERMINAL]:
             pod = work.pods.pop(name)
             if pod.run is not None:
-                self._world.forget_run(active, pod.run.uid)
+                self._state.forget_run(active, pod.run.uid)
 
     def _begin(self, active: Active, work: JobWork, order: PodOrder, in_place: int) -> None:
         """Make a pod; its name is as fresh within its job as its first run's uid is among all."""
@@ -291,12 +291,12 @@ class PodJobs:
             pod = work.pods[name]
             if pod.run is None:
                 self._line.remove(pod)
-                self._again.forget(pod)
+                self._restarts.forget(pod)
                 del work.pods[name]
                 dropped = True
             elif pod.run.status not in RUN_TERMINAL and (again or pod.run.status is not RunStatus.TERMINATING):
                 pod.run = pod.run.entered(RunStatus.TERMINATING, now)
-                self._world.put_run(active, pod.run)
+                self._state.put_run(active, pod.run)
         return dropped
 
     def _finished(self, active: Active, work: JobWork, now: float) -> None:
@@ -319,13 +319,13 @@ class PodJobs:
 
     def _gone(self, work: JobWork, now: float) -> None:
         """Let go of an attempt nothing is left of."""
-        job = self._world.jobs[work.record.job_id]
+        job = self._state.jobs[work.record.job_id]
         self._release(work, job)
         self.timers.set(job.id, None)
         state = evolve(work.record.state, active=0, ready=0, terminating=0)
         self._put(work, evolve(work.record, present=False, deleting_since=None, state=state, pods=()))
         if job.child is None:
-            self._put(work, evolve(work.record, state=PodJobState()))
+            self._put(work, evolve(work.record, state=KubeJobState()))
             self.finish(job.id, job.reason or "cancelled", now)
             return
         self.changed[job.id] = self._let_go[job.id] = None
@@ -334,24 +334,24 @@ class PodJobs:
         """Say of the jobs that were let go of, and that did not come again at once, that they wait for their sets."""
         let_go, self._let_go = self._let_go, {}
         for job_id in let_go:
-            work, job = self.jobs.get(job_id), self._world.jobs.get(job_id)
+            work, job = self.jobs.get(job_id), self._state.jobs.get(job_id)
             if work is not None and job is not None and not work.record.present:
                 self._attempts.put(job, standing(work.record, in_set=True), now)
 
     def _release(self, work: JobWork, job: Job) -> None:
-        self._line.homeless.pop(job.id, None)
+        self._line.awaiting_domain.pop(job.id, None)
         if work.record.domain:
             self._line.domains.release(self._plan(job).topology, work.record.domain)
             self._put(work, evolve(work.record, domain=""))
 
-    def _put(self, work: JobWork, record: PodJob) -> None:
+    def _put(self, work: JobWork, record: KubeJobRecord) -> None:
         """Change what is remembered of a job, and write it down if that is news."""
         work.record = record
         if record != work.stored:
-            work.stored = self._world.changes.pod_jobs[record.job_id] = record
+            work.stored = self._state.changes.kube_jobs[record.job_id] = record
 
     def _plan(self, job: Job) -> PodPlan:
-        return self._plans.of(job, self._world.spec(job).kube)
+        return self._plans.of(job, self._state.spec(job).kube)
 
 
 def _free_slot(work: JobWork) -> int:

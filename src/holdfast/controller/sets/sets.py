@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.controller.sets.again import CRASH_BACKOFF, Again, SetSide
 from holdfast.controller.sets.attempts import PodAttempts
+from holdfast.controller.sets.container_restarts import CRASH_BACKOFF, ContainerRestarts, SetSide
 from holdfast.controller.sets.intake import SetIntake
 from holdfast.controller.sets.jobsets import JobSets
-from holdfast.controller.sets.line import PodLine
 from holdfast.controller.sets.plans import Plans
-from holdfast.controller.sets.podjobs import PodJobs
-from holdfast.domain.podjob.model import POD_BACKOFF
+from holdfast.controller.sets.pod_queue import PodQueue
+from holdfast.controller.sets.podjobs import KubeJobs
+from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from holdfast.controller.lawbook import LawBook
+    from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.sets.memory import SetWork
-    from holdfast.controller.world import World
+    from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Job
-    from holdfast.domain.jobset.state import Event, JobSetState
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.policy.model import Backoff
+    from holdfast.domain.workloads.jobset.state import Event, JobSetState
     from holdfast.ports.clock import Dice
     from holdfast.ports.store import ControllerStore, Snapshot
 
@@ -46,29 +46,33 @@ class PodSettings:
 class Sets:
     """Job sets and jobs made of pods."""
 
-    def __init__(self, world: World, book: LawBook, store: ControllerStore, dice: Dice, settings: PodSettings) -> None:
+    def __init__(
+        self, state: ControllerState, catalog: PolicyCatalog, store: ControllerStore, dice: Dice, settings: PodSettings
+    ) -> None:
         """Wire it."""
         self._sets: dict[str, SetWork] = {}
         plans = Plans(self._sets, settings.backoff)
-        self._line = PodLine(world)
+        self._line = PodQueue(state)
         owner = SetSide(self._state_of, self._tell)
-        again = Again(world, self._line, book, draw=dice.draw, owner=owner, backoff=settings.crash_backoff)
+        again = ContainerRestarts(
+            state, self._line, catalog, draw=dice.draw, owner=owner, backoff=settings.crash_backoff
+        )
         attempts = PodAttempts(
-            world,
-            homeless=self._line.homeless.__contains__,
-            categories=lambda: book.categories,
+            state,
+            awaiting_domain=self._line.awaiting_domain.__contains__,
+            categories=lambda: catalog.categories,
             patience_s=settings.patience_s,
         )
-        self.pods = PodJobs(world, self._line, plans, again, attempts)
+        self.pods = KubeJobs(state, self._line, plans, again, attempts)
         self._jobsets = JobSets(
-            world,
+            state,
             self.pods,
             plans,
             self._sets,
-            restarts_allowed=lambda: book.catalogue.settings.global_max_retries != 0,
+            restarts_allowed=lambda: catalog.catalogue.settings.global_max_retries != 0,
         )
         self.intake = SetIntake(
-            world,
+            state,
             self._jobsets,
             self.pods,
             plans,
@@ -81,9 +85,9 @@ class Sets:
         self._jobsets.restore(snapshot)
         self.pods.restore(snapshot)
 
-    def placed(self, tickets: Iterable[tuple[str, PlaceKey]], now: float) -> None:
+    def placed(self, placements: Iterable[tuple[str, PlaceKey]], now: float) -> None:
         """Hand out pods that got their places."""
-        self.pods.placed(tickets, now)
+        self.pods.placed(placements, now)
 
     def sweep(self) -> None:
         """Look again at what only others can give back."""

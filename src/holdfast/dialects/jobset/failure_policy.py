@@ -14,9 +14,9 @@ from holdfast.dialects.jobset.scalars import one_of, or_default, whole
 from holdfast.dialects.jobset.wording import shown
 from holdfast.dialects.native.policy import read_backoff
 from holdfast.dialects.reading import regex_error
-from holdfast.domain.jobset.model import FailurePolicy, RestartStrategy
-from holdfast.domain.podjob.verdict import FAILURE_REASONS
 from holdfast.domain.policy.model import SetAction, SetRule
+from holdfast.domain.workloads.jobset.model import FailurePolicy, RestartStrategy
+from holdfast.domain.workloads.kubejob.verdict import FAILURE_REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -14,11 +14,11 @@ from holdfast.dialects.jobset.kube_names import domain_prefixed_path
 from holdfast.dialects.jobset.pod_policy import read_failure_rules, read_success_rules
 from holdfast.dialects.jobset.pod_template import PodTemplate, read_pod_template
 from holdfast.dialects.jobset.scalars import count, one_of, or_default
-from holdfast.domain.podjob.model import (
+from holdfast.domain.workloads.kubejob.model import (
     DEFAULT_BACKOFF_LIMIT,
     UNLIMITED,
     CompletionMode,
-    PodJobSpec,
+    KubeJobSpec,
     PodReplacement,
     RestartPolicy,
 )
@@ -54,7 +54,7 @@ IN_A_SET = JobDefaults(mode=CompletionMode.INDEXED, restart_policy=RestartPolicy
 class ReadJob:
     """A Job's specification, and what its set checks of its pod template."""
 
-    spec: PodJobSpec
+    spec: KubeJobSpec
     pod: PodTemplate
     parallelism: int | None
     completions: int | None
@@ -76,7 +76,7 @@ def read_job_spec(fields: Fields, notes: Notes, defaults: JobDefaults = PLAIN) -
     restart = _read_restart_policy(fields, notes, pod.restart_policy or defaults.restart_policy)
     replacement = _read_replacement(fields, notes)
     default_limit = DEFAULT_BACKOFF_LIMIT if per_index is None else UNLIMITED
-    spec = PodJobSpec(
+    spec = KubeJobSpec(
         parallelism=or_default(parallelism, 1),
         completions=_completions(completions, parallelism, indexed=indexed),
         mode=mode,

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.program import read_program
 from holdfast.dialects.jobset.reading import read_kube
-from holdfast.domain.jobset.model import JobSetSpec
-from holdfast.domain.jobset.names import PREFIX
-from holdfast.domain.spec import DEFAULT_QUEUE, JobSpec, KubeJob
+from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.jobset.names import PREFIX
+from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec, KubeJob
 from holdfast.errors import Internal, InvalidManifest
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from holdfast.dialects.jobset.program import Program
     from holdfast.dialects.jobset.reading import JobManifest
-    from holdfast.domain.jobset.model import ReplicatedJob
+    from holdfast.domain.workloads.jobset.model import ReplicatedJob
 
 QUEUE_LABEL = "holdfast.dev/queue"
 """Names the queue in manifests that have no field for it."""

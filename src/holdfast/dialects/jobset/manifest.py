@@ -13,7 +13,7 @@ from holdfast.dialects.jobset.scalars import count, one_of, or_default, whole
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.native.envelope import take_kind
 from holdfast.dialects.reading import Fields
-from holdfast.domain.jobset.model import (
+from holdfast.domain.workloads.jobset.model import (
     DEFAULT_GROUP,
     Coordinator,
     DependencyStatus,
@@ -25,7 +25,7 @@ from holdfast.domain.jobset.model import (
     StartupOrder,
     SuccessPolicy,
 )
-from holdfast.domain.jobset.names import EXCLUSIVE_TOPOLOGY
+from holdfast.domain.workloads.jobset.names import EXCLUSIVE_TOPOLOGY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

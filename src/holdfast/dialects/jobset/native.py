@@ -17,11 +17,11 @@ from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
 from holdfast.dialects.native.job import SHELL, read_env, read_labels, read_policy_names
 from holdfast.dialects.reading import Fields
-from holdfast.domain.jobset.model import DEFAULT_GROUP, JobSetSpec, ReplicatedJob, StartupOrder
-from holdfast.domain.podjob.model import (
+from holdfast.domain.workloads.jobset.model import DEFAULT_GROUP, JobSetSpec, ReplicatedJob, StartupOrder
+from holdfast.domain.workloads.kubejob.model import (
     UNLIMITED,
     CompletionMode,
-    PodJobSpec,
+    KubeJobSpec,
     PodReplacement,
     RestartPolicy,
 )
@@ -100,7 +100,7 @@ def _read_pods(fields: Fields, notes: Notes) -> ReadJob:
     restart = one_of(fields, notes, "restartPolicy", RestartPolicy) or RestartPolicy.NEVER
     if rules is not None and restart is not RestartPolicy.NEVER:
         notes.invalid(fields.at("restartPolicy"), restart.value, 'only "Never" is supported with podFailurePolicy')
-    spec = PodJobSpec(
+    spec = KubeJobSpec(
         parallelism=parallelism,
         completions=completions,
         mode=CompletionMode.INDEXED,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from holdfast.dialects.jobset.kube_names import qualified_name
 from holdfast.dialects.jobset.scalars import count, one_of
 from holdfast.dialects.jobset.wording import bracketed
-from holdfast.domain.podjob.indexes import parse_indexes
-from holdfast.domain.podjob.model import PodAction, PodRule, SuccessRule
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
+from holdfast.domain.workloads.kubejob.indexes import parse_indexes
+from holdfast.domain.workloads.kubejob.model import PodAction, PodRule, SuccessRule
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset.quantity import kube_count, kube_cpu, kube_memory
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -14,13 +14,13 @@ from holdfast.dialects.jobset.native import read_native_jobset
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.native.envelope import API_VERSION, take_kind
 from holdfast.dialects.reading import Fields
-from holdfast.domain.jobset.model import JobSetSpec
+from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.errors import InvalidManifest, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from holdfast.domain.podjob.model import PodJobSpec
+    from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class JobManifest:
     """A Job of its own."""
 
     name: str
-    spec: PodJobSpec
+    spec: KubeJobSpec
     template: Mapping[str, Any]
     """Its pod template as written."""
     labels: Mapping[str, str]

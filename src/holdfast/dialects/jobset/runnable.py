@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.loading import pod_template
 from holdfast.dialects.jobset.program import read_program
-from holdfast.domain.jobset.model import CONTROLLER, JobSetSpec
-from holdfast.domain.podjob.sync import CONTROLLER as JOB_CONTROLLER
+from holdfast.domain.workloads.jobset.model import CONTROLLER, JobSetSpec
+from holdfast.domain.workloads.kubejob.sync import CONTROLLER as JOB_CONTROLLER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.domain.podjob.model import UNLIMITED
+from holdfast.domain.workloads.kubejob.model import UNLIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

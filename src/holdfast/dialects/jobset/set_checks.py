@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.kube_names import TOO_LONG, dns_1035_label, dns_1123_subdomain, label_value
 from holdfast.dialects.jobset.wording import shown
-from holdfast.domain.jobset.model import RestartStrategy, StartupOrder
-from holdfast.domain.jobset.names import COORDINATOR, coordinator_endpoint, job_name, pod_name
-from holdfast.domain.podjob.model import UNLIMITED, PodReplacement
 from holdfast.domain.policy.model import SetAction
+from holdfast.domain.workloads.jobset.model import RestartStrategy, StartupOrder
+from holdfast.domain.workloads.jobset.names import COORDINATOR, coordinator_endpoint, job_name, pod_name
+from holdfast.domain.workloads.kubejob.model import UNLIMITED, PodReplacement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from holdfast.dialects.jobset.job import ReadJob
     from holdfast.dialects.jobset.wording import Notes
-    from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
 
 MOST_JOBS = 1_000_000
 """Of one set; upstream has no such limit."""

@@ -8,7 +8,7 @@ from holdfast.dialects.native.envelope import close_envelope, open_envelope
 from holdfast.dialects.native.job import MOST_GPUS, read_policy_names
 from holdfast.dialects.reading import Fields
 from holdfast.domain.job import Queue
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,13 +13,13 @@ from holdfast.domain.policy.matchers import matchers_of
 from holdfast.domain.policy.model import Action, AntiAffinity, Mutation, RetryPolicy
 from holdfast.domain.policy.ordered import considered, matches
 from holdfast.domain.policy.patterns import Pattern
-from holdfast.domain.policy.sieve import Sieve
+from holdfast.domain.policy.rule_index import RuleIndex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.failure import Failure
-    from holdfast.domain.policy.matchers import Matcher
+    from holdfast.domain.policy.matchers import FailureMatcher
     from holdfast.domain.policy.model import Backoff, Considered, MemoryGrowth, Rule
 
 DEFAULT_RULE = "default"
@@ -47,7 +47,7 @@ class CompiledRule:
     """The rule's or its policy's; ``None`` inherits the global default."""
     avoid_node: bool = False
     growth: MemoryGrowth | None = None
-    matchers: tuple[Matcher, ...] = ()
+    matchers: tuple[FailureMatcher, ...] = ()
 
     def considered(self, failure: Failure) -> Considered:
         """Say whether it matches, and why: all matchers that hold, or all that do not."""
@@ -64,7 +64,7 @@ class PolicySet:
     """What applies when no rule matches."""
     may_ignore: bool
     """Whether anything in it can answer ``Ignore``."""
-    sieve: Sieve
+    sieve: RuleIndex
 
     @classmethod
     def compile(cls, policies: Sequence[RetryPolicy], *, infrastructure: RetryPolicy | None = None) -> PolicySet:
@@ -86,7 +86,7 @@ class PolicySet:
                 sources.append(rule)
         default = _compile_default(policies[0], len(rules)) if policies else _nothing_applies(len(rules))
         may_ignore = any(rule.action is Action.IGNORE for rule in (*rules, default))
-        return cls(tuple(rules), default, may_ignore, Sieve(sources))
+        return cls(tuple(rules), default, may_ignore, RuleIndex(sources))
 
     def first_match(self, failure: Failure) -> CompiledRule:
         """Return the first rule that matches a failure, else the default."""

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
     from holdfast.domain.failure import ContainerResult, Failure
     from holdfast.domain.policy.model import ExitCodes, Rule
-    from holdfast.domain.policy.ordered import Looks
+    from holdfast.domain.policy.ordered import Matcher
     from holdfast.domain.policy.patterns import Pattern
 
 _LONGEST_QUOTE = 120
 _CONDITIONS = frozenset(condition.value for condition in Condition)
 
 
-Matcher: TypeAlias = "Looks[Failure]"
+FailureMatcher: TypeAlias = "Matcher[Failure]"
 """One thing a rule looks at in a failure."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lens:
+class ContainerSelector:
     """Which failed containers a rule looks at; ones that ended with 0, or never, are never among them."""
 
     name: str | None = None
@@ -63,7 +63,7 @@ class Lens:
 class ContainerMatcher:
     """The named container failed."""
 
-    lens: Lens
+    lens: ContainerSelector
 
     def holds(self, failure: Failure) -> bool:
         """Whether it matches."""
@@ -78,7 +78,7 @@ class ContainerMatcher:
 class ExitCodeMatcher:
     """A failed container's exit code is, or is not, one of these; 0 never matches, because it is no failure."""
 
-    lens: Lens
+    lens: ContainerSelector
     codes: ExitCodes
 
     def holds(self, failure: Failure) -> bool:
@@ -104,7 +104,7 @@ class ExitCodeMatcher:
 class ConditionMatcher:
     """Any of these conditions holds; with a container's name, for that container itself."""
 
-    lens: Lens
+    lens: ContainerSelector
     wanted: frozenset[str]
     of_pod: frozenset[str] = frozenset()
     """Conditions that belong to the whole run even when a container is named."""
@@ -150,7 +150,7 @@ def _charged_to(container: ContainerResult, failure: Failure) -> set[str]:
 class MessageMatcher:
     """The pattern occurs in a failed container's termination message; never in an empty one."""
 
-    lens: Lens
+    lens: ContainerSelector
     pattern: Pattern
 
     def holds(self, failure: Failure) -> bool:
@@ -195,7 +195,7 @@ class WordMatcher:
 class SignalMatcher:
     """One of these signals ended a failed container."""
 
-    lens: Lens
+    lens: ContainerSelector
     signals: frozenset[int]
 
     def holds(self, failure: Failure) -> bool:
@@ -235,16 +235,18 @@ class RanMatcher:
         return f"it ran {format_duration(failure.ran_s)}, {'' if self.holds(failure) else 'not '}{compared}"
 
 
-def matchers_of(rule: Rule, pattern: Pattern | None) -> tuple[Matcher, ...]:
+def matchers_of(rule: Rule, pattern: Pattern | None) -> tuple[FailureMatcher, ...]:
     """Make the matchers a rule has, cheapest first.
 
     Args:
         rule: The rule.
         pattern: Its termination message pattern, compiled.
     """
-    lens = Lens(rule.container_name, rule.include_init_containers)
+    lens = ContainerSelector(rule.container_name, rule.include_init_containers)
     words = (("cause", rule.causes), ("category", rule.categories), ("subcategory", rule.subcategories))
-    found: list[Matcher] = [WordMatcher(what, wanted, attrgetter(what)) for what, wanted in words if wanted is not None]
+    found: list[FailureMatcher] = [
+        WordMatcher(what, wanted, attrgetter(what)) for what, wanted in words if wanted is not None
+    ]
     if rule.ran_shorter_than_s is not None:
         found.append(RanMatcher(rule.ran_shorter_than_s, shorter=True))
     if rule.ran_longer_than_s is not None:

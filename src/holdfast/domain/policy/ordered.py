@@ -17,7 +17,7 @@ S_contra = TypeVar("S_contra", contravariant=True)
 S = TypeVar("S")
 
 
-class Looks(Protocol[S_contra]):
+class Matcher(Protocol[S_contra]):
     """One thing a rule looks at in a subject."""
 
     def holds(self, subject: S_contra, /) -> bool:
@@ -29,7 +29,7 @@ class Looks(Protocol[S_contra]):
         ...
 
 
-def matches(matchers: Iterable[Looks[S]], subject: S) -> bool:
+def matches(matchers: Iterable[Matcher[S]], subject: S) -> bool:
     """Whether all matchers of a rule hold; a rule without any matches everything."""
     for matcher in matchers:  # noqa: SIM110 - all() over a generator takes twice as long, on the hottest path
         if not matcher.holds(subject):
@@ -37,7 +37,7 @@ def matches(matchers: Iterable[Looks[S]], subject: S) -> bool:
     return True
 
 
-def considered(policy: str, rule: str, matchers: Iterable[Looks[S]], subject: S) -> Considered:
+def considered(policy: str, rule: str, matchers: Iterable[Matcher[S]], subject: S) -> Considered:
     """Say whether a rule matches, and why: all matchers that hold, or all that do not."""
     listed = tuple(matchers)
     matched = matches(listed, subject)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.engines.process import translate
 from holdfast.engines.process.client import Connection, connect, signal_shim
 from holdfast.engines.process.observe import observation

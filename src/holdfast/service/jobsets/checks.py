@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from holdfast.domain.jobset.model import JobSetSpec
+    from holdfast.domain.workloads.jobset.model import JobSetSpec
     from holdfast.errors import HoldfastError
     from holdfast.ports.catalogue import Catalogue
 

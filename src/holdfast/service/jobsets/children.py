@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.loading import child_spec
 from holdfast.domain.job import ChildOf, JobState
-from holdfast.domain.jobset.names import job_name
+from holdfast.domain.workloads.jobset.names import job_name
 from holdfast.service.submit import new_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from holdfast.domain.job import Job
-    from holdfast.domain.jobset.model import JobSetSpec
-    from holdfast.domain.jobset.stored import JobSet
-    from holdfast.domain.spec import JobSpec
+    from holdfast.domain.workloads.jobset.model import JobSetSpec
+    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.spec import JobSpec
 
 
 def jobs_of(row: JobSet, spec: JobSetSpec, new_id: Callable[[str], str]) -> Iterator[tuple[Job, JobSpec]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.loading import load_set
 from holdfast.domain.audit import Act, Subject
-from holdfast.domain.jobset.manual import restart_group, restart_job, restart_set
+from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.errors import Conflict, InvalidRequest, Problem
 from holdfast.ports.store import Request, RequestKind
 from holdfast.service.audit import audited
@@ -21,7 +21,7 @@ from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, r
 
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
-    from holdfast.domain.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.stored import JobSet
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
     from holdfast.service.jobsets.accepted import Versions

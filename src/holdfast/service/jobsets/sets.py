@@ -18,8 +18,8 @@ from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.manifests import located, read_one
 from holdfast.domain.audit import Act, Subject
-from holdfast.domain.jobset.model import JobSetSpec
-from holdfast.domain.jobset.stored import JobSet
+from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
 from holdfast.service.audit import audited, put_act
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import ChildOf, Job
-    from holdfast.domain.jobset.stored import SetLogEntry
-    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.domain.workloads.jobset.stored import SetLogEntry
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.store import Store
     from holdfast.service.jobsets.accepted import Versions
@@ -63,7 +63,7 @@ class Child:
 
     job: Job
     at: ChildOf
-    pods: PodJob | None
+    pods: KubeJobRecord | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class JobSets:
         """List a set's jobs by replicated job and index, and what is known of their pods."""
         jobs = self.store.jobs(JobFilter(job_set=job_set.id), after=after, limit=limit + 1)
         shown = jobs[:limit]
-        pods = self.store.pod_jobs([job.id for job in shown])
+        pods = self.store.kube_jobs([job.id for job in shown])
         children = [Child(job, job.child, pods.get(job.id)) for job in shown if job.child is not None]
         return ChildPage(children, shown[-1].seq if len(jobs) > limit else None)
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.loading import load_set
 from holdfast.domain.job import JobState
-from holdfast.domain.jobset.budget import Budget
-from holdfast.domain.jobset.conditions import FAILED_JOBS
-from holdfast.domain.jobset.explain import explain
-from holdfast.domain.jobset.model import CONTROLLER, RestartStrategy, StartupOrder
-from holdfast.domain.jobset.state import SetDecision, Terminal
 from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.jobset.budget import Budget
+from holdfast.domain.workloads.jobset.conditions import FAILED_JOBS
+from holdfast.domain.workloads.jobset.explain import explain
+from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy, StartupOrder
+from holdfast.domain.workloads.jobset.state import SetDecision, Terminal
 from holdfast.errors import NotFound
 from holdfast.ports.store import JobFilter
 from holdfast.service.prose import job_line
@@ -25,9 +25,9 @@ from holdfast.service.prose import job_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.domain.jobset.model import JobSetSpec, ReplicatedJob
-    from holdfast.domain.jobset.state import JobSetState
-    from holdfast.domain.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.workloads.jobset.state import JobSetState
+    from holdfast.domain.workloads.jobset.stored import JobSet
     from holdfast.service.jobsets.sets import JobSets
 
 MOST_STORIES = 20

@@ -13,9 +13,9 @@ from holdfast.sim.promises import refuse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.controller.world import World
+    from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Job
-    from holdfast.domain.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.stored import JobSet
     from holdfast.ports.store import Store
     from holdfast.sim.invariants.record import Record
     from holdfast.sim.invariants.setrecord import SetRecord
@@ -65,8 +65,8 @@ class EndChecks:
     def _left(self) -> list[str]:
         return [uid for machine in self._machines for uid in machine.seen()]
 
-    def check(self, world: World | None, store: Store) -> None:
-        """Check the end of a world, with the controller's memory and its store."""
+    def check(self, state: ControllerState | None, store: Store) -> None:
+        """Check the end of a state, with the controller's memory and its store."""
         for job in self._record.unfinished():
             if not self._may_wait(job):
                 refuse("all-ends", self._stuck(job))
@@ -75,11 +75,11 @@ class EndChecks:
                 refuse("all-ends", f"job set {row.name} goes on and on: {row.state}")
         if self._left() or any(True for _ in self._programs.live()):
             refuse("nothing-left", f"machines still have {self._left()}")
-        if world is None:
+        if state is None:
             refuse("all-ends", "there is no controller in the end")
-        active = [job_id for job_id in world.active if job_id not in self._record.pods]
-        if world.ledger.charged() or active or world.changes or store.requests(limit=1):
-            refuse("nothing-left", f"the controller still has {dict(world.ledger.charged())}, {active}")
+        active = [job_id for job_id in state.active if job_id not in self._record.pods]
+        if state.capacity.charged() or active or state.changes or store.requests(limit=1):
+            refuse("nothing-left", f"the controller still has {dict(state.capacity.charged())}, {active}")
         self._sets.compare(store)
         self._record.compare(store)
         self._record.compare_events(store)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.delay import delay_s
 from holdfast.domain.job import JobState
-from holdfast.domain.jobset.model import DependencyStatus, RestartStrategy, StartupOrder
 from holdfast.domain.lifecycle import Ending, RunStatus
+from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy, StartupOrder
 from holdfast.sim.hosts import POD_BACKOFF
 from holdfast.sim.promises import refuse
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.domain.job import Job, Run
-    from holdfast.domain.jobset.stored import JobSet
-    from holdfast.domain.podjob.stored import PodJob, PodRecord
+    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
     from holdfast.ports.store import Changes
     from holdfast.sim.clocks import Readings
     from holdfast.sim.invariants.setrecord import SetRecord
@@ -43,7 +43,7 @@ class PodChecks:
 
     def check(self, changes: Changes) -> None:
         """Check a commit; it is part of the record of all jobs, and not yet of that of sets."""
-        for job_id, kept in changes.pod_jobs.items():
+        for job_id, kept in changes.kube_jobs.items():
             self._true(kept)
             self._due(job_id, kept)
         for uid, run in changes.runs.items():
@@ -59,16 +59,16 @@ class PodChecks:
         programs = self._programs.of_attempt(job_id, number)
         return [program for program in programs if program.well]
 
-    def _true(self, kept: PodJob) -> None:
+    def _true(self, kept: KubeJobRecord) -> None:
         """Require successes that are counted to be real ones."""
         wells = self._wells(kept.job_id, 1 + kept.restart + kept.job_restart)
         ranks = {program.order.rank for program in wells}
         if kept.state.succeeded > len(wells) or not kept.state.completed_indexes <= ranks:
             refuse("true-success", f"{kept.job_id} counts {kept.state}, ended well: {sorted(ranks)}, {len(wells)}")
 
-    def _due(self, job_id: str, kept: PodJob) -> None:
+    def _due(self, job_id: str, kept: KubeJobRecord) -> None:
         """Require programs that start again in their pods to have waited for it."""
-        earlier = self._record.pod_jobs.get(job_id, kept)
+        earlier = self._record.kube_jobs.get(job_id, kept)
         same = (earlier.restart, earlier.job_restart) == (kept.restart, kept.job_restart)
         before = {pod.name: pod for pod in earlier.pods} if same else {}
         for pod in kept.pods:
@@ -91,7 +91,7 @@ class PodChecks:
 
     def _may_run(self, run: Run, changes: Changes) -> None:
         """Require that nothing is handed out for a job that is suspended, over or being deleted."""
-        kept = changes.pod_jobs.get(run.job_id) or self._record.pod_jobs.get(run.job_id)
+        kept = changes.kube_jobs.get(run.job_id) or self._record.kube_jobs.get(run.job_id)
         if kept is None or not kept.present or kept.suspended or kept.deleting_since or kept.state.finished:
             refuse("asked-for", f"{run.uid} is handed out, and remembered is {kept}")
         if run.attempt != 1 + kept.restart + kept.job_restart:
@@ -121,7 +121,7 @@ class PodChecks:
         attempts = self._record.record.attempts[job_id].values()
         if status is DependencyStatus.COMPLETE:
             return any(attempt.ending is Ending.SUCCEEDED for attempt in attempts)
-        kept = changes.pod_jobs.get(job_id) or self._record.pod_jobs.get(job_id)
+        kept = changes.kube_jobs.get(job_id) or self._record.kube_jobs.get(job_id)
         certain = kept is not None and kept.state.condition("FailureTarget") is not None
         return certain or any(one.started_at is not None or one.ended_at is not None for one in attempts)
 
@@ -131,7 +131,7 @@ class PodChecks:
 
     def _over(self, job: Job, changes: Changes) -> None:
         """Require of a job that has ended that its attempt ended so, and that nothing of it runs."""
-        kept = changes.pod_jobs.get(job.id) or self._record.pod_jobs.get(job.id)
+        kept = changes.kube_jobs.get(job.id) or self._record.kube_jobs.get(job.id)
         ended = None if kept is None else kept.state.finished
         state = _FINAL[None if ended is None else ended.type]
         if job.state is not state and job.state is not JobState.CANCELLED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.chronicle import submitted
+from holdfast.domain.event_mapping import submitted
 from holdfast.domain.events import Occurrence
 from holdfast.domain.lifecycle import RUN_TERMINAL
 from holdfast.sim.promises import refuse
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.job import Attempt, Job, Run
-    from holdfast.domain.jobset.stored import SetLogEntry
+    from holdfast.domain.workloads.jobset.stored import SetLogEntry
     from holdfast.ports.store import Changes, Store
 
 _ALL_EVENTS = 1_000_000

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.loading import load_set
 from holdfast.domain.events import JobSetChanged
-from holdfast.domain.jobset.state import SetDecision
+from holdfast.domain.workloads.jobset.state import SetDecision
 from holdfast.sim.promises import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from holdfast.domain.job import Job
-    from holdfast.domain.jobset.model import JobSetSpec
-    from holdfast.domain.jobset.stored import JobSet, SetLogEntry
-    from holdfast.domain.podjob.stored import PodJob, PodRecord
+    from holdfast.domain.workloads.jobset.model import JobSetSpec
+    from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
     from holdfast.ports.store import Changes, Store
     from holdfast.sim.invariants.record import Record
 
@@ -34,7 +34,7 @@ class SetRecord:
         """Every set that ever was, as last seen."""
         self.jobs: dict[str, dict[str, Job]] = {}
         """By set, its jobs by name, as submitted."""
-        self.pod_jobs: dict[str, PodJob] = {}
+        self.kube_jobs: dict[str, KubeJobRecord] = {}
         self.log: dict[str, list[SetLogEntry]] = {}
         self.by_hand: dict[str, Counter[str]] = {}
         """By set, how often people restarted it, a replicated job (``group``) or a job (``group/index``)."""
@@ -70,7 +70,7 @@ class SetRecord:
 
     def pods_of(self, job_id: str) -> Sequence[PodRecord]:
         """Return what is remembered of a job's pods; none when it has none."""
-        kept = self.pod_jobs.get(job_id)
+        kept = self.kube_jobs.get(job_id)
         return () if kept is None else kept.pods
 
     def decisions(self, set_id: str) -> Iterator[SetDecision]:
@@ -79,8 +79,8 @@ class SetRecord:
 
     def fold(self, changes: Changes) -> None:
         """Take in a commit; the record of all jobs has it already."""
-        self.pod_jobs.update(changes.pod_jobs)
-        pods = (pod for kept in changes.pod_jobs.values() for pod in kept.pods)
+        self.kube_jobs.update(changes.kube_jobs)
+        pods = (pod for kept in changes.kube_jobs.values() for pod in kept.pods)
         self.in_place.update((pod.run, pod.in_place) for pod in pods if pod.run not in self.in_place)
         for row in changes.job_sets.values():
             self.rows[row.id] = self.accepted[row.id] = row
@@ -93,7 +93,7 @@ class SetRecord:
             if isinstance(occurrence.event, JobSetChanged) and occurrence.event.change == "restarted":
                 self.by_hand[occurrence.event.job_set][occurrence.event.detail] += 1
         for job_id, number in changes.attempts:
-            kept = self.pod_jobs.get(job_id)
+            kept = self.kube_jobs.get(job_id)
             if kept is not None:
                 self.generations.setdefault((job_id, number), kept.restart)
 
@@ -104,9 +104,9 @@ class SetRecord:
         committed = {set_id: replace(row, version=0) for set_id, row in self.rows.items()}
         if stored != committed:
             refuse("durable", f"job sets are stored as {stored}, and were committed as {committed}")
-        pods = store.pod_jobs(list(self.record.pods))
-        if dict(pods) != self.pod_jobs:
-            refuse("durable", f"pods are stored as {pods}, and were committed as {self.pod_jobs}")
+        pods = store.kube_jobs(list(self.record.pods))
+        if dict(pods) != self.kube_jobs:
+            refuse("durable", f"pods are stored as {pods}, and were committed as {self.kube_jobs}")
         for set_id in self.rows:
             kept, told = [(one.at, one.what) for one in self.log[set_id]], store.set_log(set_id)
             if [(one.at, one.what) for one in told] != kept:

@@ -6,19 +6,19 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.domain.events import JobSetDecided
-from holdfast.domain.jobset.explain import explain
-from holdfast.domain.jobset.rules import DEFAULT_RULE
-from holdfast.domain.jobset.state import SetDecision
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, Ending
 from holdfast.domain.policy.model import SetAction
+from holdfast.domain.workloads.jobset.explain import explain
+from holdfast.domain.workloads.jobset.rules import DEFAULT_RULE
+from holdfast.domain.workloads.jobset.state import SetDecision
 from holdfast.sim.promises import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from holdfast.domain.job import Attempt
-    from holdfast.domain.jobset.stored import JobSet
-    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import Changes
     from holdfast.sim.clocks import Readings
     from holdfast.sim.invariants.setrecord import SetRecord
@@ -62,7 +62,7 @@ class SetChecks:
     def _changed(self, changes: Changes) -> set[str]:
         """List the sets there are that a commit says anything of."""
         jobs = self._record.record.jobs
-        children = [jobs[job_id].child for job_id in (*changes.pod_jobs, *changes.jobs)]
+        children = [jobs[job_id].child for job_id in (*changes.kube_jobs, *changes.jobs)]
         changed = {child.set_id for child in children if child is not None}
         changed |= {*changes.job_sets, *(entry.set_id for entry in changes.set_log)}
         return changed & self._record.rows.keys()
@@ -87,11 +87,11 @@ class SetChecks:
         self._adds_up(row)
         self._within_budgets(row)
 
-    def _failed(self, row: JobSet) -> Iterable[tuple[str, PodJob]]:
+    def _failed(self, row: JobSet) -> Iterable[tuple[str, KubeJobRecord]]:
         """List a set's jobs whose current attempts have failed, as committed."""
         state = row.state
         for job in self._record.jobs[row.id].values():
-            kept = self._record.pod_jobs.get(job.id)
+            kept = self._record.kube_jobs.get(job.id)
             if kept is None or not kept.present or kept.deleting_since is not None or job.child is None:
                 continue
             own = state.restarts_of(job.child.group, job.child.index)
@@ -154,7 +154,7 @@ class SetChecks:
         number = 1 + sum(decision.attempt)
         attempt = self._record.record.attempts[job.id].get(number)
         policy = self._record.spec(row).failure
-        kept = self._record.pod_jobs[job.id]
+        kept = self._record.kube_jobs[job.id]
         certain = policy is not None and policy.on_certain and kept.state.condition("FailureTarget") is not None
         if attempt is None or (attempt.ending is not Ending.FAILED and not certain):
             refuse("sets-judge-once", f"{decision.job} is judged, its attempt {number} has not failed: {attempt}")
@@ -175,7 +175,7 @@ class SetChecks:
 
     def _begun(self, attempt: Attempt) -> None:
         """Check that an attempt at a job made of pods was asked for, and not before its time."""
-        kept = self._record.pod_jobs.get(attempt.job_id)
+        kept = self._record.kube_jobs.get(attempt.job_id)
         over = attempt.status in ATTEMPT_TERMINAL
         if kept is None or (attempt.number != 1 + kept.restart + kept.job_restart and not over):
             refuse("asked-for", f"{attempt.key} begins, remembered is {kept}")

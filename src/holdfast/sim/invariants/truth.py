@@ -11,7 +11,7 @@ from holdfast.sim.promises import refuse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.domain.spec import Resources
+    from holdfast.domain.resources import Resources
     from holdfast.ports.engine import RunOrder
     from holdfast.sim.clocks import Readings
     from holdfast.sim.invariants.record import Record

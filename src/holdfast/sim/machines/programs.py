@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.sim.promises import refuse
 
 if TYPE_CHECKING:

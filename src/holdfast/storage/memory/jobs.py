@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
 
     from holdfast.domain.job import Attempt, HistoryRow, Job, Node, Run
-    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import JobFilter
 
 _SHOWN = 5
@@ -35,7 +35,7 @@ class JobTable:
         self.runs: dict[str, Run] = {}
         self.history: dict[tuple[str, int, int], HistoryRow] = {}
         self.nodes: dict[tuple[str, str], Node] = {}
-        self.pod_jobs: dict[str, PodJob] = {}
+        self.kube_jobs: dict[str, KubeJobRecord] = {}
 
     def snapshot(self) -> Snapshot:
         """Return all that is still going on."""
@@ -46,8 +46,8 @@ class JobTable:
             if (job_id, number) in attempts:
                 last[job_id, number] = row
         jobs = [job for job in self.by_id.values() if not job.terminal]
-        pod_jobs = {job.id: self.pod_jobs[job.id] for job in jobs if job.id in self.pod_jobs}
-        last_of_pods = {pod.run for each in pod_jobs.values() for pod in each.pods}
+        kube_jobs = {job.id: self.kube_jobs[job.id] for job in jobs if job.id in self.kube_jobs}
+        last_of_pods = {pod.run for each in kube_jobs.values() for pod in each.pods}
         runs = [
             run
             for run in self.sorted_runs()
@@ -55,7 +55,7 @@ class JobTable:
             and ((run.job_id, run.attempt, run.dispatch) in current or run.status not in RUN_TERMINAL)
         ]
         runs += [run for run in self.sorted_runs() if run.uid in last_of_pods and run not in runs]
-        return Snapshot(jobs, list(attempts.values()), runs, last, pod_jobs=pod_jobs)
+        return Snapshot(jobs, list(attempts.values()), runs, last, kube_jobs=kube_jobs)
 
     def drop(self, job_ids: Container[str]) -> None:
         """Forget jobs and all that belongs to them."""
@@ -64,7 +64,7 @@ class JobTable:
         self.attempts = {key: each for key, each in self.attempts.items() if each.job_id not in job_ids}
         self.runs = {uid: each for uid, each in self.runs.items() if each.job_id not in job_ids}
         self.history = {key: row for key, row in self.history.items() if row.job_id not in job_ids}
-        self.pod_jobs = {job_id: each for job_id, each in self.pod_jobs.items() if job_id not in job_ids}
+        self.kube_jobs = {job_id: each for job_id, each in self.kube_jobs.items() if job_id not in job_ids}
 
     def sorted_runs(self) -> list[Run]:
         """List all runs by job, attempt, dispatch and rank."""

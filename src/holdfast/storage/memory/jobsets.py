@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from threading import RLock
 
     from holdfast.domain.job import Job
-    from holdfast.domain.jobset.stored import JobSet, SetLogEntry
-    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import Changes, Request
     from holdfast.storage.memory.jobs import JobTable
 
@@ -79,10 +79,10 @@ class MemoryJobSetStore:
         with self._sets_lock:
             return [entry for entry in self._log if entry.set_id == set_id and entry.seq > after][:limit]
 
-    def pod_jobs(self, job_ids: Sequence[str]) -> Mapping[str, PodJob]:
+    def kube_jobs(self, job_ids: Sequence[str]) -> Mapping[str, KubeJobRecord]:
         """Return what is remembered of those jobs' pods, by job id; others are left out."""
         with self._sets_lock:
-            known = self._jobs_of_sets.pod_jobs
+            known = self._jobs_of_sets.kube_jobs
             return {job_id: known[job_id] for job_id in job_ids if job_id in known}
 
     def _by_name(self) -> list[JobSet]:

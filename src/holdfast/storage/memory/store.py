@@ -85,7 +85,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
             table.runs.update(changes.runs)
             table.history.update(changes.history)
             table.nodes.update(changes.nodes)
-            table.pod_jobs.update(changes.pod_jobs)
+            table.kube_jobs.update(changes.kube_jobs)
             self.commit_sets(changes)
             for number in changes.handled:
                 self._requests.pop(number, None)
@@ -93,7 +93,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
 
     def _require_known_jobs(self, changes: Changes) -> None:
         subjects = {*changes.jobs, *(job_id for job_id, _ in changes.attempts), *(key[0] for key in changes.history)}
-        subjects |= {run.job_id for run in changes.runs.values()} | changes.pod_jobs.keys()
+        subjects |= {run.job_id for run in changes.runs.values()} | changes.kube_jobs.keys()
         if not self._table.by_id.keys() >= subjects:
             raise unknown_job()
 

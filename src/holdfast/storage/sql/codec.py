@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
-from holdfast.domain.spec import Resources
+from holdfast.domain.resources import Resources
 from holdfast.errors import Internal
 from holdfast.ports.store import Request, RequestKind
 from holdfast.storage.sql.facts import (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from holdfast.domain.job import HistoryRow, Job, Run
-    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import Changes, Request
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
@@ -71,10 +71,10 @@ class SqlControllerStore:
             attempts = [read.attempt(row) for row in connection.execute(_ACTIVE_ATTEMPTS)]
             runs = [read.run(row) for row in connection.execute(_CURRENT_RUNS)]
             history = self._last_history(connection, read)
-            pod_jobs = active_pod_jobs(connection)
-            runs += self._last_runs(connection, read, pod_jobs.values(), {run.uid for run in runs})
+            kube_jobs = active_pod_jobs(connection)
+            runs += self._last_runs(connection, read, kube_jobs.values(), {run.uid for run in runs})
             losses = recent_losses(connection)
-            return Snapshot(jobs, attempts, runs, history, all_sets(connection), pod_jobs, losses)
+            return Snapshot(jobs, attempts, runs, history, all_sets(connection), kube_jobs, losses)
 
     @staticmethod
     def _active_jobs(connection: Connection, read: codec.Reader) -> list[Job]:
@@ -85,10 +85,10 @@ class SqlControllerStore:
 
     @staticmethod
     def _last_runs(
-        connection: Connection, read: codec.Reader, pod_jobs: Iterable[PodJob], known: Container[str]
+        connection: Connection, read: codec.Reader, kube_jobs: Iterable[KubeJobRecord], known: Container[str]
     ) -> list[Run]:
         """Read the last runs of pods that have ended runs and no other."""
-        missing = [pod.run for job in pod_jobs for pod in job.pods if pod.run and pod.run not in known]
+        missing = [pod.run for job in kube_jobs for pod in job.pods if pod.run and pod.run not in known]
         found: list[Run] = []
         for uids in selects.chunks(missing):
             found += map(read.run, connection.execute(selects.RUNS.where(tables.runs.c.uid.in_(uids))))
@@ -134,7 +134,7 @@ class SqlControllerStore:
             (batches.runs, [codec.run_row(run) for run in changes.runs.values()]),
             (batches.history, [codec.history_row(row) for row in changes.history.values()]),
             (batches.nodes, [codec.node_row(node) for node in changes.nodes.values()]),
-            (batches.pod_jobs, [jobset_rows.pod_job_row(job) for job in changes.pod_jobs.values()]),
+            (batches.kube_jobs, [jobset_rows.pod_job_row(job) for job in changes.kube_jobs.values()]),
             (batches.set_log, [jobset_rows.set_log_row(entry) for entry in changes.set_log]),
             (batches.deleted_sets, [(set_id,) for set_id in changes.deleted_sets]),
             (batches.handled, [(number,) for number in changes.handled]),

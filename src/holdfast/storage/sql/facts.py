@@ -11,8 +11,8 @@ from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
-from holdfast.domain.jobset.state import Event, SetDecision
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse, SetAction
+from holdfast.domain.workloads.jobset.state import Event, SetDecision
 from holdfast.errors import Internal
 
 if TYPE_CHECKING:

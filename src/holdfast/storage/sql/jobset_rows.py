@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.jobset.record import job_record, job_state, pods_of, pods_record, set_record, set_state
-from holdfast.domain.jobset.stored import JobSet, SetLogEntry
-from holdfast.domain.podjob.stored import PodJob
+from holdfast.domain.workloads.jobset.record import job_record, job_state, pods_of, pods_record, set_record, set_state
+from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.storage.sql.codec import storable
 from holdfast.storage.sql.facts import dump_json, dump_set_fact, load_json, load_set_fact
 
@@ -69,7 +69,7 @@ def read_set_log(row: Row) -> SetLogEntry:
     return SetLogEntry(set_id=set_id, at=at, what=load_set_fact(kind, body), seq=seq)
 
 
-def pod_job_row(job: PodJob) -> tuple[Any, ...]:
+def pod_job_row(job: KubeJobRecord) -> tuple[Any, ...]:
     """Return the row of a job made of pods."""
     return (
         job.job_id,
@@ -86,12 +86,12 @@ def pod_job_row(job: PodJob) -> tuple[Any, ...]:
     )
 
 
-def read_pod_job(row: Row) -> PodJob:
+def read_pod_job(row: Row) -> KubeJobRecord:
     """Build a job made of pods from its row."""
     job_id, restart, job_restart, present, suspended, deleting_since, domain, parallelism, completions, *rest = row
     expires_at, text = rest
     record = load_json(text)
-    return PodJob(
+    return KubeJobRecord(
         job_id=job_id,
         restart=restart,
         job_restart=job_restart,

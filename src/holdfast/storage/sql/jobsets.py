@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row, Select
 
     from holdfast.domain.job import Job
-    from holdfast.domain.jobset.stored import JobSet, SetLogEntry
-    from holdfast.domain.podjob.stored import PodJob
+    from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.storage.sql.engine import Database
 
 _BY_NAME = select(tables.job_sets).order_by(tables.job_sets.c.name)
 _PODS_OF_ACTIVE_JOBS = (
-    select(tables.pod_jobs).join(tables.jobs).where(selects.STATE_UNINDEXED.in_(selects.ACTIVE_STATES))
+    select(tables.kube_jobs).join(tables.jobs).where(selects.STATE_UNINDEXED.in_(selects.ACTIVE_STATES))
 )
 
 
@@ -92,10 +92,10 @@ class SqlJobSetStore:
             jobset_rows.read_set_log(row) for row in _rows(self._database, query.order_by(table.c.seq).limit(limit))
         ]
 
-    def pod_jobs(self, job_ids: Sequence[str]) -> Mapping[str, PodJob]:
+    def kube_jobs(self, job_ids: Sequence[str]) -> Mapping[str, KubeJobRecord]:
         """Return what is remembered of those jobs' pods, by job id; others are left out."""
-        table = tables.pod_jobs
-        found: dict[str, PodJob] = {}
+        table = tables.kube_jobs
+        found: dict[str, KubeJobRecord] = {}
         with self._database.reading() as connection:
             for ids in selects.chunks(job_ids):
                 found.update(_pod_jobs(connection, select(table).where(table.c.job_id.in_(ids))))
@@ -135,11 +135,11 @@ def all_sets(connection: Connection) -> list[JobSet]:
     return [jobset_rows.read_job_set(row) for row in connection.execute(_BY_NAME)]
 
 
-def active_pod_jobs(connection: Connection) -> dict[str, PodJob]:
+def active_pod_jobs(connection: Connection) -> dict[str, KubeJobRecord]:
     """Read what is remembered of the pods of every job that is not terminal."""
     return _pod_jobs(connection, _PODS_OF_ACTIVE_JOBS)
 
 
-def _pod_jobs(connection: Connection, query: Select[Any]) -> dict[str, PodJob]:
+def _pod_jobs(connection: Connection, query: Select[Any]) -> dict[str, KubeJobRecord]:
     jobs = map(jobset_rows.read_pod_job, connection.execute(query))
     return {job.job_id: job for job in jobs}

@@ -57,7 +57,7 @@ class SqlRetentionStore:
 
     def expired_jobs(self, *, until: float, limit: int) -> Sequence[str]:
         """List ids of finished jobs whose own time to live was over by then, the earliest first."""
-        jobs, pods = tables.jobs, tables.pod_jobs
+        jobs, pods = tables.jobs, tables.kube_jobs
         due = pods.c.expires_at.is_not(None) & (pods.c.expires_at <= until)
         query = select(pods.c.job_id).join(jobs).where(due, selects.STATE_UNINDEXED.in_(_ENDED_STATES))
         with self._database.reading() as connection:

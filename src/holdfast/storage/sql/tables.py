@@ -246,7 +246,7 @@ set_log = Table(
 )
 """What was decided about a set's failed jobs, and what there is to know of it; goes with the set."""
 
-pod_jobs = Table(
+kube_jobs = Table(
     "pod_jobs",
     metadata,
     Column("job_id", Key, primary_key=True),
@@ -264,8 +264,8 @@ pod_jobs = Table(
     CheckConstraint("restart >= 0 AND job_restart >= 0", name="restarts"),
 )
 """What is remembered of the pods of a job that is made of them; goes with the job."""
-_expiring = pod_jobs.c.expires_at.is_not(None)
-Index("ix_pod_jobs_expiring", pod_jobs.c.expires_at, sqlite_where=_expiring, postgresql_where=_expiring)
+_expiring = kube_jobs.c.expires_at.is_not(None)
+Index("ix_pod_jobs_expiring", kube_jobs.c.expires_at, sqlite_where=_expiring, postgresql_where=_expiring)
 
 events = Table(
     "events",

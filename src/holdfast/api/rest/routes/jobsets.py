@@ -14,7 +14,7 @@ from holdfast.api.rest.pages import DEFAULT_PAGE, Word
 from holdfast.api.rest.parameters import DryRun, Key, Lenient, MustExist, SetRef
 from holdfast.api.rest.versions import IfMatch, tagged
 from holdfast.dialects.jobset.loading import load_set, queue_of
-from holdfast.domain.jobset.stored import JobSet
+from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.errors import InvalidManifest, Problem
 from holdfast.service.jobsets.sets import LARGEST_PAGE, Applied, Child, name_of
 from holdfast.wire.base import API, timestamp

@@ -10,7 +10,7 @@ from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import SetRef
 from holdfast.api.rest.routes.jobsets import summary_of
 from holdfast.api.rest.versions import IfMatch, tagged
-from holdfast.domain.jobset.stored import JobSet
+from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.wire.base import API
 from holdfast.wire.jobs import Reason
 from holdfast.wire.jobsets import JobSetRestart, JobSetSummary

@@ -1,0 +1,42 @@
+"""Answers that can be worked out again, remembered for a bounded number of questions.
+
+Decides when to forget: everything at once when it is full. Jobs come and go for as long as a server runs, and
+nearly every one asks something new; what is asked again and again is soon remembered again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+A = TypeVar("A")
+
+
+class BoundedCache(Generic[A]):
+    """Answers by question."""
+
+    __slots__ = ("_answers", "_most")
+
+    def __init__(self, most: int) -> None:
+        """Start with none; never more than ``most`` are kept."""
+        self._most = most
+        self._answers: dict[Hashable, A] = {}
+
+    def __len__(self) -> int:
+        """Return how many answers are kept."""
+        return len(self._answers)
+
+    def answer(self, question: Hashable, work_out: Callable[[], A]) -> A:
+        """Return the answer, worked out where it is not remembered."""
+        known = self._answers.get(question)
+        if known is None:
+            if len(self._answers) >= self._most:
+                self._answers.clear()
+            known = self._answers[question] = work_out()
+        return known
+
+    def forget(self) -> None:
+        """Forget all answers, because they may have changed."""
+        self._answers.clear()

@@ -1,0 +1,92 @@
+"""What operators wrote, compiled for use: policies, categories, queues, settings.
+
+Decides when to read the catalogue again (its version moved) and which compiled policies a job gets; the
+order of composition is ``domain.policy.compose``'s.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from holdfast.controller.bounded_cache import BoundedCache
+from holdfast.domain.category_match import CompiledCategories
+from holdfast.domain.policy.builtin import INFRASTRUCTURE
+from holdfast.domain.policy.compiled import PolicySet
+from holdfast.domain.policy.compose import effective_policies
+from holdfast.domain.verdict import Law
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.job import Job, Queue
+    from holdfast.domain.placement import Place
+    from holdfast.domain.policy.model import RetryPolicy
+    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.ports.catalogue import Catalogue
+    from holdfast.ports.store import ControllerStore
+
+_MOST_COMPILED = 1_024
+"""A compiled set of a thousand rules takes megabytes."""
+_log = structlog.get_logger(__name__)
+
+
+class PolicyCatalog:
+    """The catalogue in force, read once per version."""
+
+    def __init__(self, store: ControllerStore) -> None:
+        """Read the catalogue."""
+        self._store = store
+        self._catalogue = store.catalogue()
+        self._categories = CompiledCategories.compile(self._catalogue.categories)
+        self._compiled: BoundedCache[PolicySet] = BoundedCache(_MOST_COMPILED)
+
+    def refresh(self) -> bool:
+        """Read the catalogue again if it changed; returns whether it did."""
+        if self._store.catalogue_version() == self._catalogue.version:
+            return False
+        self._catalogue = self._store.catalogue()
+        self._categories = CompiledCategories.compile(self._catalogue.categories)
+        self._compiled.forget()
+        return True
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The catalogue in force."""
+        return self._catalogue
+
+    def queues(self) -> Mapping[str, Queue]:
+        """Return all queues by name."""
+        return self._catalogue.queues
+
+    def law(self, job: Job, spec: JobSpec, places: Sequence[Place]) -> Law:
+        """Return what is in force for a job now."""
+        policies = self._compiled.answer(
+            (job.queue, job.spec),
+            lambda: PolicySet.compile(self.policies_of(job, spec), infrastructure=INFRASTRUCTURE),
+        )
+        return Law(policies, self._categories, self._catalogue.settings, places)
+
+    @property
+    def categories(self) -> CompiledCategories:
+        """The operator's failure categories."""
+        return self._categories
+
+    def named(self, names: tuple[str, ...]) -> PolicySet:
+        """Return named policies alone, in order, without the queue's and the built-in ones."""
+        policies = self._catalogue.policies
+        return self._compiled.answer(
+            ("", names), lambda: PolicySet.compile([policies[name] for name in names if name in policies])
+        )
+
+    def policies_of(self, job: Job, spec: JobSpec) -> list[RetryPolicy]:
+        """List the policies that apply to a job, in order: the queue's, its named ones, its inline ones."""
+        queue = self._catalogue.queues.get(job.queue)
+        default = None if spec.inline_policies else self._catalogue.default_policy
+        names = effective_policies(queue.retry_policies if queue else (), spec.retry_policies, default)
+        found = [self._catalogue.policies[name] for name in names if name in self._catalogue.policies]
+        if len(found) < len(names):
+            missing = [name for name in names if name not in self._catalogue.policies]
+            _log.warning("retry policies do not exist", job=job.id, policies=missing)
+        return [*found, *spec.inline_policies]

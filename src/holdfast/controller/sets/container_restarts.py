@@ -1,0 +1,223 @@
+"""Runs programs again in the place of the pod they belong to: after a failure, by policy, or with the whole set.
+
+Decides when a program that ended is not the end of its pod (``restartPolicy: OnFailure``, retry policies of the native
+short form, ``InPlaceRestart``) and when the next one starts; leaves what an ended pod means to ``domain.podjob``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from holdfast.controller.sets.pod_queue import fresh_uid
+from holdfast.domain.classify import classify
+from holdfast.domain.delay import delay_s
+from holdfast.domain.failure import EndedBy, in_words
+from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.domain.policy.decide import decide
+from holdfast.domain.policy.model import Backoff, RetryHistory
+from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.jobset.state import Event
+from holdfast.domain.workloads.kubejob.model import RestartPolicy
+from holdfast.domain.workloads.kubejob.observed import is_disruption
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.controller.policy_catalog import PolicyCatalog
+    from holdfast.controller.sets.memory import JobWork, PodWork
+    from holdfast.controller.sets.plans import PodPlan
+    from holdfast.controller.sets.pod_queue import PodQueue
+    from holdfast.controller.state import Active, ControllerState
+    from holdfast.domain.failure import RunOutcome
+    from holdfast.domain.job import Job, Run
+    from holdfast.domain.workloads.jobset.state import JobSetState
+    from holdfast.domain.workloads.kubejob.stored import PodRecord
+
+CRASH_BACKOFF = Backoff(initial_s=10.0, max_s=300.0, multiplier=2.0)
+"""The kubelet's: 10 s doubling to five minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetSide:
+    """The set of a job, as far as its pods have to do with it."""
+
+    state: Callable[[Job], JobSetState | None]
+    """Tells how it stands; a job may have none."""
+    tell: Callable[[Job, Event, float], None]
+    """Notes in its log what it does not hear of otherwise."""
+
+
+class ContainerRestarts:
+    """Programs that run again in their pods."""
+
+    def __init__(
+        self,
+        state: ControllerState,
+        line: PodQueue,
+        catalog: PolicyCatalog,
+        *,
+        draw: Callable[[], float],
+        owner: SetSide,
+        backoff: Backoff = CRASH_BACKOFF,
+    ) -> None:
+        """Wire it.
+
+        Args:
+            state: The controller's memory.
+            line: Where pods wait for a place.
+            catalog: The operator's policies.
+            draw: For random jitter.
+            owner: How the set of a job is asked and told.
+            backoff: For ``OnFailure``.
+        """
+        self._state = state
+        self._line = line
+        self._catalog = catalog
+        self._draw = draw
+        self._set_state = owner.state
+        self._tell = owner.tell
+        self._backoff = backoff
+
+    def settle(self, active: Active, work: JobWork, plan: PodPlan, now: float) -> None:
+        """Make pods whose program has ended wait for the next one, where there is to be one."""
+        if work.record.deleting_since is not None or work.record.suspended:
+            return
+        if not (plan.in_place or plan.policies or plan.spec.restart_policy is RestartPolicy.ON_FAILURE):
+            return
+        for name, pod in work.pods.items():
+            if pod.run is None and plan.in_place:
+                self._catch_up(active, pod)
+            if pod.run is None or name in work.record.state.counted:
+                continue
+            if plan.in_place and pod.run.status not in RUN_TERMINAL:
+                self._stop_straggler(active, pod, now)
+            elif pod.run.status in RUN_TERMINAL and pod.run.outcome is not None and not pod.run.outcome.succeeded:
+                self._ended(active, pod, plan, pod.run.outcome, now)
+
+    def _catch_up(self, active: Active, pod: PodWork) -> None:
+        """Let a pod that runs nothing meet the others where they are by now, were it in line for a place already."""
+        first = self.first_in_place(active.job)
+        if pod.record.in_place < first:
+            self._line.remove(pod)
+            pod.record = replace(pod.record, in_place=first)
+
+    def _stop_straggler(self, active: Active, pod: PodWork, now: float) -> None:
+        """Stop a program of an earlier generation than the one that is to meet at the barrier."""
+        state, run = self._set_state(active.job), pod.run
+        if state is None or run is None or state.in_place_previous is None:
+            return
+        if pod.record.in_place <= state.in_place_previous and run.status is not RunStatus.TERMINATING:
+            pod.run = run.entered(RunStatus.TERMINATING, now)
+            self._state.put_run(active, pod.run)
+
+    def _ended(self, active: Active, pod: PodWork, plan: PodPlan, outcome: RunOutcome, now: float) -> None:
+        record = self._after(active, pod.record, plan, outcome, now)
+        if record is None:
+            return
+        run, pod.record, pod.run = pod.run, replace(record, waiting=True), None
+        if run is None:
+            return
+        self._state.forget_run(active, run.uid)
+        if plan.in_place and not is_disruption(outcome):
+            self._keep_place(active, pod, run)
+
+    def _after(
+        self, active: Active, record: PodRecord, plan: PodPlan, outcome: RunOutcome, now: float
+    ) -> PodRecord | None:
+        """Return what is remembered of a pod whose next program is to come; ``None`` when the pod has ended."""
+        if plan.in_place:
+            state = self._set_state(active.job)
+            previous = -1 if state is None or state.in_place_previous is None else state.in_place_previous
+            if outcome.ended_by is not EndedBy.CASCADE:
+                failure = classify(outcome, rank=record.rank, categories=self._catalog.categories)
+                message = f"pod {record.name}: {in_words(failure)}; the set restarts in place"
+                self._tell(active.job, Event("Warning", "RestartInPlace", message), now)
+            return replace(record, in_place=max(record.in_place, previous) + 1, due=None)
+        again = self._by_policy(active, record, plan, outcome, now) if plan.policies else None
+        if again is not None:
+            return again
+        if plan.spec.restart_policy is not RestartPolicy.ON_FAILURE or is_disruption(outcome):
+            return None
+        restarts = record.restarts + 1
+        due = now + delay_s(self._backoff, restarts, seed=record.name)
+        return replace(record, restarts=restarts, due=due)
+
+    def _by_policy(
+        self, active: Active, record: PodRecord, plan: PodPlan, outcome: RunOutcome, now: float
+    ) -> PodRecord | None:
+        failure = classify(outcome, rank=record.rank, categories=self._catalog.categories)
+        history = RetryHistory(
+            job_id=active.attempt.job_id,
+            attempt=1 + record.restarts,
+            counters=tuple(record.counters.items()),
+            total=sum(record.counters.values()),
+            memory=active.job.request.memory,
+        )
+        decision = decide(
+            self._catalog.named(plan.policies), failure, history, self._catalog.catalogue.settings, draw=self._draw()
+        )
+        what = (
+            f"pod {record.name}: {in_words(failure)}; policy {decision.policy}, rule {decision.rule}: {decision.reason}"
+        )
+        if not decision.runs_again:
+            self._tell(active.job, Event("Warning", "RetryPolicyGaveUp", what), now)
+            return None
+        wait = f"; again in {format_duration(decision.delay_s)}" if decision.delay_s else ""
+        self._tell(active.job, Event("Normal", "RetriedByPolicy", f"{what}{wait}"), now)
+        counters = dict(record.counters)
+        if decision.counter is not None:
+            counters[decision.counter] = counters.get(decision.counter, 0) + 1
+        return replace(
+            record,
+            restarts=record.restarts + 1,
+            due=now + decision.delay_s,
+            counters=counters,
+            avoid_node=decision.avoid_node,
+        )
+
+    def first_in_place(self, job: Job) -> int:
+        """Say which restart in place a new pod begins with: the one the others of its set meet at, or are at."""
+        state = self._set_state(job)
+        return 0 if state is None or state.in_place_previous is None else state.in_place_previous + 1
+
+    def may_start(self, job: Job, pod: PodWork, plan: PodPlan, now: float) -> bool:
+        """Whether a pod without a program may have one now; one that restarts in place waits at the barrier."""
+        if pod.record.due is not None and pod.record.due > now:
+            return False
+        if not plan.in_place or pod.record.in_place == 0:
+            return True
+        state = self._set_state(job)
+        return state is not None and state.in_place_current == pod.record.in_place
+
+    def start(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:
+        """Start a pod's program: on the place it kept, else in line for one."""
+        kept = pod.kept
+        if kept is None:
+            self._line.add(active, work, pod, plan, now)
+            return
+        self.forget(pod)
+        uid = fresh_uid(active, pod.record.rank)
+        self._line.start(active, pod, uid, (kept.executor, kept.node), now)
+
+    def resume(self, active: Active, pod: PodWork, plan: PodPlan) -> None:
+        """Take in a pod that waited to start again when the last controller stopped; in place, it keeps its place."""
+        if not pod.record.waiting:
+            return
+        run, pod.run = pod.run, None
+        if run is None:
+            return
+        self._state.forget_run(active, run.uid)
+        if plan.in_place and run.outcome is not None and not is_disruption(run.outcome):
+            self._keep_place(active, pod, run)
+
+    def _keep_place(self, active: Active, pod: PodWork, run: Run) -> None:
+        """Keep a pod's place while it waits at the barrier."""
+        pod.kept = replace(run, uid=f"{run.uid}/kept")
+        self._state.capacity.charge(pod.kept, active.job.queue)
+
+    def forget(self, pod: PodWork) -> None:
+        """Give back the place a pod kept."""
+        if pod.kept is not None and self._state.capacity.release(pod.kept.uid):
+            self._state.schedule_needed = True
+        pod.kept = None

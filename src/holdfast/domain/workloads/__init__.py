@@ -1,0 +1,1 @@
+"""Every kind of work: a folder a kind, and what all kinds have in common."""

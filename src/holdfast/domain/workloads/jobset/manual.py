@@ -1,0 +1,85 @@
+"""Restarts a set, a replicated job or a job because a person says so; counts against no limit.
+
+Decides only which attempts become the past; leaves everything that follows to the next pass of ``reconcile``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.domain.workloads.jobset.conditions import Transition, restarting
+from holdfast.domain.workloads.jobset.names import job_name
+from holdfast.domain.workloads.jobset.state import Event
+from holdfast.errors import Conflict, NotFound
+
+if TYPE_CHECKING:
+    from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.workloads.jobset.state import JobSetState
+
+REASON = "RestartedByUser"
+
+
+def restart_set(spec: JobSetSpec, state: JobSetState, now: float) -> Transition:
+    """Run every job again, finished ones too.
+
+    Raises:
+        Conflict: The set has ended.
+    """
+    _check_alive(spec, state)
+    new = replace(state, restarts=state.restarts + 1, left_failed={}, not_before={}, healthy_since=None)
+    return restarting(new, REASON, "a user restarts the jobset", now)
+
+
+def restart_group(spec: JobSetSpec, state: JobSetState, group: str) -> Transition:
+    """Run every job of a replicated job again.
+
+    Raises:
+        Conflict: The set has ended.
+        NotFound: It has no such replicated job.
+    """
+    found = _group(spec, state, group)
+    names = {job_name(spec.name, group, index) for index in range(found.replicas)}
+    new = replace(
+        state,
+        group_restarts={**state.group_restarts, group: state.group_restarts.get(group, 0) + 1},
+        left_failed={name: attempt for name, attempt in state.left_failed.items() if name not in names},
+        healthy_since=None,
+    )
+    return Transition(new, (Event("Normal", REASON, f"a user restarts replicatedJob {group}"),))
+
+
+def restart_job(spec: JobSetSpec, state: JobSetState, group: str, index: int) -> Transition:
+    """Run one job again.
+
+    Raises:
+        Conflict: The set has ended.
+        NotFound: It has no such job.
+    """
+    found, name = _group(spec, state, group), job_name(spec.name, group, index)
+    if not 0 <= index < found.replicas:
+        msg = f"jobset {spec.name} has no job {name}"
+        raise NotFound(msg)
+    own = dict(state.job_restarts.get(group, {}))
+    own[index] = own.get(index, 0) + 1
+    new = replace(
+        state,
+        job_restarts={**state.job_restarts, group: own},
+        left_failed={job: attempt for job, attempt in state.left_failed.items() if job != name},
+        healthy_since=None,
+    )
+    return Transition(new, (Event("Normal", REASON, f"a user restarts job {name}"),))
+
+
+def _group(spec: JobSetSpec, state: JobSetState, name: str) -> ReplicatedJob:
+    _check_alive(spec, state)
+    if name not in spec.by_name:
+        msg = f"jobset {spec.name} has no replicatedJob {name}"
+        raise NotFound(msg, hint=f"it has {', '.join(spec.by_name) or 'none'}")
+    return spec.by_name[name]
+
+
+def _check_alive(spec: JobSetSpec, state: JobSetState) -> None:
+    if state.terminal:
+        msg = f"jobset {spec.name} has ended: {state.terminal}"
+        raise Conflict(msg)

@@ -1,0 +1,190 @@
+"""What a job set asks for: replicated jobs and the policies over them, already validated.
+
+Decides which fields there are and their defaults, upstream's (``jobset.x-k8s.io/v1alpha2``) and those beyond it;
+leaves what they lead to to ``failure``, ``success``, ``startup`` and ``reconcile``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.workloads.kubejob.model import KubeJobSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.domain.policy.model import Backoff, SetRule
+
+CONTROLLER = "jobset.sigs.k8s.io/jobset-controller"
+"""The ``managedBy`` that means us; a set managed by anyone else is left alone."""
+DEFAULT_GROUP = "default"
+
+
+class RestartStrategy(StrEnum):
+    """How the old generation of jobs makes way for the new one."""
+
+    RECREATE = "Recreate"
+    """Each job starts again as soon as it has gone itself; generations of different jobs may overlap."""
+    BLOCKING_RECREATE = "BlockingRecreate"
+    """Nothing starts before every job of the old generation has gone."""
+    IN_PLACE = "InPlaceRestart"
+    """Programs start again without giving their place back, behind a barrier."""
+
+
+class Operator(StrEnum):
+    """How many jobs must succeed."""
+
+    ALL = "All"
+    ANY = "Any"
+
+
+class StartupOrder(StrEnum):
+    """In which order replicated jobs start."""
+
+    ANY_ORDER = "AnyOrder"
+    IN_ORDER = "InOrder"
+
+
+class DependencyStatus(StrEnum):
+    """What a replicated job waits for in another."""
+
+    READY = "Ready"
+    """Each of its jobs is ready or has ended."""
+    COMPLETE = "Complete"
+    """Each of its jobs has succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class DependsOn:
+    """One dependency on an earlier replicated job."""
+
+    name: str
+    status: DependencyStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicatedJob:
+    """A template of jobs."""
+
+    name: str
+    replicas: int = 1
+    group_name: str = DEFAULT_GROUP
+    job: KubeJobSpec = field(default_factory=KubeJobSpec)
+    template: Mapping[str, Any] = field(default_factory=dict)
+    """The ``JobTemplateSpec`` as written: metadata, pod template, containers."""
+    depends_on: tuple[DependsOn, ...] = ()
+    max_restarts: int | None = None
+    """Beyond upstream: counted restarts that jobs of this template may cause; ``None`` is no limit of its own."""
+    retry_policies: tuple[str, ...] = ()
+    """Beyond upstream: named policies that may run a failed job again before its set hears of it."""
+    topology: str | None = None
+    """Label of the nodes each of its jobs has to itself."""
+
+    @property
+    def ready_pods(self) -> int:
+        """How many pods make one of its jobs ready."""
+        done = self.job.completions
+        return self.job.parallelism if done is None else min(self.job.parallelism, done)
+
+
+@dataclass(frozen=True, slots=True)
+class SuccessPolicy:
+    """When the set is complete."""
+
+    operator: Operator = Operator.ALL
+    targets: tuple[str, ...] = ()
+    """Replicated jobs that count; none is all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailurePolicy:
+    """What follows when a job has failed; a set without one fails with its first failed job."""
+
+    max_restarts: int = 0
+    """Counted restarts the set may have, shared by every action that counts."""
+    strategy: RestartStrategy = RestartStrategy.RECREATE
+    rules: tuple[SetRule, ...] = ()
+    backoff: Backoff | None = None
+    """Beyond upstream: delay before what is restarted starts; upstream has none."""
+    window_s: float | None = None
+    """Beyond upstream: only counted restarts of the last so many seconds use up ``max_restarts``."""
+    reset_after_s: float | None = None
+    """Beyond upstream: all jobs ready for so long gives the whole budget back."""
+    on_certain: bool = False
+    """Beyond upstream: act when a job is certain to fail, not only when its last pod has gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How pods find each other."""
+
+    hostnames: bool = True
+    subdomain: str = ""
+    """Empty is the set's name."""
+    publish_not_ready: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """The pod every other pod is told of."""
+
+    replicated_job: str
+    job_index: int = 0
+    pod_index: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSetSpec:
+    """A validated job set."""
+
+    name: str
+    replicated_jobs: tuple[ReplicatedJob, ...] = ()
+    success: SuccessPolicy = SuccessPolicy()
+    failure: FailurePolicy | None = None
+    startup: StartupOrder = StartupOrder.ANY_ORDER
+    network: Network = Network()
+    coordinator: Coordinator | None = None
+    suspend: bool = False
+    managed_by: str | None = None
+    ttl_s: float | None = None
+    total_deadline_s: float | None = None
+    """Beyond upstream: from the set's first start, over all restarts."""
+    kill_timeout_s: float | None = None
+    """Beyond upstream: how long a job may take to go before it is ended by force."""
+    queue: str = ""
+    priority: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    volume_claims: tuple[Mapping[str, Any], ...] = ()
+
+    @cached_property
+    def by_name(self) -> Mapping[str, ReplicatedJob]:
+        """Its replicated jobs by name."""
+        return {group.name: group for group in self.replicated_jobs}
+
+    @cached_property
+    def offsets(self) -> Mapping[str, int]:
+        """The global index of each replicated job's first job."""
+        found, total = {}, 0
+        for group in self.replicated_jobs:
+            found[group.name] = total
+            total += group.replicas
+        return found
+
+    @cached_property
+    def in_groups(self) -> Mapping[str, tuple[int, int]]:
+        """By replicated job: how many jobs of its group come before its own, and how many the group has."""
+        totals: dict[str, int] = {}
+        before = {}
+        for one in self.replicated_jobs:
+            before[one.name] = totals.get(one.group_name, 0)
+            totals[one.group_name] = before[one.name] + one.replicas
+        return {one.name: (before[one.name], totals[one.group_name]) for one in self.replicated_jobs}
+
+    @cached_property
+    def replicas(self) -> int:
+        """How many jobs it has in all."""
+        return sum(group.replicas for group in self.replicated_jobs)

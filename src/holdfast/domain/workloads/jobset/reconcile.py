@@ -1,0 +1,235 @@
+"""One look at a job set: its specification, its state and its jobs in, the new state and what to do out.
+
+Decides the order of one pass, which is upstream's and observable: jobs of past attempts go; failure beats success;
+after a failure nothing is created in the same pass. Idempotent: what a pass asks for is joined to the state only by the
+attempt numbers of jobs, so that a crash anywhere is healed by the next pass. Store the state before doing anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from holdfast.domain.workloads.jobset import conditions
+from holdfast.domain.workloads.jobset.children import all_ready, by_name, group_statuses, sort
+from holdfast.domain.workloads.jobset.creation import create, resize, resume, suspend
+from holdfast.domain.workloads.jobset.failure import judge
+from holdfast.domain.workloads.jobset.in_place import restart_in_place
+from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy
+from holdfast.domain.workloads.jobset.startup import startup
+from holdfast.domain.workloads.jobset.state import DeleteJob, DeleteJobSet, Pass
+from holdfast.domain.workloads.jobset.success import complete
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from holdfast.domain.workloads.jobset.children import Sorted
+    from holdfast.domain.workloads.jobset.conditions import Transition
+    from holdfast.domain.workloads.jobset.in_place import InPlace
+    from holdfast.domain.workloads.jobset.model import JobSetSpec
+    from holdfast.domain.workloads.jobset.state import Child, Event, JobSetState, Order, SetDecision
+
+_MOST_PASSES = 8
+"""More than any set needs to settle: a decision, what follows from it, and one pass that changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a pass may know besides the set and its jobs."""
+
+    now: float
+    restarts_allowed: bool = True
+    """The operator's kill switch: False when ``globalMaxRetries`` is 0."""
+    explain: bool = False
+    in_place: InPlace | None = None
+    """What pods that restart in place report."""
+
+
+def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: Look) -> Pass:
+    """Make one pass.
+
+    Args:
+        spec: What the set asks for, as of now.
+        state: What was remembered after the last pass.
+        children: All of its jobs as observed now.
+        look: The time and what else there is to know.
+    """
+    if spec.managed_by not in {None, CONTROLLER}:
+        return Pass(state=state)
+    passing = _Passing(spec, state, children, look)
+    passing.run()
+    return passing.result()
+
+
+def settle(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: Look) -> Pass:
+    """Make passes until one decides nothing, and return what they came to together.
+
+    Decisions of the first pass and the orders that follow from them are then one: stored at once, done afterwards.
+    """
+    last = reconcile(spec, state, children, look)
+    orders: dict[Order, None] = dict.fromkeys(last.orders)
+    events: list[Event] = list(last.events)
+    decisions: list[SetDecision] = list(last.decisions)
+    before = state
+    for _ in range(_MOST_PASSES):
+        if not last.decisions and last.state.terminal is before.terminal:
+            break
+        before = last.state
+        last = reconcile(spec, before, children, look)
+        orders.update(dict.fromkeys(last.orders))
+        events += last.events
+        decisions += last.decisions
+    return Pass(
+        state=last.state,
+        orders=tuple(orders),
+        events=tuple(events),
+        decisions=tuple(decisions),
+        wake_at=last.wake_at,
+    )
+
+
+class _Passing:
+    """One pass being made."""
+
+    def __init__(self, spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: Look) -> None:
+        self._spec, self._look, self._now = spec, look, look.now
+        self._jobs: Sorted = sort(spec, state, children)
+        started_at = state.started_at
+        if started_at is None and not spec.suspend:
+            started_at = look.now
+        pending = {key: at for key, at in state.not_before.items() if at > look.now}
+        groups = group_statuses(spec, self._jobs)
+        self._state = replace(state, groups=groups, started_at=started_at, not_before=pending)
+        self._orders: list[Order] = []
+        self._events: list[Event] = []
+        self._decisions: tuple[SetDecision, ...] = ()
+        self._due: list[float] = []
+
+    def run(self) -> None:
+        """Go through the steps in upstream's order."""
+        if self._state.terminal:
+            self._after_the_end()
+            return
+        self._delete(self._jobs.previous)
+        self._note_readiness()
+        if self._jobs.failed:
+            self._judge()
+        elif complete(self._spec, self._jobs.succeeded):
+            self._turn(conditions.completed(self._state, self._now))
+        elif self._overdue():
+            self._turn(conditions.failed(self._state, *conditions.DEADLINE_EXCEEDED, self._now))
+        else:
+            self._go_on()
+
+    def result(self) -> Pass:
+        """Return what it came to."""
+        return Pass(
+            state=self._state,
+            orders=tuple(self._orders),
+            events=tuple(self._events),
+            decisions=self._decisions,
+            wake_at=min((at for at in self._due if at > self._now), default=None),
+        )
+
+    def _turn(self, turned: Transition) -> None:
+        self._state = turned.state
+        self._events += turned.events
+
+    def _delete(self, children: Iterable[Child]) -> None:
+        """Delete jobs, each once; by force what takes too long."""
+        patience = self._spec.kill_timeout_s
+        for child in children:
+            if child.deleting_since is None:
+                self._orders.append(DeleteJob(child.name))
+            elif patience is not None:
+                due = child.deleting_since + patience
+                self._due.append(due)
+                if due <= self._now:
+                    self._orders.append(DeleteJob(child.name, force=True))
+
+    def _after_the_end(self) -> None:
+        """Delete what still works, keep what has ended, and the set itself for its time to live."""
+        self._delete((*self._jobs.previous, *self._jobs.active))
+        if self._spec.ttl_s is None or self._state.ended_at is None:
+            return
+        due = self._state.ended_at + self._spec.ttl_s
+        self._due.append(due)
+        if due <= self._now:
+            self._orders.append(DeleteJobSet())
+
+    def _note_readiness(self) -> None:
+        ready = not self._spec.suspend and not self._jobs.previous and all_ready(self._spec, self._state.groups)
+        known = self._state.healthy_since
+        since = None if not ready else self._now if known is None else known
+        if since != self._state.healthy_since:
+            self._state = replace(self._state, healthy_since=since)
+        if ready:
+            self._turn(conditions.jobs_ready(self._state, self._now))
+            self._give_back(self._state.healthy_since)
+
+    def _give_back(self, healthy_since: float | None) -> None:
+        """Give the budget back after a healthy period."""
+        policy = self._spec.failure
+        counted = self._state.counted
+        if policy is None or policy.reset_after_s is None or healthy_since is None or counted == self._state.forgiven:
+            return
+        due = healthy_since + policy.reset_after_s
+        self._due.append(due)
+        if due <= self._now:
+            self._state = replace(self._state, forgiven=counted, counted_at=(), blamed={})
+
+    def _judge(self) -> None:
+        judged = judge(
+            self._spec,
+            self._state,
+            self._jobs.failed,
+            self._now,
+            restarts_allowed=self._look.restarts_allowed,
+            explain=self._look.explain,
+        )
+        self._state = judged.state
+        self._events += judged.events
+        self._decisions = judged.decisions
+
+    def _overdue(self) -> bool:
+        if self._spec.total_deadline_s is None or self._state.started_at is None:
+            return False
+        due = self._state.started_at + self._spec.total_deadline_s
+        self._due.append(due)
+        return due <= self._now
+
+    def _go_on(self) -> None:
+        """Create what is missing, suspend or resume, and end a set that has nothing left to run."""
+        allowed = startup(self._spec, by_name(self._state.groups))
+        created = create(self._spec, self._state, self._jobs, allowed)
+        self._orders += created.orders
+        self._due += self._state.not_before.values()
+        self._orders += resize(self._spec, self._jobs)
+        if self._spec.suspend:
+            self._orders += suspend(self._jobs)
+            self._turn(conditions.suspended(self._state, self._now))
+            return
+        self._orders += resume(self._jobs, allowed)
+        if self._state.holds("Suspended") and (allowed.done or not allowed.in_order):
+            self._turn(conditions.resumed(self._state, self._now))
+        if allowed.in_order:
+            self._turn(conditions.startup(self._state, self._now, done=allowed.done))
+        self._meet_at_the_barrier()
+        # Suspended jobs whose dependencies will not be met again have nothing to wait for.
+        names = {group.name for group in allowed.allowed}
+        working = any(not child.suspended or child.group in names for child in self._jobs.active)
+        if not (created.missing or working or self._jobs.previous):
+            self._nothing_left()
+
+    def _nothing_left(self) -> None:
+        """End a set that can do no more: failed if jobs were left failed, else complete, whatever it waited for."""
+        if not self._jobs.left:
+            self._turn(conditions.completed(self._state, self._now))
+            return
+        message = conditions.left_failed([child.name for child in self._jobs.left])
+        self._turn(conditions.failed(self._state, conditions.FAILED_JOBS[0], message, self._now))
+
+    def _meet_at_the_barrier(self) -> None:
+        policy, seen = self._spec.failure, self._look.in_place
+        if policy is not None and policy.strategy is RestartStrategy.IN_PLACE and seen is not None:
+            self._turn(restart_in_place(self._spec, policy, self._state, seen, self._now))

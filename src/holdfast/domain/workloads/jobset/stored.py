@@ -1,0 +1,48 @@
+"""The durable records of job sets: the set itself and what was logged of it.
+
+Decides what is kept; leaves what a set's state means to ``state`` and its manifest to ``dialects``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from holdfast.domain.workloads.jobset.state import Event, JobSetState, SetDecision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSet:
+    """One job set."""
+
+    id: str
+    name: str
+    """One of its kind among the job sets there are."""
+    created_at: float
+    manifest: str
+    """As it is in force now, canonical JSON."""
+    lenient: bool = False
+    """Whether it was read leniently, and is read so again."""
+    generation: int = 1
+    """Grows with every change of the manifest."""
+    updated_at: float = 0.0
+    deleting: bool = False
+    """It goes as soon as its programs have stopped."""
+    state: JobSetState = field(default_factory=JobSetState)
+    version: int = 1
+    """Grows with everything that is asked of it, when it is asked; only the store moves it."""
+
+    @property
+    def resource_version(self) -> str:
+        """What nobody had before and nobody has again, not even a set that takes this one's name."""
+        return f"{self.id}.{self.version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetLogEntry:
+    """One decision about a job of a set, or one thing to know of the set."""
+
+    set_id: str
+    at: float
+    what: SetDecision | Event
+    seq: int = 0
+    """Given by the store; in order over all sets."""

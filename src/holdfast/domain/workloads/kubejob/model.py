@@ -1,0 +1,243 @@
+"""What a Kubernetes Job asks for, what its pods look like, and what is remembered of it.
+
+Decides the vocabulary of ``batch/v1`` as far as it decides anything; leaves the decisions to ``sync`` and reading
+manifests to ``dialects``. Times are seconds since the epoch, UTC.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from holdfast.domain.policy.model import Backoff
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.domain.failure import ContainerResult
+    from holdfast.domain.policy.model import ExitCodes
+
+UNLIMITED = 2**31 - 1
+DEFAULT_BACKOFF_LIMIT = 6
+POD_BACKOFF = Backoff(initial_s=10.0, max_s=600.0, multiplier=2.0)
+"""10 s doubling to 10 minutes, as the controller's code has it; its documentation still says six minutes."""
+
+
+class CompletionMode(StrEnum):
+    """What counts as complete."""
+
+    NON_INDEXED = "NonIndexed"
+    """So many pods have succeeded, whichever."""
+    INDEXED = "Indexed"
+    """One pod of each index has succeeded."""
+
+
+class RestartPolicy(StrEnum):
+    """What happens to a container that failed."""
+
+    NEVER = "Never"
+    """Its pod fails with it."""
+    ON_FAILURE = "OnFailure"
+    """It is started again in its pod."""
+
+
+class PodReplacement(StrEnum):
+    """When a pod that is going away is replaced."""
+
+    TERMINATING_OR_FAILED = "TerminatingOrFailed"
+    """As soon as it was told to go."""
+    FAILED = "Failed"
+    """When it has gone."""
+
+
+class PodAction(StrEnum):
+    """What a rule of a podFailurePolicy says about a failed pod."""
+
+    COUNT = "Count"
+    """Count it against the back-off limits; what happens without a rule, too."""
+    FAIL_INDEX = "FailIndex"
+    """Give its index up at once."""
+    FAIL_JOB = "FailJob"
+    """Fail the whole Job at once."""
+    IGNORE = "Ignore"
+    """Replace it and count it against no limit."""
+
+
+class PodPhase(StrEnum):
+    """Where a pod stands."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+POD_ENDED = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class PodRule:
+    """One rule of a podFailurePolicy; exactly one of ``exit_codes`` and ``conditions`` is set."""
+
+    action: PodAction
+    exit_codes: ExitCodes | None = None
+    container_name: str | None = None
+    conditions: frozenset[tuple[str, str]] = frozenset()
+    """Types and statuses; any of these."""
+    name: str = ""
+    """KEP-4443: the reason of a Job it fails is ``PodFailurePolicy_<name>``."""
+    reason: str = ""
+    """KEP-262's ``setConditionReason``: the reason of a Job it fails, word for word."""
+
+    @property
+    def job_reason(self) -> str:
+        """The reason of a Job this rule fails."""
+        if self.reason:
+            return self.reason
+        return f"PodFailurePolicy_{self.name}" if self.name else "PodFailurePolicy"
+
+
+@dataclass(frozen=True, slots=True)
+class SuccessRule:
+    """One rule of a successPolicy; at least one of the two is set."""
+
+    indexes: frozenset[int] | None = None
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeJobSpec:
+    """A validated Job specification; defaults are those of the Job API."""
+
+    parallelism: int = 1
+    completions: int | None = 1
+    """``None`` is a work queue: done when one pod succeeded and all others have ended."""
+    mode: CompletionMode = CompletionMode.NON_INDEXED
+    backoff_limit: int = DEFAULT_BACKOFF_LIMIT
+    backoff_limit_per_index: int | None = None
+    max_failed_indexes: int | None = None
+    failure_rules: tuple[PodRule, ...] | None = None
+    """``None`` is no podFailurePolicy at all."""
+    success_rules: tuple[SuccessRule, ...] = ()
+    replacement: PodReplacement = PodReplacement.TERMINATING_OR_FAILED
+    active_deadline_s: float | None = None
+    ttl_s: float | None = None
+    suspend: bool = False
+    restart_policy: RestartPolicy = RestartPolicy.NEVER
+    backoff: Backoff = POD_BACKOFF
+    managed_by: str | None = None
+
+    @property
+    def indexed(self) -> bool:
+        """Whether pods have indexes."""
+        return self.mode is CompletionMode.INDEXED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """One pod as last observed."""
+
+    name: str
+    phase: PodPhase = PodPhase.RUNNING
+    index: int | None = None
+    ready: bool = False
+    deleting: bool = False
+    """It was told to go and has not ended yet."""
+    containers: tuple[ContainerResult, ...] = ()
+    conditions: frozenset[tuple[str, str]] = frozenset()
+    """Types and statuses."""
+    container_restarts: int = 0
+    """Over all of its containers and init containers."""
+    index_failures: int = 0
+    """Counted failures of its index before it."""
+    index_ignored: int = 0
+    """Ignored failures of its index before it."""
+    finished_at: float = 0.0
+    """When it ended, see ``backoff.finish_time``."""
+    overdue: bool = False
+    """It was ended because a deadline was over, by whoever runs it."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended."""
+        return self.phase in POD_ENDED
+
+    @property
+    def active(self) -> bool:
+        """Whether it works and may go on."""
+        return not self.ended and not self.deleting
+
+
+@dataclass(frozen=True, slots=True)
+class JobCondition:
+    """One condition of a Job; terminal ones never change."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffRecord:
+    """What delays the next pod."""
+
+    failures: int = 0
+    """Since the last success; ignored failures too."""
+    last_failure_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class KubeJobState:
+    """What is remembered of a Job between two looks at its pods."""
+
+    started_at: float | None = None
+    """``None`` while suspended; begins anew on resume, and with it the deadline."""
+    active: int = 0
+    ready: int = 0
+    terminating: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    ignored: int = 0
+    counted: frozenset[str] = frozenset()
+    """Pods whose end is counted and which may still be seen."""
+    completed_indexes: frozenset[int] = frozenset()
+    failed_indexes: frozenset[int] = frozenset()
+    index_failures: Mapping[int, tuple[int, int, float]] = field(default_factory=dict)
+    """Per index with back-off of its own: counted and ignored failures so far, and when the last one was."""
+    conditions: tuple[JobCondition, ...] = ()
+    backoff: BackoffRecord = BackoffRecord()
+    finished_at: float | None = None
+
+    def condition(self, type_: str) -> JobCondition | None:
+        """Return a condition that holds."""
+        if not self.conditions:
+            return None
+        return next((one for one in self.conditions if one.type == type_ and one.status), None)
+
+    @property
+    def finished(self) -> JobCondition | None:
+        """The terminal condition, once there is one."""
+        return self.condition("Failed") or self.condition("Complete")
+
+
+@dataclass(frozen=True, slots=True)
+class PodOrder:
+    """One pod to start."""
+
+    index: int | None = None
+    index_failures: int = 0
+    index_ignored: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synced:
+    """What one look at a Job's pods came to."""
+
+    state: KubeJobState
+    create: tuple[PodOrder, ...] = ()
+    delete: tuple[str, ...] = ()
+    wake_at: float | None = None
+    """When to look again although nothing happens: a back-off or a deadline is over then."""

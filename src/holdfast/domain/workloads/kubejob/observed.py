@@ -1,0 +1,80 @@
+"""Turns the runs of a job into the pods a Kubernetes Job would see; decides which endings are disruptions.
+
+A pod is a place and the programs that run in it one after the other; leaves what follows from how it looks to ``sync``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.domain.failure import Condition, ContainerResult, EndedBy
+from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.domain.workloads.kubejob.model import Pod, PodPhase
+
+if TYPE_CHECKING:
+    from holdfast.domain.failure import RunOutcome
+    from holdfast.domain.job import Run
+    from holdfast.domain.workloads.kubejob.stored import PodRecord
+
+DISRUPTION_TARGET = ("DisruptionTarget", "True")
+_DISRUPTIONS = frozenset({Condition.PREEMPTED, Condition.EVICTED, Condition.NODE_LOST, Condition.EXECUTOR_LOST})
+_DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.LOST})
+START_ERROR = 128
+"""What Kubernetes reports of a container that could not be started."""
+
+
+def is_disruption(outcome: RunOutcome) -> bool:
+    """Whether the place failed and not the program: preempted, evicted, or lost with its node."""
+    return outcome.ended_by in _DISRUPTED_BY or bool(outcome.conditions & _DISRUPTIONS)
+
+
+def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool, told: bool) -> Pod:
+    """Show a pod as the Job controller would see it.
+
+    Args:
+        record: What is remembered of it.
+        run: Its current program, or its last; ``None`` while it waits for a place or for its program to start again.
+        container: Name of its container.
+        indexed: Whether pods of its Job have indexes.
+        told: Whether its Job told it to go; a program may also be stopped to start again in its place.
+    """
+    pod = Pod(
+        name=record.name,
+        phase=PodPhase.PENDING,
+        index=record.rank if indexed else None,
+        container_restarts=record.restarts,
+        index_failures=record.index_failures,
+        index_ignored=record.index_ignored,
+    )
+    if run is None:
+        # One whose program starts again in its place is not pending: its containers are.
+        return replace(pod, phase=PodPhase.RUNNING) if record.run else pod
+    if run.status in RUN_TERMINAL:
+        return _ended(pod, run, container)
+    phase = PodPhase.RUNNING if run.started_at is not None else PodPhase.PENDING
+    ready = run.status is RunStatus.RUNNING
+    return replace(pod, phase=phase, ready=ready, deleting=told and run.status is RunStatus.TERMINATING)
+
+
+def _ended(pod: Pod, run: Run, container: str) -> Pod:
+    outcome = run.outcome
+    ended_at = run.ended_at or run.status_since
+    if outcome is None:
+        return replace(pod, phase=PodPhase.FAILED, finished_at=ended_at)
+    return replace(
+        pod,
+        phase=PodPhase.SUCCEEDED if outcome.succeeded else PodPhase.FAILED,
+        containers=_containers(outcome, container),
+        conditions=frozenset({DISRUPTION_TARGET}) if is_disruption(outcome) else frozenset(),
+        finished_at=ended_at,
+        overdue=outcome.ended_by is EndedBy.DEADLINE,
+    )
+
+
+def _containers(outcome: RunOutcome, name: str) -> tuple[ContainerResult, ...]:
+    if not outcome.containers and not outcome.started and not is_disruption(outcome):
+        return (ContainerResult(START_ERROR, name=name, reason="StartError", message=outcome.message),)
+    if len(outcome.containers) != 1:
+        return outcome.containers
+    return (replace(outcome.containers[0], name=name),)

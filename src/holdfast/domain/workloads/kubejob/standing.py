@@ -1,0 +1,63 @@
+"""Says how a job made of pods stands, in the states every job has; leaves how its pods stand to ``sync``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.domain.job import JobState
+
+if TYPE_CHECKING:
+    from holdfast.domain.workloads.kubejob.model import KubeJobState
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+
+
+class Standing(NamedTuple):
+    """A job's state and why."""
+
+    state: JobState
+    reason: str = ""
+    retry_at: float | None = None
+    """When its pods are due, while it is BackOff."""
+
+
+def standing(
+    record: KubeJobRecord, *, in_set: bool, placed: bool = False, waiting: bool = False, wake_at: float | None = None
+) -> Standing:
+    """Say how a job stands whose attempt is not over for good.
+
+    Args:
+        record: What is remembered of it.
+        in_set: Whether a job set decides what becomes of it.
+        placed: Whether any of its pods has a place.
+        waiting: Whether any of its pods waits for a place.
+        wake_at: When the next of its pods is due, if one is held back.
+    """
+    if placed:
+        return Standing(JobState.RUNNING)
+    if in_set and not record.present:
+        return Standing(JobState.WAITING, "waits for its job set to start it")
+    if in_set and record.state.finished is not None:
+        return Standing(JobState.WAITING, f"{ended_in_words(record.state)}; its job set goes on")
+    if record.suspended:
+        return Standing(JobState.WAITING if in_set else JobState.HELD, "suspended")
+    if not waiting and wake_at is not None:
+        return Standing(JobState.BACKOFF, "waits before it replaces failed pods", wake_at)
+    return Standing(JobState.QUEUED)
+
+
+def final(state: KubeJobState, otherwise: str) -> Standing:
+    """Say how a job ends for good: as its attempt did, or cancelled when that never came to an end."""
+    ended = state.finished
+    if ended is None:
+        return Standing(JobState.CANCELLED, otherwise)
+    if ended.type == "Complete":
+        return Standing(JobState.SUCCEEDED)
+    return Standing(JobState.FAILED, f"{ended.reason}: {ended.message}")
+
+
+def ended_in_words(state: KubeJobState) -> str:
+    """Say in a few words how a Job ended."""
+    ended = state.finished
+    if ended is None:
+        return "did not end"
+    return "succeeded" if ended.type == "Complete" else f"failed: {ended.reason}: {ended.message}"

@@ -1,0 +1,65 @@
+"""The durable record of a job whose runs are pods: what a look at its pods has to remember.
+
+Decides what outlives the controller's memory; leaves what it means to ``sync`` and to the job's set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from holdfast.domain.workloads.kubejob.model import KubeJobState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class PodRecord:
+    """What outlives one program of a pod that may run several, one after the other, in its place."""
+
+    name: str
+    """``<job name>-<rank>-<number>``, as messages name it; its identity within one attempt of its job."""
+    rank: int
+    """Its completion index, or its slot where pods have no indexes."""
+    index_failures: int = 0
+    index_ignored: int = 0
+    restarts: int = 0
+    """How often its program was started again in it."""
+    run: str = ""
+    """Uid of its current or last run."""
+    waiting: bool = False
+    """Whether that run has ended, and what follows from it is counted: its program is to start again."""
+    due: float | None = None
+    """When its program starts again; ``None`` while one runs."""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """Retries that policies granted it, by ``<policy>/<rule>``."""
+    avoid_node: str | None = None
+    """Where its program does not start again, when a policy says so."""
+    in_place: int = 0
+    """How often it was restarted in place."""
+
+
+@dataclass(frozen=True, slots=True)
+class KubeJobRecord:
+    """One job whose runs are pods."""
+
+    job_id: str
+    restart: int = 0
+    """Restarts of its set when its current attempt began."""
+    job_restart: int = 0
+    """Its own restarts when its current attempt began."""
+    present: bool = True
+    """Whether its attempt is there; ``False`` before it was created and after it was deleted, until it comes again."""
+    suspended: bool = False
+    deleting_since: float | None = None
+    domain: str = ""
+    """The topology domain it has to itself, when it asks for one."""
+    parallelism: int | None = None
+    """What it was resized to, when that is not what its template says."""
+    completions: int | None = None
+    state: KubeJobState = field(default_factory=KubeJobState)
+    pods: tuple[PodRecord, ...] = ()
+    """Pods that have not ended."""
+    expires_at: float | None = None
+    """When it is forgotten, once it has ended; ``None`` leaves that to the operator's retention."""

@@ -1,0 +1,32 @@
+"""What of each place is in use: charged once, given back once, whatever is repeated."""
+
+from __future__ import annotations
+
+from holdfast.controller.capacity import Capacity
+from holdfast.domain.job import Run
+from holdfast.domain.placement import Place
+from holdfast.domain.resources import Resources
+
+RUN = Run("job-1-0-1", "job", 1, 0, executor="e", node="n", request=Resources(1000))
+PLACE = ("e", "n")
+
+
+def test_a_run_is_charged_and_given_back_once_however_often_that_is_said() -> None:
+    ledger = Capacity()
+    ledger.set_place(Place(PLACE, Resources(4000)))
+    for _ in range(2):
+        ledger.charge(RUN, "queue")
+        assert (ledger.free[PLACE], ledger.usage_of("queue").resources) == (Resources(3000), Resources(1000))
+    assert [ledger.release(RUN.uid), ledger.release(RUN.uid)] == [True, False]
+    assert (ledger.free[PLACE], ledger.usage_of("queue").resources) == (Resources(4000), Resources(0))
+
+
+def test_a_place_that_changes_keeps_what_runs_on_it() -> None:
+    ledger = Capacity()
+    ledger.set_place(Place(PLACE, Resources(4000)))
+    ledger.charge(RUN, "queue")
+    ledger.set_place(Place(PLACE, Resources(2000)))
+    assert ledger.free[PLACE] == Resources(1000)
+    ledger.drop_places("e")
+    ledger.set_place(Place(PLACE, Resources(4000)))
+    assert ledger.free[PLACE] == Resources(3000)
