@@ -94,7 +94,7 @@ def storm(count: int) -> dict[str, float]:
         rig.clock.time += 30.0
         began = time.perf_counter()
         rig.step()
-        while rig.load_once().state.backlog:
+        while rig.load_once().state.queue.has_more():
             rig.step()
         decided_s = time.perf_counter() - began
         done.set()

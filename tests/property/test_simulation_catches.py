@@ -12,15 +12,15 @@ import pytest
 from holdfast.controller import handlers
 from holdfast.controller.capacity import Capacity
 from holdfast.controller.controller import Controller
-from holdfast.controller.intake import Intake
 from holdfast.controller.observations import Observations
 from holdfast.controller.outbox import Outbox
+from holdfast.controller.requests import Requests
 from holdfast.controller.state import ControllerState
-from holdfast.domain import verdict
 from holdfast.domain.job import Job, Run
 from holdfast.domain.policy import decide
 from holdfast.domain.scheduling import Round
-from holdfast.domain.verdict import Verdict
+from holdfast.domain.workloads.gang import verdict
+from holdfast.domain.workloads.gang.verdict import Verdict
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import RunPhase
 from holdfast.ports.store import RequestKind
@@ -156,18 +156,18 @@ def a_paused_queue_goes_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_submission_gets_lost(patch: pytest.MonkeyPatch) -> None:
-    take = Intake.take
+    take = Requests.take
 
-    def careless(self: Intake, requests: Any, now: float) -> None:
+    def careless(self: Requests, requests: Any, now: float) -> None:
         self._state.changes.handled.extend(each.id for each in requests if each.kind is RequestKind.SUBMIT)
         take(self, [each for each in requests if each.kind is not RequestKind.SUBMIT], now)
 
-    patch.setattr(Intake, "take", careless)
+    patch.setattr(Requests, "take", careless)
 
 
 def a_restart_forgets_what_runs(patch: pytest.MonkeyPatch) -> None:
-    resume = ControllerState._resume
-    patch.setattr(ControllerState, "_resume", lambda self, job, attempt, _, last: resume(self, job, attempt, (), last))
+    resume = ControllerState.resume
+    patch.setattr(ControllerState, "resume", lambda self, job, attempt, _, last: resume(self, job, attempt, (), last))
 
 
 def an_event_is_left_out(patch: pytest.MonkeyPatch) -> None:

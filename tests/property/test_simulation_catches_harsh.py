@@ -12,10 +12,10 @@ import pytest
 from holdfast.controller import controller
 from holdfast.controller.handlers import TerminateAttempts
 from holdfast.controller.observations import Observations
-from holdfast.controller.state import ControllerState
-from holdfast.domain import verdict
+from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.coordination import HandlerResult
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.domain.workloads.gang import verdict
 from holdfast.executor.executor import Executor
 from holdfast.sim import controllers
 from holdfast.sim.clocks import ProcessClock
@@ -55,7 +55,7 @@ def ranks_are_stopped_one_by_one(patch: pytest.MonkeyPatch) -> None:
             left = [run for run in active.runs.values() if run.status not in RUN_TERMINAL]
             if not any(run.status is RunStatus.TERMINATING for run in left):
                 self._state.put_run(active, left[0].entered(RunStatus.TERMINATING, now))
-            self._state.touched.pop(active.attempt.job_id, None)
+            self._state.queue.discard(active.kind, active.attempt.job_id)
         return HandlerResult(skipped={active.attempt.job_id: "stopping" for active in targets})
 
     patch.setattr(TerminateAttempts, "execute", execute)
@@ -82,7 +82,7 @@ def an_executor_ignores_its_lease(patch: pytest.MonkeyPatch) -> None:
 
 
 def nobody_looks_again_when_a_retry_is_due(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ControllerState, "remind", lambda *_: None)
+    patch.setattr(WorkQueue, "wake_at", lambda *_: None)
 
 
 def an_unanswered_commit_is_made_again(patch: pytest.MonkeyPatch) -> None:

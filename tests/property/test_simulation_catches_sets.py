@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.controller.sets import jobsets
-from holdfast.controller.sets.attempts import PodAttempts
-from holdfast.controller.sets.container_restarts import ContainerRestarts
-from holdfast.controller.sets.jobsets import JobSets
-from holdfast.controller.sets.pod_queue import Domains
-from holdfast.controller.sets.podjobs import KubeJobs
+from holdfast.controller.workloads import jobsets
+from holdfast.controller.workloads.attempts import PodAttempts
+from holdfast.controller.workloads.container_restarts import ContainerRestarts
+from holdfast.controller.workloads.jobsets import JobSets
+from holdfast.controller.workloads.kubejobs import KubeJobs
+from holdfast.controller.workloads.pod_queue import Domains
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.workloads.jobset import creation, reconcile, startup
 from holdfast.domain.workloads.jobset.budget import Budget

@@ -25,7 +25,7 @@ from holdfast.domain.lifecycle import (
     PromotionRow,
     RunStatus,
 )
-from holdfast.domain.verdict import Verdict
+from holdfast.domain.workloads.gang.verdict import Verdict
 from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:

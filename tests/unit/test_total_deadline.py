@@ -13,7 +13,7 @@ from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
 from holdfast.domain.resources import Resources
-from holdfast.domain.verdict import DecisionContext, Law, Verdict, fail
+from holdfast.domain.workloads.gang.verdict import DecisionContext, Law, Verdict, fail
 from holdfast.engines.simulated.engine import SimulatedRun
 from tests.unit.conftest import NOW, exits, job_named, retrying
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.state import Active
     from holdfast.domain.coordination import HandlerResult
-    from holdfast.domain.verdict import Verdict
+    from holdfast.domain.workloads.gang.verdict import Verdict
 
 NOW = 1_000_000.0
 

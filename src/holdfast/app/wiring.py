@@ -15,7 +15,7 @@ from holdfast.app.datadir import DataDir
 from holdfast.app.leadership import ALONE, Leadership, Terms, place_of, process_at, shared
 from holdfast.app.ownership import Ownership, require_database
 from holdfast.app.time import SortableIds, SystemClock
-from holdfast.controller.sets.sets import PodSettings
+from holdfast.controller.workloads.kinds import PodSettings
 from holdfast.domain.resources import Resources
 from holdfast.domain.units import parse_memory
 from holdfast.engines.process.client import require_compatible

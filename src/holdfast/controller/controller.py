@@ -11,27 +11,20 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from holdfast.controller.coordinator import KILL_ALLOWANCE_S, Coordinator
-from holdfast.controller.handlers import (
-    PrepareAttempts,
-    ScheduleAttempts,
-    StartAttempts,
-    TerminateAttempts,
-    prepared_at_once,
-)
-from holdfast.controller.intake import Intake
+from holdfast.controller.coordinator import KILL_ALLOWANCE_S
 from holdfast.controller.losses import Losses
 from holdfast.controller.observations import Observations
 from holdfast.controller.patience import Patience
+from holdfast.controller.placement import Placement
 from holdfast.controller.policy_catalog import PolicyCatalog
 from holdfast.controller.publisher import Publisher
-from holdfast.controller.sets.sets import PodSettings, Sets
-from holdfast.controller.state import Active, ControllerState
-from holdfast.domain import verdict
-from holdfast.domain.job import JobState
-from holdfast.domain.lifecycle import AttemptStatus, RunStatus
+from holdfast.controller.reconcile import Reconciler
+from holdfast.controller.requests import Requests
+from holdfast.controller.state import ControllerState
+from holdfast.controller.workloads.base import Pace
+from holdfast.controller.workloads.gangs import Judging
+from holdfast.controller.workloads.kinds import PodSettings, Wiring, all_kinds
 from holdfast.domain.scheduling import RoundLimits
-from holdfast.domain.verdict import DecisionContext, Verdict
 from holdfast.errors import Unavailable, Uncertain
 from holdfast.ports.exchange import ExchangeResponse
 from holdfast.ports.store import Changes
@@ -39,7 +32,6 @@ from holdfast.ports.store import Changes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.domain.job import Job
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.clock import Dice, SteadyClock
     from holdfast.ports.exchange import ExchangeRequest
@@ -124,28 +116,32 @@ class Controller:
         lease_s = self._settings.executor_lease_s
         self._observations = Observations(self.state, self._losses, memory=memory, lease_s=lease_s, steady=clock.steady)
         self._publisher = Publisher(self.state)
-        self._sets = Sets(self.state, self._catalog, store, dice, self._pod_settings())
-        self._intake = Intake(self.state, store.jobs_by_id, self._circumstances, self._sets)
-        self._coordinator = Coordinator(
-            self.state,
-            conclude=self._conclude,
-            requeue=self._requeue,
-            lease_s=lease_s,
-        )
-        self._schedule = ScheduleAttempts(
-            self.state, self._catalog.queues, self._settings.round_limits, self._sets.placed
-        )
-        self._phases = (
-            PrepareAttempts(),
-            StartAttempts(self._observations.alive),
-            TerminateAttempts(self.state),
-        )
+        kinds = all_kinds(self._wiring())
+        self.state.kinds = {kind.name: kind for kind in kinds.jobs}
+        self._requests = Requests(self.state, store, kinds.owners)
+        self._reconciler = Reconciler(self.state, (*kinds.jobs, *kinds.owners))
+        self._placement = Placement(self.state, self._catalog.queues, self._settings.round_limits)
         self._looked_at = self._swept_at = float("-inf")
         self.state.restore(snapshot)
-        self._sets.restore(snapshot)
+        for kind in (*kinds.owners, *kinds.jobs):
+            kind.restore(snapshot)
         for active in self.state.active.values():
             for run in active.runs.values():
                 self._observations.expect(run)
+
+    def _wiring(self) -> Wiring:
+        settings = self._settings
+        lease_s = settings.executor_lease_s
+        return Wiring(
+            state=self.state,
+            store=self._store,
+            judging=Judging(self._catalog, self._losses, self._dice.draw),
+            pods=replace(settings.pods, patience_s=(lease_s or 0.0) + KILL_ALLOWANCE_S),
+            alive=self._observations.alive,
+            lease_s=lease_s,
+            gangs=Pace(settings.attempts_at_once, settings.attempts_per_tick),
+            kube_jobs=Pace(settings.pod_jobs_per_tick, settings.pod_jobs_per_tick),
+        )
 
     def tick(self, exchanges: Sequence[ExchangeRequest] = (), *, look: bool = False) -> Ticked:
         """Run one tick.
@@ -162,7 +158,6 @@ class Controller:
         more = self._look(now) if look or now - self._looked_at >= self._settings.look_every_s else False
         for exchange in exchanges:
             self._observations.take(exchange, now)
-        self._intake.due(now)
         self._sweep(now)
         self._advance(now)
         written = self.state.changes
@@ -175,12 +170,12 @@ class Controller:
             changed=changed,
             committed=committed,
             more=more or self._has_more(),
-            next_due=min((at for at in (self.state.next_due(), self._sets.next_due()) if at is not None), default=None),
+            next_due=self.state.queue.next_due(),
             written=written if committed else Changes(),
         )
 
     def _has_more(self) -> bool:
-        return bool(self.state.touched or self.state.backlog) or self.state.schedule_needed or self._sets.has_more()
+        return self.state.queue.has_more() or self.state.schedule_needed
 
     def answer(self, exchange: ExchangeRequest) -> ExchangeResponse:
         """Return what an executor should have, as of the last commit."""
@@ -198,7 +193,7 @@ class Controller:
         if self.state.changes.handled:
             return False
         requests = self._store.requests(limit=self._settings.requests_per_tick)
-        self._intake.take(requests, now)
+        self._requests.take(requests, now)
         return len(requests) == self._settings.requests_per_tick
 
     def _sweep(self, now: float) -> None:
@@ -206,37 +201,14 @@ class Controller:
             return
         self._swept_at = now
         self._observations.lose_silent(now)
-        self._coordinator.wake_overdue(now)
-        self._sets.sweep()
         self.state.schedule_needed = True
 
     def _advance(self, now: float) -> None:
-        """Work off what was touched, within the bounds of a tick, then place what waits and work that off too."""
-        bounds = self._settings
-        self._settle(self.state.take_backlog(least=bounds.attempts_at_once, most=bounds.attempts_per_tick), now)
-        self._sets.advance(now, most=bounds.pod_jobs_per_tick)
+        """Reconcile what something happened to, then place what waits and reconcile that too."""
+        self._reconciler.run(now)
         if self.state.schedule_needed:
-            self.state.schedule_needed = False
-            self._coordinator.run(self._schedule, self._schedule.source(now), now)
-            self._settle(self.state.take_touched(), now)
-            self._sets.follow_up(now)
-
-    def _pod_settings(self) -> PodSettings:
-        lease_s = self._settings.executor_lease_s or 0.0
-        return replace(self._settings.pods, patience_s=lease_s + KILL_ALLOWANCE_S)
-
-    def _settle(self, batch: list[Active], now: float) -> None:
-        """Move attempts on, and those that touches in turn, as far as they go."""
-        while batch:
-            for active in batch:
-                prepared_at_once(self.state, active, now)
-                self._coordinator.promote(active, now)
-            for phase in self._phases:
-                self._coordinator.run(phase, [active for active in batch if self._in_flight(active)], now)
-            batch = self.state.take_touched()
-
-    def _in_flight(self, active: Active) -> bool:
-        return self.state.active.get(active.attempt.job_id) is active
+            self._placement.run(now)
+            self._reconciler.settle(now)
 
     def _commit(self) -> bool:
         changes = self.state.changes
@@ -252,27 +224,3 @@ class Controller:
             return False
         self.state.changes = Changes()
         return True
-
-    def _circumstances(self, job: Job, now: float) -> DecisionContext:
-        spec = self.state.spec(job)
-        places = list(self.state.capacity.places.values())
-        return DecisionContext(self._catalog.law(job, spec, places), spec, now, self._dice.draw())
-
-    def _conclude(self, active: Active, now: float) -> Verdict:
-        runs = sorted(active.runs.values(), key=lambda run: run.rank)
-        at = self._circumstances(active.job, now)
-        suspicion = self._losses.suspicion(active.job.id, runs)
-        if suspicion is not None:
-            at = replace(at, suspicion=suspicion)
-        return verdict.conclude(active.job, active.attempt, runs, at)
-
-    def _requeue(self, active: Active, now: float, why: str) -> None:
-        """Take an attempt that was never handed out off its places; it will be placed anew with fresh uids."""
-        for run in list(active.runs.values()):
-            self.state.put_run(active, replace(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now))
-        attempt = replace(active.attempt, status=AttemptStatus.PENDING, status_since=now, tries=0, message=why)
-        self.state.withdraw(active, attempt)
-        job = replace(
-            active.job, state=JobState.QUEUED, reason=why, attempt=attempt.number - 1, queued_at=now, updated_at=now
-        )
-        self.state.put_job(job)

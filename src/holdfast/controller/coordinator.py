@@ -25,6 +25,7 @@ from holdfast.domain.coordination import (
 from holdfast.domain.evolve import evolve
 from holdfast.domain.lifecycle import (
     GANG_PROMOTIONS,
+    HANDLERS,
     PROMOTE_TO_TERMINATED,
     RUN_TERMINAL,
     AttemptStatus,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.state import Active, ControllerState
     from holdfast.domain.lifecycle import HandlerRow, TransitionStatus
-    from holdfast.domain.verdict import Verdict
+    from holdfast.domain.workloads.gang.verdict import Verdict
 
 _log = structlog.get_logger(__name__)
 
@@ -174,19 +175,24 @@ class Coordinator:
         self._state.put_attempt(active, verdict.attempt)
         self._state.put_job(verdict.job)
 
-    def wake_overdue(self, now: float) -> None:
-        """Touch attempts that wait in a status with a way out by time, so that the clock is looked at."""
-        for status in (AttemptStatus.SCHEDULED, AttemptStatus.PREPARING, AttemptStatus.PREPARED):
-            for active in self._state.by_status[status].values():
-                self._state.touch(active)
-        for status, patience_s in ((AttemptStatus.CREATING, _CREATING_LOOK_S), (AttemptStatus.TERMINATING, 0.0)):
-            for active in self._state.by_status[status].values():
-                if now - active.attempt.status_since <= patience_s:
-                    break
-                self._state.touch(active)
+    def next_look(self, active: Active, now: float) -> float | None:
+        """Return when time alone may move an attempt on; ``None`` where its status has no way out by time."""
+        status = active.attempt.status
+        since = self._state.since(active.attempt.status_since)
+        rows = [row for row in HANDLERS if status in row.targets]
+        limits = [self._patience(row, active).timeout_s for row in rows]
+        limits += [row.timeout_s for row in GANG_PROMOTIONS if status in row.targets]
+        due = [since + limit_s + _PAST_S for limit_s in limits if limit_s is not None and since + limit_s >= now]
+        if status in _TRIED_AGAIN or (not due and any(limits)):
+            due.append(now + _LOOK_EVERY_S)
+        return min(due, default=None)
 
 
 KILL_ALLOWANCE_S = 30.0
 """How long after its executor's lease and its grace a run may take to be confirmed stopped before the attempt is
 ended without it."""
-_CREATING_LOOK_S = 30.0
+_LOOK_EVERY_S = 1.0
+_PAST_S = 0.001
+"""A status is left when more than its time has passed."""
+_TRIED_AGAIN = frozenset({AttemptStatus.SCHEDULED, AttemptStatus.PREPARING, AttemptStatus.PREPARED})
+"""In these a phase that failed is tried again."""

@@ -21,13 +21,12 @@ from holdfast.domain.lifecycle import (
     HandlerRow,
     RunStatus,
 )
-from holdfast.domain.scheduling import Plan, Round, RoundLimits, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from holdfast.controller.state import Active, ControllerState
-    from holdfast.domain.job import Job, Queue
+    from holdfast.domain.job import Job
     from holdfast.domain.placement import PlaceKey
 
 
@@ -36,49 +35,12 @@ class ScheduleAttempts:
 
     row: HandlerRow = SCHEDULE
 
-    def __init__(
-        self,
-        state: ControllerState,
-        queues: Callable[[], Mapping[str, Queue]],
-        limits: RoundLimits,
-        place_pods: Callable[[Iterable[tuple[str, PlaceKey]], float], None],
-    ) -> None:
-        """Remember the world, where to read queues, a round's bounds, and who takes the places of single pods."""
+    def __init__(self, state: ControllerState) -> None:
+        """Remember the state."""
         self._state = state
-        self._queues = queues
-        self._limits = limits
-        self._place_pods = place_pods
-        self._placed: dict[str, tuple[PlaceKey, ...]] = {}
 
-    def source(self, now: float) -> list[Active]:
-        """Plan a round and open a PENDING attempt for each job it placed; note why the others wait."""
-        plan = self._round(now)
-        self._state.schedule_needed = plan.cut_short
-        jobs, owner = self._state.jobs, self._state.owner
-        self._placed = {placed.job_id: placed.places for placed in plan.placements if placed.job_id in jobs}
-        pods = [(placed.job_id, placed.places[0]) for placed in plan.placements if placed.job_id not in jobs]
-        if pods:
-            self._place_pods(pods, now)
-        for blocked in plan.blocked:
-            waiting = blocked.waiting.job_id
-            self._state.note_reason(owner.get(waiting, waiting), blocked.reason, now)
-        return [self._open(self._state.jobs[job_id], places, now) for job_id, places in self._placed.items()]
-
-    def _round(self, now: float) -> Plan:
-        capacity = self._state.capacity
-        return Round(
-            line=self._state.line,
-            places=list(capacity.places.values()),
-            free=dict(capacity.free),
-            queues=self._queues(),
-            usage={name: Usage(used.resources, used.jobs) for name, used in capacity.usage.items()},
-            balances=self._state.balances,
-            now=now,
-            total=capacity.total,
-            limits=self._limits,
-        ).plan()
-
-    def _open(self, job: Job, places: tuple[PlaceKey, ...], now: float) -> Active:
+    def open(self, job: Job, places: tuple[PlaceKey, ...], now: float) -> Active:
+        """Open a PENDING attempt at a job, with its runs on their places."""
         number = job.attempt + 1
         earlier = self._state.unplaced.pop(job.id, None)
         dispatch = earlier.dispatch + 1 if earlier else 1
@@ -170,7 +132,7 @@ class TerminateAttempts:
             for run in left:
                 if run.status is not RunStatus.TERMINATING:
                     self._state.put_run(active, run.entered(RunStatus.TERMINATING, now))
-            self._state.touched.pop(active.attempt.job_id, None)
+            self._state.queue.discard(active.kind, active.attempt.job_id)
             waiting[active.attempt.job_id] = f"{len(left)} of {len(active.runs)} runs still stopping"
         return HandlerResult(skipped=waiting)
 

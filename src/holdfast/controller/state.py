@@ -1,40 +1,36 @@
-"""The controller's memory: every job that is not over, indexed the ways a tick needs it.
+"""What the controller knows: every job that is not over, indexed the ways a tick needs it.
 
-Decides nothing; every change goes through ``put_*``, which keeps the indexes and the tick's ``Changes``
-in step. What is here can always be rebuilt from the store.
+Every change goes through a method, which keeps the indexes, the events and the tick's ``Changes`` in step. What is here
+can always be rebuilt from the store.
 """
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.controller.bounded_cache import BoundedCache
 from holdfast.controller.capacity import Capacity
 from holdfast.controller.outbox import Outbox
+from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.coordination import recorded
 from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Outcome
-from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
+from holdfast.domain.pending_queue import PendingQueue
 from holdfast.domain.placement import Place
-from holdfast.domain.verdict import shape_of
+from holdfast.domain.workloads.base import GANG, kind_of
 from holdfast.ports.store import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from holdfast.controller.workloads.base import JobKind
     from holdfast.domain.events import Occurrence
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.scheduling import RetryBalance
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.engine import RunOrder
     from holdfast.ports.store import Snapshot
-
-_MOST_GROUPS = 16_384
-_LIVE = [status for status in AttemptStatus if status not in ATTEMPT_TERMINAL]
 
 
 @dataclass(slots=True, eq=False)
@@ -49,18 +45,16 @@ class Active:
     """The last step of its history."""
     placed: int = 0
     """Of pods: how many runs were named so far, so that no uid is given twice."""
+    kind: str = GANG
+    """Of the workload it is an attempt at."""
     pods: bool = False
-    """Whether its runs come and go one by one, as pods do; ``controller.sets`` moves it on then."""
+    """Whether its runs come and go one by one, and each counts as a job of its queue."""
     order: Callable[[Run, float], RunOrder] | None = None
     """Writes out what an engine needs for one of its runs as of now, where the specification alone does not say it."""
 
 
 NODE_WRITTEN_EVERY_S = 30.0
 """How old the time a living node was last seen may be where people read it."""
-
-
-BURST_SHARE = 8
-"""A burst is worked off in about so many steps, each of them a transaction."""
 
 
 class Step(NamedTuple):
@@ -88,8 +82,6 @@ class ControllerState:
         self.since = since
         self.jobs: dict[str, Job] = {}
         self.active: dict[str, Active] = {}
-        self.by_status: dict[AttemptStatus, dict[str, Active]] = {status: {} for status in _LIVE}
-        """In order of entering the status, by job id."""
         self.unplaced: dict[str, Attempt] = {}
         """Attempts that lost their place before they were handed out and wait for another, by job id."""
         self.owner: dict[str, str] = {}
@@ -98,30 +90,23 @@ class ControllerState:
         self.balances: dict[tuple[str, int], RetryBalance] = {}
         self.capacity = Capacity()
         self.changes = Changes()
-        self.touched: dict[str, Active] = {}
-        """Attempts something happened to; the coordinator works them off."""
-        self.touched_pods: dict[str, None] = {}
-        """Ids of jobs made of pods something happened to; ``controller.sets`` works them off."""
-        self.backlog: dict[str, Active] = {}
-        """Attempts something happened to in an earlier tick that had no time for them."""
-        self._ended: dict[str, None] = {}
-        """Ids of the jobs a run of which ended since the backlog was last taken from, and of those still in it."""
+        self.queue = WorkQueue()
         self.runs_changed: dict[str, tuple[Active, Run]] = {}
         """Runs whose status changed since the last publication, by uid."""
         self.schedule_needed = True
+        self.kinds: dict[str, JobKind] = {}
+        """Who looks after the jobs of each kind."""
         self._outbox = Outbox()
         self._nodes_written: dict[PlaceKey, float] = {}
-        self._timers: list[tuple[float, str]] = []
-        self._groups: BoundedCache[GroupKey] = BoundedCache(_MOST_GROUPS)
         self._load_spec = load_spec
 
     def spec(self, job: Job) -> JobSpec:
         """Return a job's specification."""
         return self._load_spec(job.spec)
 
-    def has_pods(self, job: Job) -> bool:
-        """Whether a job's runs are pods, replaced one by one."""
-        return job.child is not None or self.spec(job).kube is not None
+    def kind_of(self, job: Job) -> str:
+        """Return the kind of workload a job is."""
+        return kind_of(job, self.spec(job))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Take in everything that was going on when the last controller stopped."""
@@ -133,18 +118,19 @@ class ControllerState:
             self.admit(job)
             attempt = attempts.get(job.id)
             if attempt is not None:
-                self._resume(job, attempt, runs.get(job.id, ()), snapshot.history.get(attempt.key))
+                self.resume(job, attempt, runs.get(job.id, ()), snapshot.history.get(attempt.key))
         self.changes = Changes()
 
-    def _resume(self, job: Job, attempt: Attempt, runs: Iterable[Run], last: HistoryRow | None) -> None:
-        pods = self.has_pods(job)
+    def resume(self, job: Job, attempt: Attempt, runs: Iterable[Run], last: HistoryRow | None) -> None:
+        """Go on with an attempt that was in flight, or that waited for another place."""
+        kind = self.kind_of(job)
+        pods = self.kinds[kind].has_pods
         if attempt.status is AttemptStatus.PENDING and not pods:
             self.unplaced[job.id] = attempt
             return
-        active = Active(job, attempt, self.spec(job), last=last, placed=attempt.dispatch, pods=pods)
+        active = Active(job, attempt, self.spec(job), last=last, placed=attempt.dispatch, kind=kind, pods=pods)
         self.active[job.id] = active
         self.line.remove(job.id)
-        self.by_status[attempt.status][job.id] = active
         self.touch(active)
         self.capacity.usage_of(job.queue).jobs += not pods
         for run in runs:
@@ -161,24 +147,6 @@ class ControllerState:
             return
         self.jobs[job.id] = job
         self._index(job)
-        spec = self.spec(job)
-        if spec.total_deadline_s is not None:
-            self.remind(job.submitted_at + spec.total_deadline_s, job.id)
-
-    def remind(self, when: float, job_id: str) -> None:
-        """Ask for ``due`` to name a job at a time."""
-        heapq.heappush(self._timers, (when, job_id))
-
-    def due(self, now: float) -> list[str]:
-        """Return the jobs whose reminders are due, in order; a job may have nothing to do any more."""
-        names = []
-        while self._timers and self._timers[0][0] <= now:
-            names.append(heapq.heappop(self._timers)[1])
-        return list(dict.fromkeys(names))
-
-    def next_due(self) -> float | None:
-        """Return the time of the next reminder."""
-        return self._timers[0][0] if self._timers else None
 
     def put_job(self, job: Job) -> None:
         """Change a job."""
@@ -190,31 +158,13 @@ class ControllerState:
         if job.terminal:
             self.jobs.pop(job.id, None)
             self.line.remove(job.id)
+            self.queue.forget(job.id)
             return
         self.jobs[job.id] = job
         self._index(job)
 
     def _index(self, job: Job) -> None:
-        if self.has_pods(job):
-            return
-        if job.state is JobState.QUEUED and job.id not in self.active:
-            spec = self.spec(job)
-            self.line.add(self._group(job, spec), Waiting(-job.priority, job.seq, job.id, job.queued_at))
-            self.schedule_needed = True
-            if spec.scheduling_timeout_s is not None:
-                self.remind(job.queued_at + spec.scheduling_timeout_s, job.id)
-            return
-        self.line.remove(job.id)
-        if job.retry_at is not None:
-            self.remind(job.retry_at, job.id)
-
-    def _group(self, job: Job, spec: JobSpec) -> GroupKey:
-        """Return the group a job waits in; only memory and the avoided node ever differ from its specification."""
-        ran = job.attempt > 0
-        return self._groups.answer(
-            (job.queue, job.spec, job.request.memory, job.avoid_node, ran),
-            lambda: GroupKey(job.queue, shape_of(job, spec.node_selector), ran),
-        )
+        self.kinds[self.kind_of(job)].index(job)
 
     def note_reason(self, job_id: str, reason: str, now: float) -> None:
         """Remember why a job waits, if that is news."""
@@ -233,8 +183,7 @@ class ControllerState:
         self.jobs[job.id] = self.changes.jobs[job.id] = job
         self.active[job.id] = active
         self.line.remove(job.id)
-        self.by_status[attempt.status][job.id] = active
-        self.touched[job.id] = active
+        self.touch(active)
         self.changes.attempts[attempt.key] = attempt
         self._outbox.started(self.changes, job, attempt, runs)
         self.capacity.usage_of(job.queue).jobs += 1
@@ -247,9 +196,8 @@ class ControllerState:
 
     def open_pods(self, job: Job, attempt: Attempt) -> Active:
         """Begin an attempt whose runs are yet to come."""
-        active = Active(job, attempt, self.spec(job), pods=True)
+        active = Active(job, attempt, self.spec(job), kind=self.kind_of(job), pods=True)
         self.active[job.id] = active
-        self.by_status[attempt.status][job.id] = active
         self.changes.attempts[attempt.key] = attempt
         return active
 
@@ -281,11 +229,13 @@ class ControllerState:
         self._outbox.happened(self.changes, occurrence)
 
     def touch(self, active: Active) -> None:
-        """Have an attempt looked at."""
-        if active.pods:
-            self.touched_pods[active.attempt.job_id] = None
-        else:
-            self.touched[active.attempt.job_id] = active
+        """Have an attempt's workload reconciled."""
+        self.queue.add(active.kind, active.attempt.job_id)
+
+    def tell_again(self, active: Active) -> None:
+        """Have an attempt's executors told once more what it has come to."""
+        for run in active.runs.values():
+            self.runs_changed[run.uid] = (active, run)
 
     def put_attempt(self, active: Active, attempt: Attempt) -> None:
         """Change an attempt; a terminal one is no longer in flight."""
@@ -294,13 +244,11 @@ class ControllerState:
         self.changes.attempts[attempt.key] = attempt
         if attempt.status is before:
             return
-        del self.by_status[before][attempt.job_id]
         if attempt.status in ATTEMPT_TERMINAL:
             self._outbox.attempt_ended(self.changes, attempt)
             self._close(active)
         else:
             self._outbox.attempt_moved(self.changes, attempt)
-            self.by_status[attempt.status][attempt.job_id] = active
             self.touch(active)
 
     def put_run(self, active: Active, run: Run) -> None:
@@ -308,10 +256,10 @@ class ControllerState:
         active.runs[run.uid] = run
         self.changes.runs[run.uid] = run
         self.runs_changed[run.uid] = (active, run)
-        self.touch(active)
-        if run.status not in RUN_TERMINAL:
+        over = run.status in RUN_TERMINAL
+        self.queue.add(active.kind, run.job_id, urgent=over)
+        if not over:
             return
-        self._ended[run.job_id] = None
         if self.capacity.release(run.uid):
             self.schedule_needed = True
             self.capacity.usage_of(active.job.queue).jobs -= active.pods
@@ -325,15 +273,12 @@ class ControllerState:
     def _close(self, active: Active) -> None:
         job_id = active.attempt.job_id
         self.active.pop(job_id, None)
-        self.touched.pop(job_id, None)
-        self.touched_pods.pop(job_id, None)
         self.capacity.usage_of(active.job.queue).jobs -= not active.pods
         self.schedule_needed = True
         self.drop_runs(active)
 
     def withdraw(self, active: Active, attempt: Attempt) -> None:
         """Take an attempt that is to be placed anew out of flight; its job goes back in line."""
-        del self.by_status[active.attempt.status][attempt.job_id]
         self.changes.attempts[attempt.key] = attempt
         self._outbox.attempt_withdrawn(self.changes, attempt)
         self.unplaced[attempt.job_id] = attempt
@@ -372,25 +317,3 @@ class ControllerState:
             self._nodes_written[key] = node.seen_at
             self.changes.nodes[key] = node
         self.schedule_needed = self.schedule_needed or changed
-
-    def take_touched(self) -> list[Active]:
-        """Return the attempts something happened to just now, and forget which they were."""
-        batch = list(self.touched.values())
-        self.touched = {}
-        return batch
-
-    def take_backlog(self, *, least: int, most: int) -> list[Active]:
-        """Return attempts something happened to before now; the others wait.
-
-        Those of which a run ended come first, because what follows an end is waited for, then the oldest. Within the
-        bounds it is an eighth of what waits: the first of a burst are on their way while the others are worked on, and
-        a storm is not worked off in small steps.
-        """
-        self.backlog.update(self.touched)
-        self.touched = {}
-        room = min(most, max(least, len(self.backlog) // BURST_SHARE))
-        ended = [job_id for job_id in self._ended if job_id in self.backlog]
-        chosen = dict.fromkeys((*ended[:room], *islice(self.backlog, room)))
-        batch = [self.backlog.pop(job_id) for job_id in islice(chosen, room)]
-        self._ended = dict.fromkeys(ended[room:])
-        return [active for active in batch if self.active.get(active.attempt.job_id) is active]

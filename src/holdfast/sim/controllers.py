@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from holdfast.controller.controller import Controller, ControllerSettings
-from holdfast.controller.sets.sets import PodSettings
+from holdfast.controller.workloads.kinds import PodSettings
 from holdfast.dialects.codec import load_spec
 from holdfast.errors import Conflict, Unavailable
 from holdfast.sim.chance import SeededDice

@@ -15,9 +15,9 @@ from holdfast.domain.placement import Shape
 from holdfast.domain.resources import Resources
 
 if TYPE_CHECKING:
-    from holdfast.controller.sets.memory import JobWork, PodWork
-    from holdfast.controller.sets.plans import PodPlan
     from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.workloads.memory import JobWork, PodWork
+    from holdfast.controller.workloads.plans import PodPlan
     from holdfast.domain.placement import PlaceKey
 
 

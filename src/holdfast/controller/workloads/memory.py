@@ -1,11 +1,7 @@
-"""What the controller remembers of job sets and of jobs made of pods; decides nothing.
-
-What is here can always be rebuilt from the store.
-"""
+"""What the controller keeps of job sets and of Kubernetes Jobs, beside their records."""
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -64,38 +60,3 @@ class SetWork:
     """Those of its jobs that are there, by name, as last seen."""
     in_place: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """What their pods last told of restarting in place, by name."""
-
-
-class Timers:
-    """When to look again, by key; an earlier or later answer replaces the last."""
-
-    def __init__(self) -> None:
-        """Start with none."""
-        self._at: dict[str, float] = {}
-        self._heap: list[tuple[float, str]] = []
-
-    def set(self, key: str, when: float | None) -> None:
-        """Ask for ``due`` to name a key at a time; ``None`` takes it back."""
-        if self._at.get(key) == when:
-            return
-        if when is None:
-            self._at.pop(key, None)
-            return
-        self._at[key] = when
-        heapq.heappush(self._heap, (when, key))
-
-    def due(self, now: float) -> list[str]:
-        """Return the keys whose time has come, each once."""
-        found = []
-        while self._heap and self._heap[0][0] <= now:
-            when, key = heapq.heappop(self._heap)
-            if self._at.get(key) == when:
-                del self._at[key]
-                found.append(key)
-        return found
-
-    def next(self) -> float | None:
-        """Return when the next one is due."""
-        while self._heap and self._at.get(self._heap[0][1]) != self._heap[0][0]:
-            heapq.heappop(self._heap)
-        return self._heap[0][0] if self._heap else None

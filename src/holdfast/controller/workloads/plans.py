@@ -21,8 +21,8 @@ from holdfast.ports.engine import RunOrder
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from holdfast.controller.sets.memory import JobWork, SetWork
     from holdfast.controller.state import Active
+    from holdfast.controller.workloads.memory import JobWork, SetWork
     from holdfast.dialects.jobset.program import Program
     from holdfast.domain.job import ChildOf, Job, Run
     from holdfast.domain.policy.model import Backoff

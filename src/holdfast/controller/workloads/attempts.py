@@ -30,11 +30,15 @@ from holdfast.domain.workloads.kubejob.verdict import DEADLINE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.controller.sets.memory import JobWork
     from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.workloads.memory import JobWork
     from holdfast.domain.category_match import CompiledCategories
     from holdfast.domain.job import Job, Run
     from holdfast.domain.workloads.kubejob.standing import Standing
+
+
+_DOMAINS_EVERY_S = 1.0
+"""How often a job looks for a free topology domain, which others give back without telling it."""
 
 
 class PodAttempts:
@@ -44,7 +48,7 @@ class PodAttempts:
         self,
         state: ControllerState,
         *,
-        awaiting_domain: Callable[[str], bool],
+        awaits_domain: Callable[[str], bool],
         categories: Callable[[], CompiledCategories],
         patience_s: float,
     ) -> None:
@@ -52,12 +56,12 @@ class PodAttempts:
 
         Args:
             state: The controller's memory.
-            awaiting_domain: Whether a job waits for a topology domain.
+            awaits_domain: Whether a job waits for a topology domain.
             categories: The operator's failure categories.
             patience_s: How long after its grace a stopped program may take to be confirmed gone.
         """
         self._state = state
-        self._homeless = awaiting_domain
+        self._awaits_domain = awaits_domain
         self._categories = categories
         self._patience_s = patience_s
 
@@ -113,7 +117,7 @@ class PodAttempts:
             work.record,
             in_set=job.child is not None,
             placed=bool(live),
-            waiting=any(pod.placement_id for pod in work.pods.values()) or self._homeless(job.id),
+            waiting=any(pod.placement_id for pod in work.pods.values()) or self._awaits_domain(job.id),
             wake_at=wake_at,
         )
         if found.state is not JobState.RUNNING:
@@ -129,6 +133,8 @@ class PodAttempts:
                 updated_at=now,
             )
             self._state.pods_started(active, live)
+        if self._awaits_domain(job.id):
+            wake_at = min(wake_at or now + _DOMAINS_EVERY_S, now + _DOMAINS_EVERY_S)
         return self._next_look(active, work, wake_at)
 
     def put(self, job: Job, found: Standing, now: float) -> None:

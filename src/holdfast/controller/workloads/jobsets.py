@@ -1,7 +1,6 @@
-"""Matcher at job sets whose jobs have changed, and carries out what follows: decide, commit, act.
+"""Job sets: looks at their jobs, and turns the orders that follow into attempts at them.
 
-Decides when a set is looked at and how its orders become attempts at its jobs; what they are is ``domain.jobset``'s.
-Everything a look comes to is one commit: its state, its decisions, and the jobs as ordered.
+Everything a look comes to is one commit: the set's state, its decisions, and the jobs as ordered.
 """
 
 from __future__ import annotations
@@ -10,10 +9,13 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.controller.sets.memory import SetWork, Timers
-from holdfast.controller.sets.plans import created
+from holdfast.controller.workloads.base import Pace
+from holdfast.controller.workloads.jobset_requests import SET_REQUESTS, SetRequests
+from holdfast.controller.workloads.memory import SetWork
+from holdfast.controller.workloads.plans import created
 from holdfast.dialects.jobset.loading import load_set
-from holdfast.domain.events import JobSetDecided, JobSetDeleted, JobSetEnded, JobSetNoted, Occurrence
+from holdfast.domain.events import JobSetDeleted, JobSetEnded
+from holdfast.domain.workloads.base import JOBSET, KUBEJOB
 from holdfast.domain.workloads.jobset.in_place import InPlace, expected_pods
 from holdfast.domain.workloads.jobset.model import RestartStrategy
 from holdfast.domain.workloads.jobset.observed import child_of
@@ -23,55 +25,63 @@ from holdfast.domain.workloads.jobset.state import (
     CreateJob,
     DeleteJob,
     DeleteJobSet,
-    Event,
     ResizeJob,
     ResumeJob,
-    SetDecision,
     SuspendJob,
 )
-from holdfast.domain.workloads.jobset.stored import SetLogEntry
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
-    from holdfast.controller.sets.memory import JobWork
-    from holdfast.controller.sets.plans import Plans
-    from holdfast.controller.sets.podjobs import KubeJobs
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.events import JobSetEvent
+    from holdfast.controller.workloads.kubejobs import KubeJobs
+    from holdfast.controller.workloads.memory import JobWork
+    from holdfast.controller.workloads.owners import Owners
+    from holdfast.controller.workloads.plans import Plans
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.jobset.model import JobSetSpec
     from holdfast.domain.workloads.jobset.state import JobSetState, Order, Pass
     from holdfast.domain.workloads.jobset.stored import JobSet
-    from holdfast.ports.store import Snapshot
+    from holdfast.ports.store import ControllerStore, Request, RequestKind, Snapshot
 
 
+_ALL = 1 << 30
 _TIME_TO_LIVE = re.compile('"ttl[^"]*":')
 
 
 class JobSets:
-    """The job sets."""
+    """Every job set."""
+
+    name = JOBSET
+    pace = Pace(_ALL, _ALL)
 
     def __init__(
         self,
         state: ControllerState,
         pods: KubeJobs,
         plans: Plans,
-        sets: dict[str, SetWork],
+        owners: Owners,
         *,
+        store: ControllerStore,
         restarts_allowed: Callable[[], bool],
     ) -> None:
-        """Wire it; ``sets`` is shared with those who look sets up, ``restarts_allowed`` is the kill switch."""
+        """Wire it; ``restarts_allowed`` is the operator's kill switch."""
         self._state = state
         self._pods = pods
         self._plans = plans
-        self.sets = sets
+        self._owners = owners
         self._restarts_allowed = restarts_allowed
-        self._timers = Timers()
-        self._dirty: dict[str, None] = {}
-        self._urgent: dict[str, None] = {}
-        """Those of the dirty ones that lost a job or have one that ended; of the others only figures changed."""
+        self._requests = SetRequests(state, self, pods, plans, owners, store)
+        pods.changed = self.see
+
+    def asks(self, kind: RequestKind) -> bool:
+        """Whether a request is about a job set."""
+        return kind in SET_REQUESTS
+
+    def ask(self, request: Request, key: str, now: float) -> None:
+        """Act on a request about a job set."""
+        self._requests.ask(request, key, now)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Take in the sets that were going on when the last controller stopped."""
@@ -86,53 +96,28 @@ class JobSets:
 
     def take_in(self, row: JobSet, jobs: Iterable[Job]) -> None:
         """Take in a set with those of its jobs that are not over."""
-        if row.id in self.sets:
+        if row.id in self._owners.sets:
             return
         spec = load_set(row.manifest, lenient=row.lenient)
-        self.sets[row.id] = SetWork(row, spec, {job.name: job.id for job in jobs})
-        self._dirty[row.id] = None
+        self._owners.sets[row.id] = SetWork(row, spec, {job.name: job.id for job in jobs})
+        self._state.queue.add(JOBSET, row.id)
 
-    def look_again(self, set_id: str) -> None:
-        """Look at a set although none of its jobs has changed."""
-        self._dirty[set_id] = None
-
-    def next_due(self) -> float | None:
-        """Return when a set is to be looked at although nothing happens."""
-        return self._timers.next()
-
-    def has_more(self) -> bool:
-        """Whether there are sets to look at at once."""
-        return bool(self._dirty or self._pods.changed)
-
-    def advance(self, now: float, *, urgent: bool = False) -> bool:
-        """Look at every set that has changed or whose time has come, or at the urgent ones; returns if there was any.
-
-        A look is linear in a set's jobs, so what only changes figures waits for the next tick's look.
-        """
-        self._notice()
-        if not urgent:
-            self._dirty.update(dict.fromkeys(self._timers.due(now)))
-        batch, self._urgent = self._urgent if urgent else self._dirty, {}
-        self._dirty = {set_id: None for set_id in self._dirty if set_id not in batch}
-        for set_id in batch:
-            work = self.sets.get(set_id)
+    def reconcile(self, keys: Sequence[str], now: float) -> None:
+        """Look at sets whose jobs have changed, or whose time has come."""
+        for set_id in keys:
+            work = self._owners.sets.get(set_id)
             if work is not None:
                 self._look(work, now)
-        return bool(batch)
 
-    def _notice(self) -> None:
-        """Take in how jobs look by now."""
-        changed, self._pods.changed = self._pods.changed, {}
-        for job_id in changed:
-            job, work = self._state.jobs.get(job_id), self._pods.jobs.get(job_id)
-            if job is None or work is None or job.child is None:
-                continue
-            owner = self.sets.get(job.child.set_id)
-            if owner is None:
-                continue
-            self._see(owner, job, work)
+    def see(self, job: Job, work: JobWork) -> None:
+        """Take in how a job of a set looks by now.
 
-    def _see(self, owner: SetWork, job: Job, work: JobWork) -> None:
+        A look is linear in a set's jobs. So a set that lost a job, or has one that ended, is looked at in this tick;
+        one of which only figures changed waits for the next.
+        """
+        owner = self._owners.of(job)
+        if owner is None:
+            return
         before, record = owner.children.get(job.name), work.record
         if record.present:
             order = created(owner.spec, job, work)
@@ -146,9 +131,10 @@ class JobSets:
         else:
             owner.children.pop(job.name, None)
             urgent = before is not None
-        self._dirty[owner.row.id] = None
         if urgent:
-            self._urgent[owner.row.id] = None
+            self._state.queue.add(JOBSET, owner.row.id)
+        else:
+            self._state.queue.defer(JOBSET, owner.row.id)
 
     def _look(self, work: SetWork, now: float) -> None:
         if work.row.deleting:
@@ -162,8 +148,9 @@ class JobSets:
         for order in passed.orders:
             self._carry_out(work, order, now)
         if barrier:
-            self._pods.touched.update(dict.fromkeys(work.jobs.values()))
-        self._timers.set(work.row.id, passed.wake_at)
+            for job_id in work.jobs.values():
+                self._state.queue.add(KUBEJOB, job_id)
+        self._state.queue.wake_at(JOBSET, work.row.id, passed.wake_at)
         if passed.state.terminal:
             self._finish(work, now)
 
@@ -193,22 +180,13 @@ class JobSets:
         """Write down what was decided and what people should know."""
         row = work.row
         for decision in passed.decisions:
-            self.log(row, decision, now)
+            self._owners.log(row, decision, now)
         for event in passed.events:
-            self.log(row, event, now)
+            self._owners.log(row, event, now)
         if passed.state.terminal and not row.state.terminal:
             condition = passed.state.condition(passed.state.terminal.value)
             reason, message = (condition.reason, condition.message) if condition is not None else ("", "")
-            self.happened(now, JobSetEnded(row.id, row.name, passed.state.terminal.value, reason, message))
-
-    def log(self, row: JobSet, what: SetDecision | Event, now: float) -> None:
-        """Append to a set's log and to the events."""
-        self._state.changes.set_log.append(SetLogEntry(set_id=row.id, at=now, what=what))
-        self.happened(now, _noted(row, what))
-
-    def happened(self, now: float, event: JobSetEvent) -> None:
-        """Append an event that is about no single job."""
-        self._state.happened(Occurrence(None, now, event))
+            self._owners.happened(now, JobSetEnded(row.id, row.name, passed.state.terminal.value, reason, message))
 
     def _carry_out(self, work: SetWork, order: Order, now: float) -> None:
         if isinstance(order, DeleteJobSet):
@@ -257,7 +235,7 @@ class JobSets:
         for job_id in work.jobs.values():
             if job_id in self._state.active:
                 self._pods.delete(job_id, now)
-        self._dirty[work.row.id] = self._urgent[work.row.id] = None
+        self._state.queue.add(JOBSET, work.row.id)
 
     def _clear(self, work: SetWork, now: float) -> None:
         """Forget a set that is being deleted, once nothing of it runs any more."""
@@ -267,7 +245,7 @@ class JobSets:
         self._forget(work)
         self._state.changes.job_sets.pop(work.row.id, None)
         self._state.changes.deleted_sets[work.row.id] = None
-        self.happened(now, JobSetDeleted(work.row.id, work.row.name))
+        self._owners.happened(now, JobSetDeleted(work.row.id, work.row.name))
 
     def _end_jobs(self, work: SetWork, why: str, now: float) -> None:
         for job_id in work.jobs.values():
@@ -277,9 +255,9 @@ class JobSets:
         work.jobs, work.children = {}, {}
 
     def _forget(self, work: SetWork) -> None:
-        self._timers.set(work.row.id, None)
+        self._state.queue.forget(work.row.id)
         self._plans.forget(work.row.id)
-        del self.sets[work.row.id]
+        del self._owners.sets[work.row.id]
 
 
 def _restarts_in_place(spec: JobSetSpec) -> bool:
@@ -292,21 +270,3 @@ def _told_in_place(spec: JobSetSpec, work: JobWork) -> tuple[int, ...]:
         return ()
     records = (pod.record for pod in work.pods.values())
     return tuple(record.in_place for record in records if record.run or record.in_place)
-
-
-def _noted(row: JobSet, what: SetDecision | Event) -> JobSetEvent:
-    if isinstance(what, Event):
-        return JobSetNoted(row.id, row.name, what.type, what.reason, what.message)
-    return JobSetDecided(
-        job_set=row.id,
-        name=row.name,
-        job=what.job,
-        restart=what.attempt[0],
-        job_restart=what.attempt[1],
-        action="" if what.action is None else what.action.value,
-        granted=what.granted,
-        reason=what.reason,
-        message=what.message,
-        rule=what.rule,
-        delay_s=what.delay_s,
-    )

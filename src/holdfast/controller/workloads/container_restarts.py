@@ -1,15 +1,11 @@
-"""Runs programs again in the place of the pod they belong to: after a failure, by policy, or with the whole set.
-
-Decides when a program that ended is not the end of its pod (``restartPolicy: OnFailure``, retry policies of the native
-short form, ``InPlaceRestart``) and when the next one starts; leaves what an ended pod means to ``domain.podjob``.
-"""
+"""Programs that are restarted in the pod they belong to."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.controller.sets.pod_queue import fresh_uid
+from holdfast.controller.workloads.pod_queue import fresh_uid
 from holdfast.domain.classify import classify
 from holdfast.domain.delay import delay_s
 from holdfast.domain.failure import EndedBy, in_words
@@ -25,27 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.controller.policy_catalog import PolicyCatalog
-    from holdfast.controller.sets.memory import JobWork, PodWork
-    from holdfast.controller.sets.plans import PodPlan
-    from holdfast.controller.sets.pod_queue import PodQueue
     from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.workloads.memory import JobWork, PodWork
+    from holdfast.controller.workloads.owners import Owners
+    from holdfast.controller.workloads.plans import PodPlan
+    from holdfast.controller.workloads.pod_queue import PodQueue
     from holdfast.domain.failure import RunOutcome
     from holdfast.domain.job import Job, Run
-    from holdfast.domain.workloads.jobset.state import JobSetState
     from holdfast.domain.workloads.kubejob.stored import PodRecord
 
 CRASH_BACKOFF = Backoff(initial_s=10.0, max_s=300.0, multiplier=2.0)
 """The kubelet's: 10 s doubling to five minutes."""
-
-
-@dataclass(frozen=True, slots=True)
-class SetSide:
-    """The set of a job, as far as its pods have to do with it."""
-
-    state: Callable[[Job], JobSetState | None]
-    """Tells how it stands; a job may have none."""
-    tell: Callable[[Job, Event, float], None]
-    """Notes in its log what it does not hear of otherwise."""
 
 
 class ContainerRestarts:
@@ -58,7 +44,7 @@ class ContainerRestarts:
         catalog: PolicyCatalog,
         *,
         draw: Callable[[], float],
-        owner: SetSide,
+        owners: Owners,
         backoff: Backoff = CRASH_BACKOFF,
     ) -> None:
         """Wire it.
@@ -68,15 +54,15 @@ class ContainerRestarts:
             line: Where pods wait for a place.
             catalog: The operator's policies.
             draw: For random jitter.
-            owner: How the set of a job is asked and told.
+            owners: The job sets of jobs.
             backoff: For ``OnFailure``.
         """
         self._state = state
         self._line = line
         self._catalog = catalog
         self._draw = draw
-        self._set_state = owner.state
-        self._tell = owner.tell
+        self._set_state = owners.state_of
+        self._tell = owners.tell
         self._backoff = backoff
 
     def settle(self, active: Active, work: JobWork, plan: PodPlan, now: float) -> None:

@@ -1,8 +1,4 @@
-"""Acts on what people asked of job sets, and of jobs made of pods.
-
-Decides which sets a request applies to as they are now (one that no longer applies is dropped); what follows is
-``jobsets``' and ``podjobs``'.
-"""
+"""What people ask of job sets; a request that no longer applies to a set as it is now is dropped."""
 
 from __future__ import annotations
 
@@ -12,23 +8,20 @@ from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.loading import load_set, with_suspend
 from holdfast.domain.events import JobSetChanged
-from holdfast.domain.job import JobState
+from holdfast.domain.workloads.base import JOBSET, KUBEJOB
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports.store import RequestKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from holdfast.controller.sets.jobsets import JobSets
-    from holdfast.controller.sets.memory import SetWork
-    from holdfast.controller.sets.plans import Plans
-    from holdfast.controller.sets.podjobs import KubeJobs
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.job import Job
+    from holdfast.controller.workloads.jobsets import JobSets
+    from holdfast.controller.workloads.kubejobs import KubeJobs
+    from holdfast.controller.workloads.memory import SetWork
+    from holdfast.controller.workloads.owners import Owners
+    from holdfast.controller.workloads.plans import Plans
     from holdfast.domain.workloads.jobset.conditions import Transition
-    from holdfast.domain.workloads.jobset.stored import JobSet
-    from holdfast.ports.store import Request
+    from holdfast.ports.store import ControllerStore, Request
 
 SET_REQUESTS = frozenset(
     {
@@ -42,7 +35,7 @@ SET_REQUESTS = frozenset(
 )
 
 
-class SetIntake:
+class SetRequests:
     """Requests about job sets."""
 
     def __init__(
@@ -51,42 +44,40 @@ class SetIntake:
         sets: JobSets,
         pods: KubeJobs,
         plans: Plans,
-        *,
-        rows_by_id: Callable[[Sequence[str]], Sequence[JobSet]],
-        children_of: Callable[[str], Sequence[Job]],
+        owners: Owners,
+        store: ControllerStore,
     ) -> None:
-        """Wire it; the last two read what was appended."""
+        """Wire it; the store has what was appended."""
         self._state = state
         self._sets = sets
         self._pods = pods
         self._plans = plans
-        self._rows_by_id = rows_by_id
-        self._children_of = children_of
+        self._owners = owners
+        self._store = store
 
-    def take(self, request: Request, now: float) -> None:
-        """Act on a request about job sets."""
-        for set_id in request.job_ids:
-            work = self._find(set_id)
-            if work is not None and not work.row.deleting:
-                self._act(request, work, now)
+    def ask(self, request: Request, set_id: str, now: float) -> None:
+        """Act on a request about a job set."""
+        work = self._find(set_id)
+        if work is not None and not work.row.deleting:
+            self._act(request, work, now)
 
     def _find(self, set_id: str) -> SetWork | None:
         """Return a set; one that was not known, or is over and was forgotten, is taken in with what is left of it."""
-        if set_id not in self._sets.sets:
+        if set_id not in self._owners.sets:
             changes = self._state.changes
-            for stored in self._rows_by_id([set_id]):
+            for stored in self._store.job_sets_by_id([set_id]):
                 if stored.id in changes.deleted_sets:
                     continue
                 # What is not committed yet is newer than what is stored.
                 row = changes.job_sets.get(stored.id, stored)
-                jobs = [changes.jobs.get(job.id, job) for job in self._children_of(set_id)]
+                jobs = [changes.jobs.get(job.id, job) for job in self._store.children_of(set_id)]
                 jobs = [job for job in jobs if not job.terminal]
                 for job in jobs:
                     self._state.admit(job)
                 self._sets.take_in(row, jobs)
                 for job in jobs:
                     self._pods.admit(job)
-        return self._sets.sets.get(set_id)
+        return self._owners.sets.get(set_id)
 
     def _act(self, request: Request, work: SetWork, now: float) -> None:
         match request.kind:
@@ -102,7 +93,7 @@ class SetIntake:
                 self._sets.delete(work, now)
             case _:
                 pass
-        self._sets.look_again(work.row.id)
+        self._state.queue.add(JOBSET, work.row.id)
 
     def _suspend(self, work: SetWork, now: float, *, suspend: bool) -> None:
         if work.spec.suspend is suspend or work.row.state.terminal:
@@ -116,8 +107,9 @@ class SetIntake:
         work.spec = load_set(manifest, lenient=row.lenient)
         work.row = replace(row, manifest=manifest, generation=row.generation + 1, updated_at=now)
         self._state.changes.job_sets[row.id] = work.row
-        self._sets.happened(now, JobSetChanged(row.id, row.name, change))
-        self._pods.touched.update(dict.fromkeys(work.jobs.values()))
+        self._owners.happened(now, JobSetChanged(row.id, row.name, change))
+        for job_id in work.jobs.values():
+            self._state.queue.add(KUBEJOB, job_id)
 
     def _restart(self, work: SetWork, request: Request, now: float) -> None:
         wanted = json.loads(request.payload) if request.payload else {}
@@ -129,9 +121,9 @@ class SetIntake:
         work.row = replace(row, state=turned.state, updated_at=now)
         self._state.changes.job_sets[row.id] = work.row
         for event in turned.events:
-            self._sets.log(row, event, now)
+            self._owners.log(row, event, now)
         detail = "/".join(str(part) for part in (wanted.get("group"), wanted.get("index")) if part is not None)
-        self._sets.happened(now, JobSetChanged(row.id, row.name, "restarted", detail))
+        self._owners.happened(now, JobSetChanged(row.id, row.name, "restarted", detail))
 
     @staticmethod
     def _restarted(work: SetWork, wanted: dict[str, object], now: float) -> Transition:
@@ -141,20 +133,3 @@ class SetIntake:
         if not isinstance(index, int):
             return restart_group(work.spec, work.row.state, group)
         return restart_job(work.spec, work.row.state, group, index)
-
-    def about_job(self, request: Request, job: Job, now: float) -> None:
-        """Act on a request about a job made of pods; one of a set is its set's to stop and start."""
-        if job.child is not None or job.id not in self._pods.jobs:
-            return
-        match request.kind:
-            case RequestKind.CANCEL if not job.cancel_requested:
-                reason = request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}"
-                running = job.state is JobState.RUNNING
-                self._state.put_job(replace(job, cancel_requested=running, reason=reason, updated_at=now))
-                self._pods.delete(job.id, now)
-            case RequestKind.HOLD if not job.cancel_requested:
-                self._pods.suspend(job.id, suspended=True)
-            case RequestKind.RELEASE:
-                self._pods.suspend(job.id, suspended=False)
-            case _:
-                pass

@@ -1,17 +1,15 @@
-"""Moves jobs made of pods on: counts what ended, replaces pods, ends the job.
+"""Kubernetes Jobs: jobs whose pods come and go one by one.
 
-Decides in which order a look is carried out, and that it is stored before anything starts; what follows from how pods
-look is ``domain.podjob``'s. Whether a program runs again in its place is ``again``'s.
+What follows from how pods look is decided in ``domain.workloads.kubejob``.
 """
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from holdfast.controller.sets.memory import JobWork, PodWork, Timers
-from holdfast.controller.sets.plans import current_spec, order_writer
-from holdfast.controller.sets.pod_queue import fresh_uid
+from holdfast.controller.workloads.memory import JobWork, PodWork
+from holdfast.controller.workloads.plans import current_spec, order_writer
+from holdfast.controller.workloads.pod_queue import fresh_uid
 from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import (
@@ -19,27 +17,34 @@ from holdfast.domain.lifecycle import (
     Ending,
     RunStatus,
 )
+from holdfast.domain.workloads.base import KUBEJOB
 from holdfast.domain.workloads.kubejob.model import KubeJobState
 from holdfast.domain.workloads.kubejob.observed import pod_of
 from holdfast.domain.workloads.kubejob.standing import final, standing
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.domain.workloads.kubejob.sync import sync
+from holdfast.ports.store import RequestKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from holdfast.controller.sets.attempts import PodAttempts
-    from holdfast.controller.sets.container_restarts import ContainerRestarts
-    from holdfast.controller.sets.plans import Plans, PodPlan
-    from holdfast.controller.sets.pod_queue import PodQueue
     from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.workloads.attempts import PodAttempts
+    from holdfast.controller.workloads.base import Pace
+    from holdfast.controller.workloads.container_restarts import ContainerRestarts
+    from holdfast.controller.workloads.plans import Plans, PodPlan
+    from holdfast.controller.workloads.pod_queue import PodQueue
     from holdfast.domain.job import Job
+    from holdfast.domain.placement import PlaceKey
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec, PodOrder, Synced
-    from holdfast.ports.store import Snapshot
+    from holdfast.ports.store import Request, Snapshot
 
 
 class KubeJobs:
-    """The jobs made of pods."""
+    """Every job that is a Kubernetes Job, of a job set or by itself."""
+
+    name = KUBEJOB
+    has_pods = True
 
     def __init__(
         self,
@@ -48,6 +53,8 @@ class KubeJobs:
         plans: Plans,
         restarts: ContainerRestarts,
         attempts: PodAttempts,
+        *,
+        pace: Pace,
     ) -> None:
         """Wire it.
 
@@ -57,25 +64,25 @@ class KubeJobs:
             plans: What pods are made from.
             restarts: Says whether a program that failed runs again in its place.
             attempts: Keeps attempts and states in step.
+            pace: How many jobs a tick works on.
         """
+        self.pace = pace
         self._state = state
         self._line = line
         self._plans = plans
         self._restarts = restarts
         self._attempts = attempts
         self.jobs: dict[str, JobWork] = {}
-        self.timers = Timers()
-        self.changed: dict[str, None] = {}
-        """Ids of jobs that look different than when their sets last looked."""
-        self.touched: dict[str, None] = {}
-        """Ids of jobs to look at."""
-        self._let_go: dict[str, None] = {}
-        """Ids of jobs whose attempt was deleted since ``set_aside``."""
+        self.changed: Callable[[Job, JobWork], None] = lambda *_: None
+        """Called with a job that may look different to its set."""
+
+    def index(self, job: Job) -> None:
+        """Do nothing: what waits for a place are its pods."""
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Take in the jobs made of pods that were going on when the last controller stopped."""
+        """Take in the jobs that were going on when the last controller stopped."""
         for job in self._state.jobs.values():
-            if self._state.has_pods(job):
+            if self._state.kind_of(job) == KUBEJOB:
                 self._resume(job, snapshot.kube_jobs.get(job.id))
 
     def _resume(self, job: Job, record: KubeJobRecord | None) -> None:
@@ -84,7 +91,8 @@ class KubeJobs:
             return
         work = self.jobs[job.id] = JobWork(record, record)
         active = self._state.active.get(job.id)
-        self.touched[job.id] = self.changed[job.id] = None
+        self._state.queue.add(KUBEJOB, job.id)
+        self.changed(job, work)
         if active is None:
             return
         active.order = order_writer(active, work, self._plans)
@@ -108,6 +116,24 @@ class KubeJobs:
         if job.child is None:
             self.create(job, evolve(work.record, present=True), job.queued_at)
 
+    def ask(self, request: Request, key: str, now: float) -> None:
+        """Cancel, suspend or resume a job; one of a set is its set's to stop and start."""
+        job = self._state.jobs[key]
+        if job.child is not None or key not in self.jobs:
+            return
+        match request.kind:
+            case RequestKind.CANCEL if not job.cancel_requested:
+                reason = request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}"
+                running = job.state is JobState.RUNNING
+                self._state.put_job(evolve(job, cancel_requested=running, reason=reason, updated_at=now))
+                self.delete(job.id, now)
+            case RequestKind.HOLD if not job.cancel_requested:
+                self.suspend(job.id, suspended=True)
+            case RequestKind.RELEASE:
+                self.suspend(job.id, suspended=False)
+            case _:
+                pass
+
     def create(self, job: Job, record: KubeJobRecord, now: float) -> None:
         """Begin an attempt at a job with a fresh record; its number follows from how often it and its set restarted."""
         number = 1 + record.restart + record.job_restart
@@ -123,7 +149,8 @@ class KubeJobs:
         attempt = Attempt(job.id, number, status_since=now, created_at=now, request=job.request)
         active = self._state.open_pods(queued, attempt)
         active.order = order_writer(active, work, self._plans)
-        self.touched[job.id] = self.changed[job.id] = None
+        self._state.queue.add(KUBEJOB, job.id)
+        self.changed(queued, work)
 
     def delete(self, job_id: str, now: float, *, force: bool = False) -> None:
         """End an attempt and let go of it: at once when nothing of it runs, else when that has stopped."""
@@ -138,28 +165,25 @@ class KubeJobs:
         if work.record.deleting_since is None:
             self._put(work, evolve(work.record, deleting_since=now))
         if self._stop(active, work, list(work.pods), now, again=force) or not work.pods:
-            self.touched[job_id] = None
+            self._state.queue.add(KUBEJOB, job_id)
         else:
-            self.timers.set(job_id, self._attempts.going(active, work, now))
-            self._state.touched_pods.pop(job_id, None)
-            self.changed[job_id] = None
+            self._looked(active.job, work, self._attempts.going(active, work, now))
 
     def suspend(self, job_id: str, *, suspended: bool) -> None:
         """Stop a job's pods and keep it, or let it go on."""
         work = self.jobs[job_id]
         self._put(work, evolve(work.record, suspended=suspended))
-        self.touched[job_id] = None
+        self._state.queue.add(KUBEJOB, job_id)
 
     def resize(self, job_id: str, parallelism: int, completions: int | None) -> None:
         """Give a job another size."""
         work = self.jobs[job_id]
         self._put(work, evolve(work.record, parallelism=parallelism, completions=completions))
-        self.touched[job_id] = None
+        self._state.queue.add(KUBEJOB, job_id)
 
     def finish(self, job_id: str, otherwise: str, now: float) -> None:
         """End a job for good whose attempt is over, or never was."""
         job, work = self._state.jobs[job_id], self.jobs.pop(job_id)
-        self.timers.set(job_id, None)
         state, reason, _ = final(work.record.state if work.record.present else KubeJobState(), otherwise)
         cancelled = state is JobState.CANCELLED
         ended = evolve(job, state=state, reason=reason, retry_at=None, ended_at=now, updated_at=now)
@@ -168,43 +192,28 @@ class KubeJobs:
         if ttl_s is not None:
             self._put(work, evolve(work.record, expires_at=now + ttl_s))
 
-    def placed(self, placements: Iterable[tuple[str, tuple[str, str]]], now: float) -> None:
+    def placed(self, placements: Iterable[tuple[str, tuple[PlaceKey, ...]]], now: float) -> None:
         """Hand out pods that got their places."""
         placed = {}
-        for placement_id, place in placements:
-            active, _ = self._line.place(placement_id, place, now)
+        for placement_id, places in placements:
+            active, _ = self._line.place(placement_id, places[0], now)
             placed[active.attempt.job_id] = active
         for job_id, active in placed.items():
             work = self.jobs[job_id]
             self._put(work, evolve(work.record, pods=_records(work.pods.values())))
             self._stand(active, work, now)
 
-    def sweep(self) -> None:
-        """Look again at jobs that wait for what only others can give back."""
-        self.touched.update(self._line.awaiting_domain)
-
-    def note(self, now: float, most: int) -> None:
-        """Take in which jobs something happened to, at most so many, and whose time has come."""
-        happened = self._state.touched_pods
-        for job_id in list(islice(happened, most)):
-            del happened[job_id]
-            self.touched[job_id] = None
-        self.touched.update(dict.fromkeys(self.timers.due(now)))
-
-    def has_more(self) -> bool:
-        """Whether there are jobs to look at at once."""
-        return bool(self.touched or self._state.touched_pods)
-
-    def advance(self, now: float) -> None:
-        """Look at the jobs that were noted, and at those that touches in turn."""
-        while self.touched:
-            batch, self.touched = self.touched, {}
-            for job_id in batch:
-                self._look(job_id, now)
+    def reconcile(self, keys: Sequence[str], now: float) -> None:
+        """Look at jobs something happened to, or whose time has come."""
+        for job_id in keys:
+            self._look(job_id, now)
 
     def _look(self, job_id: str, now: float) -> None:
         work, active = self.jobs.get(job_id), self._state.active.get(job_id)
-        if work is None or active is None or not active.pods:
+        if work is None:
+            return
+        if active is None:
+            self._set_aside(self._state.jobs[job_id], work, now)
             return
         self._attempts.refresh(work, active, now)
         plan = self._plan(active.job)
@@ -225,10 +234,13 @@ class KubeJobs:
             self._stand(active, work, now)
 
     def _stand(self, active: Active, work: JobWork, now: float) -> None:
-        job_id = active.attempt.job_id
-        self.timers.set(job_id, self._attempts.stand(active, work, now))
-        self._state.touched_pods.pop(job_id, None)
-        self.changed[job_id] = None
+        self._looked(active.job, work, self._attempts.stand(active, work, now))
+
+    def _looked(self, job: Job, work: JobWork, wake_at: float | None) -> None:
+        """Note that a job is where it should be until something happens, or until a time."""
+        self._state.queue.discard(KUBEJOB, job.id)
+        self._state.queue.wake_at(KUBEJOB, job.id, wake_at)
+        self.changed(self._state.jobs[job.id], work)
 
     def _sync(self, active: Active, work: JobWork, plan: PodPlan, spec: KubeJobSpec, now: float) -> None:
         synced = self._synced(active, work, plan, spec, now)
@@ -309,34 +321,32 @@ class KubeJobs:
             self._attempts.end(active, Ending.SUCCEEDED, ended.message, now)
         else:
             self._attempts.end(active, Ending.FAILED, f"{ended.reason}: {ended.message}", now, work=work)
-        self.timers.set(job_id, None)
+        self._state.queue.forget(job_id)
         self._release(work, active.job)
         if active.job.child is None:
             self.finish(job_id, "", now)
             return
         self._attempts.put(active.job, standing(work.record, in_set=True), now)
-        self.changed[job_id] = None
+        self.changed(self._state.jobs[job_id], work)
 
     def _gone(self, work: JobWork, now: float) -> None:
         """Let go of an attempt nothing is left of."""
         job = self._state.jobs[work.record.job_id]
         self._release(work, job)
-        self.timers.set(job.id, None)
+        self._state.queue.forget(job.id)
         state = evolve(work.record.state, active=0, ready=0, terminating=0)
         self._put(work, evolve(work.record, present=False, deleting_since=None, state=state, pods=()))
         if job.child is None:
             self._put(work, evolve(work.record, state=KubeJobState()))
             self.finish(job.id, job.reason or "cancelled", now)
             return
-        self.changed[job.id] = self._let_go[job.id] = None
+        self._state.queue.defer(KUBEJOB, job.id)
+        self.changed(job, work)
 
-    def set_aside(self, now: float) -> None:
-        """Say of the jobs that were let go of, and that did not come again at once, that they wait for their sets."""
-        let_go, self._let_go = self._let_go, {}
-        for job_id in let_go:
-            work, job = self.jobs.get(job_id), self._state.jobs.get(job_id)
-            if work is not None and job is not None and not work.record.present:
-                self._attempts.put(job, standing(work.record, in_set=True), now)
+    def _set_aside(self, job: Job, work: JobWork, now: float) -> None:
+        """Say of a job that was let go of, and that did not come again at once, that it waits for its set."""
+        if job.child is not None and not work.record.present:
+            self._attempts.put(job, standing(work.record, in_set=True), now)
 
     def _release(self, work: JobWork, job: Job) -> None:
         self._line.awaiting_domain.pop(job.id, None)

@@ -1,0 +1,54 @@
+"""Gives those that wait for a place their turn: plans a round, hands out what it found, notes why others wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.scheduling import Plan, Round, RoundLimits, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.controller.state import ControllerState
+    from holdfast.domain.job import Queue
+    from holdfast.domain.placement import PlaceKey
+
+
+class Placement:
+    """The one queue for places, of jobs and of pods."""
+
+    def __init__(self, state: ControllerState, queues: Callable[[], Mapping[str, Queue]], limits: RoundLimits) -> None:
+        """Remember where to read queues, and a round's bounds."""
+        self._state = state
+        self._queues = queues
+        self._limits = limits
+
+    def run(self, now: float) -> None:
+        """Plan a round; each kind gives its workloads the places they got."""
+        state = self._state
+        plan = self._plan(now)
+        state.schedule_needed = plan.cut_short
+        by_kind: dict[str, list[tuple[str, tuple[PlaceKey, ...]]]] = {}
+        for placed in plan.placements:
+            job = state.jobs.get(state.owner.get(placed.job_id, placed.job_id))
+            if job is not None:
+                by_kind.setdefault(state.kind_of(job), []).append((placed.job_id, placed.places))
+        for kind, placements in by_kind.items():
+            state.kinds[kind].placed(placements, now)
+        for blocked in plan.blocked:
+            waiting = blocked.waiting.job_id
+            state.note_reason(state.owner.get(waiting, waiting), blocked.reason, now)
+
+    def _plan(self, now: float) -> Plan:
+        capacity = self._state.capacity
+        return Round(
+            line=self._state.line,
+            places=list(capacity.places.values()),
+            free=dict(capacity.free),
+            queues=self._queues(),
+            usage={name: Usage(used.resources, used.jobs) for name, used in capacity.usage.items()},
+            balances=self._state.balances,
+            now=now,
+            total=capacity.total,
+            limits=self._limits,
+        ).plan()

@@ -1,0 +1,46 @@
+"""Reconciles what is in the work queue, whatever kind it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.controller.state import ControllerState
+    from holdfast.controller.workloads.base import Kind
+
+_MOST_TURNS = 32
+"""More than anything needs to settle: a decision, the jobs that go, those that come, how they look."""
+
+
+class Reconciler:
+    """Works the queue off, children before their owners."""
+
+    def __init__(self, state: ControllerState, kinds: Sequence[Kind]) -> None:
+        """Remember the kinds, children first."""
+        self._queue = state.queue
+        self._kinds = kinds
+
+    def run(self, now: float) -> None:
+        """Reconcile what is due, and what waits, as much of it as the pace of each kind allows."""
+        self._queue.wake_due(now)
+        for kind in self._kinds:
+            keys = self._queue.take(kind.name, least=kind.pace.least, most=kind.pace.most)
+            for _ in range(_MOST_TURNS):
+                if not keys:
+                    break
+                kind.reconcile(keys, now)
+                keys = self._queue.take_new(kind.name)
+        self.settle(now)
+
+    def settle(self, now: float) -> None:
+        """Go on with what only just came about, until nothing more does."""
+        for _ in range(_MOST_TURNS):
+            moved = False
+            for kind in self._kinds:
+                keys = self._queue.take_new(kind.name)
+                moved = moved or bool(keys)
+                kind.reconcile(keys, now)
+            if not moved:
+                return

@@ -1,0 +1,239 @@
+"""Gangs: jobs whose runs start, fail and restart together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from holdfast.controller.bounded_cache import BoundedCache
+from holdfast.controller.coordinator import Coordinator
+from holdfast.controller.handlers import (
+    PrepareAttempts,
+    ScheduleAttempts,
+    StartAttempts,
+    TerminateAttempts,
+    prepared_at_once,
+)
+from holdfast.controller.state import Step
+from holdfast.domain.job import JOB_WAITING, Job, JobState
+from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
+from holdfast.domain.pending_queue import GroupKey, Waiting
+from holdfast.domain.policy.model import DecisionCode
+from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.base import GANG
+from holdfast.domain.workloads.gang import due, verdict
+from holdfast.domain.workloads.gang.verdict import DecisionContext, shape_of
+from holdfast.ports.store import Request, RequestKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from holdfast.controller.losses import Losses
+    from holdfast.controller.policy_catalog import PolicyCatalog
+    from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.workloads.base import Pace
+    from holdfast.domain.placement import PlaceKey
+    from holdfast.domain.workloads.gang.verdict import Verdict
+    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.ports.store import Snapshot
+
+_MOST_GROUPS = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What a judgement needs besides the facts of the attempt."""
+
+    catalog: PolicyCatalog
+    losses: Losses
+    draw: Callable[[], float]
+
+
+class Gangs:
+    """Every job that is a gang, of one run or more."""
+
+    name = GANG
+    has_pods = False
+
+    def __init__(
+        self,
+        state: ControllerState,
+        judging: Judging,
+        *,
+        alive: Callable[[str], bool],
+        lease_s: float | None,
+        pace: Pace,
+    ) -> None:
+        """Wire it.
+
+        Args:
+            state: The controller's state.
+            judging: What a judgement needs.
+            alive: Whether an executor is known and within its lease.
+            lease_s: Of executors.
+            pace: How many jobs a tick works on.
+        """
+        self.pace = pace
+        self._state = state
+        self._judging = judging
+        self._groups: BoundedCache[GroupKey] = BoundedCache(_MOST_GROUPS)
+        self._coordinator = Coordinator(state, conclude=self._conclude, requeue=self._requeue, lease_s=lease_s)
+        self._schedule = ScheduleAttempts(state)
+        self._phases = (PrepareAttempts(), StartAttempts(alive), TerminateAttempts(state))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Do nothing: jobs and attempts are all there is to take in."""
+
+    def admit(self, job: Job) -> None:
+        """Do nothing: a job in line is taken in already."""
+
+    # in line
+
+    def index(self, job: Job) -> None:
+        """Put a job that waits for a place in line, and plan when time moves it on."""
+        spec = self._state.spec(job)
+        if job.state is JobState.QUEUED and job.id not in self._state.active:
+            self._state.line.add(self._group(job, spec), Waiting(-job.priority, job.seq, job.id, job.queued_at))
+            self._state.schedule_needed = True
+        else:
+            self._state.line.remove(job.id)
+        self._state.queue.wake_at(GANG, job.id, due.next_due(job, spec))
+
+    def _group(self, job: Job, spec: JobSpec) -> GroupKey:
+        """Return the group a job waits in; only memory and the avoided node ever differ from its specification."""
+        ran = job.attempt > 0
+        return self._groups.answer(
+            (job.queue, job.spec, job.request.memory, job.avoid_node, ran),
+            lambda: GroupKey(job.queue, shape_of(job, spec.node_selector), ran),
+        )
+
+    def placed(self, placements: Iterable[tuple[str, tuple[PlaceKey, ...]]], now: float) -> None:
+        """Open an attempt for each job that got its places."""
+        jobs = self._state.jobs
+        opened = [self._schedule.open(jobs[job_id], places, now) for job_id, places in placements if job_id in jobs]
+        self._coordinator.run(self._schedule, opened, now)
+
+    # moving on
+
+    def reconcile(self, keys: Sequence[str], now: float) -> None:
+        """Move jobs and their attempts on as far as they go without anything else happening."""
+        state = self._state
+        for key in keys:
+            job = state.jobs.get(key)
+            if job is not None:
+                self._on_time(job, now)
+            active = state.active.get(key)
+            if active is not None:
+                prepared_at_once(state, active, now)
+                self._coordinator.promote(active, now)
+        for phase in self._phases:
+            batch = [state.active[key] for key in keys if key in state.active]
+            self._coordinator.run(phase, batch, now)
+        for key in keys:
+            job = state.jobs.get(key)
+            if job is not None:
+                state.queue.wake_at(GANG, key, self._next_look(job, now))
+
+    def _next_look(self, job: Job, now: float) -> float | None:
+        active = self._state.active.get(job.id)
+        if active is None:
+            return due.next_due(job, self._state.spec(job))
+        times = [self._coordinator.next_look(active, now), due.total_deadline(job, active.spec)]
+        return min((at for at in times if at is not None and at > now), default=None)
+
+    def _on_time(self, job: Job, now: float) -> None:
+        """Do what time has brought: a retry that is due, a wait or a total deadline that is over."""
+        if _is_over(due.retry_due(job), now):
+            job = verdict.queued(job, now)
+            self._state.put_job(job)
+        spec = self._state.spec(job)
+        if _is_over(due.total_deadline(job, spec), now):
+            self._total_deadline(job, spec.total_deadline_s or 0.0, now)
+        elif _is_over(due.scheduling_timeout(job, spec), now):
+            self._expire(job, spec.scheduling_timeout_s or 0.0, now)
+
+    def _expire(self, job: Job, timeout_s: float, now: float) -> None:
+        attempt, failure = verdict.expired_in_line(job, now, timeout_s)
+        failed = replace(job, attempt=attempt.number)
+        judged = verdict.fail(failed, attempt, failure, self._context(job, now))
+        self._state.end_unplaced(judged.attempt)
+        self._state.put_job(judged.job)
+
+    def _total_deadline(self, job: Job, total_s: float, now: float) -> None:
+        active = self._state.active.get(job.id)
+        if active is not None:
+            self._terminate(active, "TotalDeadline", now)
+            return
+        reason = f"total deadline of {format_duration(total_s)} is over ({DecisionCode.TOTAL_DEADLINE})"
+        self._close_unplaced(job, now)
+        self._state.put_job(
+            replace(job, state=JobState.FAILED, reason=reason, retry_at=None, ended_at=now, updated_at=now)
+        )
+
+    # what people ask for
+
+    def ask(self, request: Request, key: str, now: float) -> None:
+        """Cancel, hold or release a job."""
+        job = self._state.jobs[key]
+        match request.kind:
+            case RequestKind.CANCEL:
+                self._cancel(job, request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}", now)
+            case RequestKind.HOLD if job.state in JOB_WAITING:
+                self._state.put_job(verdict.held(job, request.reason or "held by a person", now))
+            case RequestKind.RELEASE if job.state is JobState.HELD:
+                self._state.put_job(verdict.queued(job, now))
+            case _:
+                pass
+
+    def _cancel(self, job: Job, reason: str, now: float) -> None:
+        active = self._state.active.get(job.id)
+        if active is None:
+            self._close_unplaced(job, now)
+            self._state.put_job(verdict.cancelled_in_line(replace(job, reason=reason), now))
+        elif not job.cancel_requested:
+            self._state.put_job(replace(job, cancel_requested=True, reason=reason, updated_at=now))
+            self._terminate(active, "CancelJob", now)
+
+    def _close_unplaced(self, job: Job, now: float) -> None:
+        attempt = self._state.unplaced.get(job.id)
+        if attempt is not None:
+            self._state.end_unplaced(verdict.cancelled(job, attempt, now, started=False).attempt)
+
+    def _terminate(self, active: Active, phase: str, now: float) -> None:
+        """Begin to end an attempt from outside its runs; one that ends already is told why once more."""
+        if active.attempt.status is AttemptStatus.TERMINATING:
+            self._state.tell_again(active)
+            return
+        step = Step(phase, Outcome.SUCCESS, now, message=active.job.reason)
+        self._state.record(active, step, AttemptStatus.TERMINATING)
+        self._state.put_attempt(active, active.attempt.entered(AttemptStatus.TERMINATING, now))
+
+    # endings
+
+    def _context(self, job: Job, now: float) -> DecisionContext:
+        spec = self._state.spec(job)
+        places = list(self._state.capacity.places.values())
+        return DecisionContext(self._judging.catalog.law(job, spec, places), spec, now, self._judging.draw())
+
+    def _conclude(self, active: Active, now: float) -> Verdict:
+        runs = sorted(active.runs.values(), key=lambda run: run.rank)
+        context = self._context(active.job, now)
+        suspicion = self._judging.losses.suspicion(active.job.id, runs)
+        if suspicion is not None:
+            context = replace(context, suspicion=suspicion)
+        return verdict.conclude(active.job, active.attempt, runs, context)
+
+    def _requeue(self, active: Active, now: float, why: str) -> None:
+        """Take an attempt that was never handed out off its places; it will be placed anew with fresh uids."""
+        for run in list(active.runs.values()):
+            self._state.put_run(active, replace(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now))
+        attempt = replace(active.attempt, status=AttemptStatus.PENDING, status_since=now, tries=0, message=why)
+        self._state.withdraw(active, attempt)
+        job = replace(
+            active.job, state=JobState.QUEUED, reason=why, attempt=attempt.number - 1, queued_at=now, updated_at=now
+        )
+        self._state.put_job(job)
+
+
+def _is_over(at: float | None, now: float) -> bool:
+    return at is not None and at <= now

@@ -1,0 +1,68 @@
+"""The job sets of jobs: how they stand, and what they are told of their jobs' pods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.events import JobSetDecided, JobSetNoted, Occurrence
+from holdfast.domain.workloads.jobset.state import Event, SetDecision
+from holdfast.domain.workloads.jobset.stored import SetLogEntry
+
+if TYPE_CHECKING:
+    from holdfast.controller.state import ControllerState
+    from holdfast.controller.workloads.memory import SetWork
+    from holdfast.domain.events import JobSetEvent
+    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.jobset.state import JobSetState
+    from holdfast.domain.workloads.jobset.stored import JobSet
+
+
+class Owners:
+    """The job sets that are not over, by id."""
+
+    def __init__(self, state: ControllerState) -> None:
+        """Start with none."""
+        self.sets: dict[str, SetWork] = {}
+        self._state = state
+
+    def of(self, job: Job) -> SetWork | None:
+        """Return the set of a job, if it has one that is known."""
+        return self.sets.get(job.child.set_id) if job.child is not None else None
+
+    def state_of(self, job: Job) -> JobSetState | None:
+        """Return how the set of a job stands."""
+        work = self.of(job)
+        return None if work is None else work.row.state
+
+    def tell(self, job: Job, event: Event, now: float) -> None:
+        """Note in the log of a job's set what the set does not hear of otherwise."""
+        work = self.of(job)
+        if work is not None:
+            self.log(work.row, event, now)
+
+    def log(self, row: JobSet, what: SetDecision | Event, now: float) -> None:
+        """Append to a set's log and to the events."""
+        self._state.changes.set_log.append(SetLogEntry(set_id=row.id, at=now, what=what))
+        self.happened(now, _noted(row, what))
+
+    def happened(self, now: float, event: JobSetEvent) -> None:
+        """Append an event that is about no single job."""
+        self._state.happened(Occurrence(None, now, event))
+
+
+def _noted(row: JobSet, what: SetDecision | Event) -> JobSetEvent:
+    if isinstance(what, Event):
+        return JobSetNoted(row.id, row.name, what.type, what.reason, what.message)
+    return JobSetDecided(
+        job_set=row.id,
+        name=row.name,
+        job=what.job,
+        restart=what.attempt[0],
+        job_restart=what.attempt[1],
+        action="" if what.action is None else what.action.value,
+        granted=what.granted,
+        reason=what.reason,
+        message=what.message,
+        rule=what.rule,
+        delay_s=what.delay_s,
+    )

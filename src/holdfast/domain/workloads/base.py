@@ -1,0 +1,18 @@
+"""What all kinds of work have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.spec import JobSpec
+
+GANG = "gang"
+KUBEJOB = "kubejob"
+JOBSET = "jobset"
+
+
+def kind_of(job: Job, spec: JobSpec) -> str:
+    """Return the kind of a job; jobs of job sets are Kubernetes Jobs."""
+    return KUBEJOB if job.child is not None or spec.kube is not None else GANG
