@@ -73,7 +73,7 @@ class Line:
         return self.job, self.rank
 
 
-class Capacity:
+class Ledger:
     """What the programs of one test wrote, in the order they did."""
 
     def __init__(self, path: Path) -> None:
@@ -159,10 +159,10 @@ class Stage(Server):
         self.api.close()
         self.clean_up()
 
-    def ledger(self) -> Capacity:
+    def ledger(self) -> Ledger:
         """Begin a ledger."""
         self.count += 1
-        return Capacity(self.folder / f"ledger-{self.count}")
+        return Ledger(self.folder / f"ledger-{self.count}")
 
     def apply(self, manifest: Mapping[str, Any]) -> str:
         """Create a job set and return its name."""
@@ -212,13 +212,13 @@ class Stage(Server):
         return [(one.decision.action or "", one.decision.granted) for one in log if one.decision is not None]
 
 
-def program(ledger: Capacity, plan: Mapping[str, str]) -> list[str]:
+def program(ledger: Ledger, plan: Mapping[str, str]) -> list[str]:
     """Return the command that does what a plan says of it; who is in no plan succeeds."""
     cases = "".join(f"{who}) {what} ;;\n" for who, what in plan.items())
     return ["/bin/sh", "-c", f'{PROGRAM}case "$me" in\n{cases}esac\nok\n', "program", str(ledger.path)]
 
 
-def document(file: str, ledger: Capacity, plan: Mapping[str, str], changes: Iterable[Change] = ()) -> dict[str, Any]:
+def document(file: str, ledger: Ledger, plan: Mapping[str, str], changes: Iterable[Change] = ()) -> dict[str, Any]:
     """Read a manifest of the document, leniently, and put a program in place of what cannot run here.
 
     Args:

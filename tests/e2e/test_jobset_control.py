@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.wire.jobs import JobView
-    from tests.e2e.jobset_stage import Capacity, Stage
+    from tests.e2e.jobset_stage import Ledger, Stage
 
 
 def test_a_suspended_set_has_no_programs_and_all_run_again_when_it_is_resumed(stage: Stage) -> None:
@@ -136,7 +136,7 @@ def test_every_pod_is_told_who_it_is(stage: Stage) -> None:
     stage.delete("told")
 
 
-def native(ledger: Capacity, plan: Mapping[str, str]) -> dict[str, Any]:
+def native(ledger: Ledger, plan: Mapping[str, str]) -> dict[str, Any]:
     """Write a job set in the short form, whose pods a named policy may run again."""
     worker = {"name": "worker", "replicas": 2, "command": program(ledger, plan), "retryPolicies": ["flaky"]}
     spec = {"jobs": [{**worker, "resources": {"cpu": 0.1}}], "failurePolicy": {"maxRestarts": 1}}

@@ -20,7 +20,7 @@ from tests.e2e.warm import WarmStage
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.e2e.jobset_stage import Capacity
+    from tests.e2e.jobset_stage import Ledger
 
 SEED = 20
 KILLS = 10
@@ -44,7 +44,7 @@ class Restarting:
         self.name = name
         self.strategy = strategy
         self.linger_s = linger_s
-        self.ledger: Capacity = stage.ledger()
+        self.ledger: Ledger = stage.ledger()
 
     def create(self) -> None:
         plan = {

@@ -12,21 +12,21 @@ PLACE = ("e", "n")
 
 
 def test_a_run_is_charged_and_given_back_once_however_often_that_is_said() -> None:
-    ledger = Capacity()
-    ledger.set_place(Place(PLACE, Resources(4000)))
+    capacity = Capacity()
+    capacity.set_place(Place(PLACE, Resources(4000)))
     for _ in range(2):
-        ledger.charge(RUN, "queue")
-        assert (ledger.free[PLACE], ledger.usage_of("queue").resources) == (Resources(3000), Resources(1000))
-    assert [ledger.release(RUN.uid), ledger.release(RUN.uid)] == [True, False]
-    assert (ledger.free[PLACE], ledger.usage_of("queue").resources) == (Resources(4000), Resources(0))
+        capacity.charge(RUN, "queue")
+        assert (capacity.free[PLACE], capacity.usage_of("queue").resources) == (Resources(3000), Resources(1000))
+    assert [capacity.release(RUN.uid), capacity.release(RUN.uid)] == [True, False]
+    assert (capacity.free[PLACE], capacity.usage_of("queue").resources) == (Resources(4000), Resources(0))
 
 
 def test_a_place_that_changes_keeps_what_runs_on_it() -> None:
-    ledger = Capacity()
-    ledger.set_place(Place(PLACE, Resources(4000)))
-    ledger.charge(RUN, "queue")
-    ledger.set_place(Place(PLACE, Resources(2000)))
-    assert ledger.free[PLACE] == Resources(1000)
-    ledger.drop_places("e")
-    ledger.set_place(Place(PLACE, Resources(4000)))
-    assert ledger.free[PLACE] == Resources(3000)
+    capacity = Capacity()
+    capacity.set_place(Place(PLACE, Resources(4000)))
+    capacity.charge(RUN, "queue")
+    capacity.set_place(Place(PLACE, Resources(2000)))
+    assert capacity.free[PLACE] == Resources(1000)
+    capacity.drop_places("e")
+    capacity.set_place(Place(PLACE, Resources(4000)))
+    assert capacity.free[PLACE] == Resources(3000)

@@ -154,23 +154,23 @@ MUTATIONS = (
     ),
     Mutation(
         "a cancellation is forgotten while it runs",
-        "controller/intake.py",
+        "controller/workloads/gangs.py",
         "cancel_requested=True, reason=reason",
         "cancel_requested=False, reason=reason",
         ("unit/test_controller.py",),
     ),
     Mutation(
         "a running job can be held",
-        "controller/intake.py",
+        "controller/workloads/gangs.py",
         "case RequestKind.HOLD if job.state in JOB_WAITING:",
         "case RequestKind.HOLD:",
         ("unit/test_controller_repeats.py",),
     ),
     Mutation(
         "a total deadline is kept twice as long",
-        "controller/intake.py",
-        "now >= job.submitted_at + spec.total_deadline_s:",
-        "now >= job.submitted_at + 2 * spec.total_deadline_s:",
+        "domain/workloads/gang/due.py",
+        "else job.submitted_at + spec.total_deadline_s",
+        "else job.submitted_at + 2 * spec.total_deadline_s",
         ("unit/test_total_deadline.py",),
     ),
     Mutation(
@@ -182,9 +182,9 @@ MUTATIONS = (
     ),
     Mutation(
         "nobody looks again when a retry is due",
-        "controller/state.py",
-        ("        if job.retry_at is not None:\n            self.remind(job.retry_at, job.id)"),
-        "        return",
+        "domain/workloads/gang/due.py",
+        "times = (retry_due(job), ",
+        "times = (",
         ("unit/test_controller.py",),
     ),
 )
