@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from holdfast.controller.coordinator import KILL_ALLOWANCE_S
+from holdfast.controller.kind import Pace
 from holdfast.controller.losses import Losses
 from holdfast.controller.observations import Observations
 from holdfast.controller.patience import Patience
@@ -21,7 +22,6 @@ from holdfast.controller.publisher import Publisher
 from holdfast.controller.reconcile import Reconciler
 from holdfast.controller.requests import Requests
 from holdfast.controller.state import ControllerState
-from holdfast.controller.workloads.base import Pace
 from holdfast.controller.workloads.gangs import Judging
 from holdfast.controller.workloads.kinds import PodSettings, Wiring, all_kinds
 from holdfast.domain.scheduling import RoundLimits

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.controller.kind import Kind
     from holdfast.controller.state import ControllerState
-    from holdfast.controller.workloads.base import Kind
 
 _MOST_TURNS = 32
 """More than anything needs to settle: a decision, the jobs that go, those that come, how they look."""

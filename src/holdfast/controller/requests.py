@@ -9,8 +9,8 @@ from holdfast.ports.store import Request, RequestKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from holdfast.controller.kind import OwnerKind
     from holdfast.controller.state import ControllerState
-    from holdfast.controller.workloads.base import OwnerKind
     from holdfast.ports.store import ControllerStore
 
 

@@ -24,7 +24,7 @@ from holdfast.ports.store import Changes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from holdfast.controller.workloads.base import JobKind
+    from holdfast.controller.kind import JobKind
     from holdfast.domain.events import Occurrence
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.scheduling import RetryBalance

@@ -28,10 +28,10 @@ from holdfast.ports.store import Request, RequestKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from holdfast.controller.kind import Pace
     from holdfast.controller.losses import Losses
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.state import Active, ControllerState
-    from holdfast.controller.workloads.base import Pace
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.workloads.gang.verdict import Verdict
     from holdfast.domain.workloads.spec import JobSpec

@@ -14,8 +14,9 @@ from holdfast.errors import Conflict, NotFound
 from holdfast.ports.store import RequestKind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from holdfast.controller.state import ControllerState
-    from holdfast.controller.workloads.jobsets import JobSets
     from holdfast.controller.workloads.kubejobs import KubeJobs
     from holdfast.controller.workloads.memory import SetWork
     from holdfast.controller.workloads.owners import Owners
@@ -41,15 +42,16 @@ class SetRequests:
     def __init__(
         self,
         state: ControllerState,
-        sets: JobSets,
+        owners: Owners,
         pods: KubeJobs,
         plans: Plans,
-        owners: Owners,
         store: ControllerStore,
+        *,
+        delete: Callable[[SetWork, float], None],
     ) -> None:
-        """Wire it; the store has what was appended."""
+        """Wire it; the store has what was appended, and ``delete`` begins to delete a set."""
         self._state = state
-        self._sets = sets
+        self._delete = delete
         self._pods = pods
         self._plans = plans
         self._owners = owners
@@ -74,7 +76,7 @@ class SetRequests:
                 jobs = [job for job in jobs if not job.terminal]
                 for job in jobs:
                     self._state.admit(job)
-                self._sets.take_in(row, jobs)
+                self._owners.take_in(row, jobs)
                 for job in jobs:
                     self._pods.admit(job)
         return self._owners.sets.get(set_id)
@@ -90,7 +92,7 @@ class SetRequests:
             case RequestKind.SET_RESTART:
                 self._restart(work, request, now)
             case RequestKind.SET_DELETE:
-                self._sets.delete(work, now)
+                self._delete(work, now)
             case _:
                 pass
         self._state.queue.add(JOBSET, work.row.id)

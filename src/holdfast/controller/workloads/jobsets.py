@@ -9,11 +9,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.controller.workloads.base import Pace
+from holdfast.controller.kind import Pace
 from holdfast.controller.workloads.jobset_requests import SET_REQUESTS, SetRequests
-from holdfast.controller.workloads.memory import SetWork
 from holdfast.controller.workloads.plans import created
-from holdfast.dialects.jobset.loading import load_set
 from holdfast.domain.events import JobSetDeleted, JobSetEnded
 from holdfast.domain.workloads.base import JOBSET, KUBEJOB
 from holdfast.domain.workloads.jobset.in_place import InPlace, expected_pods
@@ -32,17 +30,16 @@ from holdfast.domain.workloads.jobset.state import (
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.kubejobs import KubeJobs
-    from holdfast.controller.workloads.memory import JobWork
+    from holdfast.controller.workloads.memory import JobWork, SetWork
     from holdfast.controller.workloads.owners import Owners
     from holdfast.controller.workloads.plans import Plans
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.jobset.model import JobSetSpec
     from holdfast.domain.workloads.jobset.state import JobSetState, Order, Pass
-    from holdfast.domain.workloads.jobset.stored import JobSet
     from holdfast.ports.store import ControllerStore, Request, RequestKind, Snapshot
 
 
@@ -72,7 +69,7 @@ class JobSets:
         self._plans = plans
         self._owners = owners
         self._restarts_allowed = restarts_allowed
-        self._requests = SetRequests(state, self, pods, plans, owners, store)
+        self._requests = SetRequests(state, owners, pods, plans, store, delete=self.delete)
         pods.changed = self.see
 
     def asks(self, kind: RequestKind) -> bool:
@@ -92,15 +89,7 @@ class JobSets:
         for row in snapshot.job_sets:
             # Reading the manifests of all that ended takes long; only a time to live is still to come for those.
             if row.id in jobs or not row.state.terminal or row.deleting or _TIME_TO_LIVE.search(row.manifest):
-                self.take_in(row, jobs.get(row.id, ()))
-
-    def take_in(self, row: JobSet, jobs: Iterable[Job]) -> None:
-        """Take in a set with those of its jobs that are not over."""
-        if row.id in self._owners.sets:
-            return
-        spec = load_set(row.manifest, lenient=row.lenient)
-        self._owners.sets[row.id] = SetWork(row, spec, {job.name: job.id for job in jobs})
-        self._state.queue.add(JOBSET, row.id)
+                self._owners.take_in(row, jobs.get(row.id, ()))
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:
         """Look at sets whose jobs have changed, or whose time has come."""

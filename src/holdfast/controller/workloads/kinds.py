@@ -18,8 +18,8 @@ from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from holdfast.controller.kind import JobKind, OwnerKind, Pace
     from holdfast.controller.state import ControllerState
-    from holdfast.controller.workloads.base import JobKind, OwnerKind, Pace
     from holdfast.controller.workloads.gangs import Judging
     from holdfast.domain.policy.model import Backoff
     from holdfast.ports.store import ControllerStore

@@ -28,9 +28,9 @@ from holdfast.ports.store import RequestKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from holdfast.controller.kind import Pace
     from holdfast.controller.state import Active, ControllerState
     from holdfast.controller.workloads.attempts import PodAttempts
-    from holdfast.controller.workloads.base import Pace
     from holdfast.controller.workloads.container_restarts import ContainerRestarts
     from holdfast.controller.workloads.plans import Plans, PodPlan
     from holdfast.controller.workloads.pod_queue import PodQueue

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.controller.workloads.memory import SetWork
+from holdfast.dialects.jobset.loading import load_set
 from holdfast.domain.events import JobSetDecided, JobSetNoted, Occurrence
+from holdfast.domain.workloads.base import JOBSET
 from holdfast.domain.workloads.jobset.state import Event, SetDecision
 from holdfast.domain.workloads.jobset.stored import SetLogEntry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from holdfast.controller.state import ControllerState
-    from holdfast.controller.workloads.memory import SetWork
     from holdfast.domain.events import JobSetEvent
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.jobset.state import JobSetState
@@ -24,6 +28,14 @@ class Owners:
         """Start with none."""
         self.sets: dict[str, SetWork] = {}
         self._state = state
+
+    def take_in(self, row: JobSet, jobs: Iterable[Job]) -> None:
+        """Take in a set with those of its jobs that are not over."""
+        if row.id in self.sets:
+            return
+        spec = load_set(row.manifest, lenient=row.lenient)
+        self.sets[row.id] = SetWork(row, spec, {job.name: job.id for job in jobs})
+        self._state.queue.add(JOBSET, row.id)
 
     def of(self, job: Job) -> SetWork | None:
         """Return the set of a job, if it has one that is known."""
