@@ -10,6 +10,7 @@ import pytest
 from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
 from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.base import Quarantined
 from holdfast.errors import NotFound
 from holdfast.ports.store import Changes, JobFilter, Submission
 
@@ -168,3 +169,13 @@ def test_running_lists_runs_that_have_not_ended(store: Store) -> None:
     ranks = [(job_id, rank, status) for rank, status in statuses for job_id in ("j2", "j1")]
     store.commit(changes_of(*(run(job_id, rank=rank, status=status) for job_id, rank, status in ranks)))
     assert [each.uid for each in store.running()] == ["j1-1-0-1", "j1-1-2-1", "j2-1-0-1", "j2-1-2-1"]
+
+
+def test_what_is_quarantined_is_known_until_it_is_released_and_found_among_jobs(store: Store) -> None:
+    submit(store, "one", "two", "three")
+    first, second = (Quarantined(key, "gang", 5.0, f"reconciling it: {key} 🦊") for key in ("one", "two"))
+    store.commit(Changes(quarantined={"one": first, "two": second, "a-set": Quarantined("a-set", "jobset", 6.0, "")}))
+    store.commit(Changes(quarantined={"one": replace(first, since=7.0), "two": None, "never": None}))
+    known = {"one": replace(first, since=7.0), "a-set": Quarantined("a-set", "jobset", 6.0, "")}
+    assert store.quarantined() == store.load().quarantined == known
+    assert [job.id for job in store.jobs(JobFilter(quarantined=True))] == ["one"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from holdfast.domain.events import JobSetDecided, JobSetEnded
 
@@ -43,6 +43,11 @@ class Telemetry:
             "holdfast_decisions", "Failures judged.", ["action", "code", "cause"], registry=self.registry
         )
         self._sets = Counter("holdfast_jobsets_ended", "Job sets that ended.", ["outcome"], registry=self.registry)
+        self._quarantined = Gauge(
+            "holdfast_quarantined_workloads",
+            "Workloads left alone because looking after them failed.",
+            registry=self.registry,
+        )
         judged, labels = "Failed jobs of job sets judged.", ["action", "granted"]
         self._set_decisions = Counter("holdfast_jobset_decisions", judged, labels, registry=self.registry)
         self._latency = Histogram(
@@ -58,6 +63,7 @@ class Telemetry:
         self._ticks.observe(now - began)
         if not ticked.committed:
             self._refusals.inc()
+        self._quarantined.set(ticked.quarantined)
         for attempt in ticked.written.attempts.values():
             if attempt.ending is not None:
                 self._ended(attempt, now)

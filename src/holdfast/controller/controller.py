@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING
 import structlog
 
 from holdfast.controller.coordinator import KILL_ALLOWANCE_S
-from holdfast.controller.kind import Pace
+from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.losses import Losses
 from holdfast.controller.observations import Observations
 from holdfast.controller.patience import Patience
 from holdfast.controller.placement import Placement
 from holdfast.controller.policy_catalog import PolicyCatalog
 from holdfast.controller.publisher import Publisher
+from holdfast.controller.quarantine import Quarantine
 from holdfast.controller.reconcile import Reconciler
 from holdfast.controller.requests import Requests
 from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads.gangs import Judging
-from holdfast.controller.workloads.kinds import PodSettings, Wiring, all_kinds
+from holdfast.controller.workloads.kinds import Kinds, PodSettings, Wiring, all_kinds
 from holdfast.domain.scheduling import RoundLimits
+from holdfast.domain.workloads.base import UNREAD
 from holdfast.errors import Unavailable, Uncertain
 from holdfast.ports.exchange import ExchangeResponse
 from holdfast.ports.store import Changes
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.clock import Dice, SteadyClock
     from holdfast.ports.exchange import ExchangeRequest
-    from holdfast.ports.store import ControllerStore
+    from holdfast.ports.store import ControllerStore, Snapshot
 
 _log = structlog.get_logger(__name__)
 
@@ -76,6 +78,8 @@ class Ticked:
     """Whether there is more to do at once."""
     next_due: float | None
     """When something is due by time."""
+    quarantined: int
+    """How many workloads are left alone because looking after them failed."""
     written: Changes
     """What was committed, for telemetry; empty when nothing was."""
 
@@ -118,16 +122,27 @@ class Controller:
         self._publisher = Publisher(self.state)
         kinds = all_kinds(self._wiring())
         self.state.kinds = {kind.name: kind for kind in kinds.jobs}
-        self._requests = Requests(self.state, store, kinds.owners)
-        self._reconciler = Reconciler(self.state, (*kinds.jobs, *kinds.owners))
-        self._placement = Placement(self.state, self._catalog.queues, self._settings.round_limits)
+        self.quarantine = Quarantine(self.state)
+        self._requests = Requests(self.state, store, kinds.owners, self.quarantine)
+        self._reconciler = Reconciler(self.state, (*kinds.jobs, *kinds.owners), self.quarantine)
+        limits = self._settings.round_limits
+        self._placement = Placement(self.state, self._catalog.queues, limits, self.quarantine)
         self._looked_at = self._swept_at = float("-inf")
-        self.state.restore(snapshot)
-        for kind in (*kinds.owners, *kinds.jobs):
-            kind.restore(snapshot)
+        self._restore(snapshot, kinds)
         for active in self.state.active.values():
             for run in active.runs.values():
                 self._observations.expect(run)
+
+    def _restore(self, snapshot: Snapshot, kinds: Kinds) -> None:
+        now = self._clock.now()
+
+        def each_of(kind: str) -> ForEach:
+            return lambda key, call: self.quarantine.attempt_to_take_in(kind, key, now, call)
+
+        self.state.restore(snapshot, each_of(UNREAD))
+        for kind in (*kinds.owners, *kinds.jobs):
+            kind.restore(snapshot, each_of(kind.name))
+        self.quarantine.restore(snapshot.quarantined, now)
 
     def _wiring(self) -> Wiring:
         settings = self._settings
@@ -171,6 +186,7 @@ class Controller:
             committed=committed,
             more=more or self._has_more(),
             next_due=self.state.queue.next_due(),
+            quarantined=len(self.quarantine),
             written=written if committed else Changes(),
         )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from holdfast.domain.job import Job
     from holdfast.domain.placement import PlaceKey
@@ -19,14 +19,18 @@ class Pace(NamedTuple):
     most: int
 
 
+ForEach: TypeAlias = "Callable[[str, Callable[[], None]], None]"
+"""Does something with one workload, in such a way that no other notices when that fails."""
+
+
 class Kind(Protocol):
     """Looks after all workloads of one kind."""
 
     name: str
     pace: Pace
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Take in the workloads that were going on when the last controller stopped."""
+    def restore(self, snapshot: Snapshot, each: ForEach) -> None:
+        """Take in the workloads that were going on when the last controller stopped, each by itself."""
         ...
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:

@@ -9,6 +9,7 @@ from holdfast.domain.scheduling import Plan, Round, RoundLimits, Usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from holdfast.controller.quarantine import Quarantine
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Queue
     from holdfast.domain.placement import PlaceKey
@@ -17,11 +18,18 @@ if TYPE_CHECKING:
 class Placement:
     """The one queue for places, of jobs and of pods."""
 
-    def __init__(self, state: ControllerState, queues: Callable[[], Mapping[str, Queue]], limits: RoundLimits) -> None:
+    def __init__(
+        self,
+        state: ControllerState,
+        queues: Callable[[], Mapping[str, Queue]],
+        limits: RoundLimits,
+        quarantine: Quarantine,
+    ) -> None:
         """Remember where to read queues, and a round's bounds."""
         self._state = state
         self._queues = queues
         self._limits = limits
+        self._quarantine = quarantine
 
     def run(self, now: float) -> None:
         """Plan a round; each kind gives its workloads the places they got."""
@@ -34,10 +42,16 @@ class Placement:
             if job is not None:
                 by_kind.setdefault(state.kind_of(job), []).append((placed.job_id, placed.places))
         for kind, placements in by_kind.items():
-            state.kinds[kind].placed(placements, now)
+            self._hand_out(kind, dict(placements), now)
         for blocked in plan.blocked:
             waiting = blocked.waiting.job_id
             state.note_reason(state.owner.get(waiting, waiting), blocked.reason, now)
+
+    def _hand_out(self, kind: str, places: Mapping[str, tuple[PlaceKey, ...]], now: float) -> None:
+        def hand_out(keys: list[str]) -> None:
+            self._state.kinds[kind].placed([(key, places[key]) for key in keys], now)
+
+        self._quarantine.attempt_all(kind, places, now, "giving it a place", hand_out)
 
     def _plan(self, now: float) -> Plan:
         capacity = self._state.capacity

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.controller.kind import Kind
+    from holdfast.controller.quarantine import Quarantine
     from holdfast.controller.state import ControllerState
 
 _MOST_TURNS = 32
@@ -17,9 +18,10 @@ _MOST_TURNS = 32
 class Reconciler:
     """Works the queue off, children before their owners."""
 
-    def __init__(self, state: ControllerState, kinds: Sequence[Kind]) -> None:
+    def __init__(self, state: ControllerState, kinds: Sequence[Kind], quarantine: Quarantine) -> None:
         """Remember the kinds, children first."""
         self._queue = state.queue
+        self._quarantine = quarantine
         self._kinds = kinds
 
     def run(self, now: float) -> None:
@@ -30,7 +32,7 @@ class Reconciler:
             for _ in range(_MOST_TURNS):
                 if not keys:
                     break
-                kind.reconcile(keys, now)
+                self._reconcile(kind, keys, now)
                 keys = self._queue.take_new(kind.name)
         self.settle(now)
 
@@ -41,6 +43,9 @@ class Reconciler:
             for kind in self._kinds:
                 keys = self._queue.take_new(kind.name)
                 moved = moved or bool(keys)
-                kind.reconcile(keys, now)
+                self._reconcile(kind, keys, now)
             if not moved:
                 return
+
+    def _reconcile(self, kind: Kind, keys: list[str], now: float) -> None:
+        self._quarantine.attempt_all(kind.name, keys, now, "reconciling it", lambda batch: kind.reconcile(batch, now))

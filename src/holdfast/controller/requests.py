@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.domain.workloads.base import UNREAD
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from holdfast.controller.kind import OwnerKind
+    from holdfast.controller.kind import Kind, OwnerKind
+    from holdfast.controller.quarantine import Quarantine
     from holdfast.controller.state import ControllerState
     from holdfast.ports.store import ControllerStore
 
@@ -17,35 +20,44 @@ if TYPE_CHECKING:
 class Requests:
     """Takes requests to those they are about."""
 
-    def __init__(self, state: ControllerState, store: ControllerStore, owners: Iterable[OwnerKind]) -> None:
+    def __init__(
+        self,
+        state: ControllerState,
+        store: ControllerStore,
+        owners: Iterable[OwnerKind],
+        quarantine: Quarantine,
+    ) -> None:
         """Remember where submitted jobs are, and the kinds that are made of jobs."""
         self._state = state
         self._store = store
         self._owners = tuple(owners)
+        self._quarantine = quarantine
 
     def take(self, requests: Sequence[Request], now: float) -> None:
         """Act on requests; they are gone with the commit of this tick."""
         for request in requests:
             if request.kind is RequestKind.SUBMIT:
-                self._admit(request)
+                self._admit(request.job_ids, now)
             else:
                 for key in request.job_ids:
                     self._ask(request, key, now)
             self._state.changes.handled.append(request.id)
 
-    def _admit(self, request: Request) -> None:
+    def _admit(self, job_ids: Sequence[str], now: float) -> None:
         state = self._state
-        unknown = [job_id for job_id in request.job_ids if job_id not in state.jobs]
+        unknown = [job_id for job_id in job_ids if job_id not in state.jobs]
         for job in self._store.jobs_by_id(unknown):
             if not job.terminal:
-                state.admit(job)
-                state.kinds[state.kind_of(job)].admit(job)
+                self._quarantine.attempt_to_take_in(UNREAD, job.id, now, partial(state.take_in, job))
 
     def _ask(self, request: Request, key: str, now: float) -> None:
+        if key in self._quarantine:
+            self._quarantine.release(key, now)
+            self._admit([key], now)
         job = self._state.jobs.get(key)
+        kinds: list[Kind] = [kind for kind in self._owners if kind.asks(request.kind)]
         if job is not None:
-            self._state.kinds[self._state.kind_of(job)].ask(request, key, now)
-            return
-        for kind in self._owners:
-            if kind.asks(request.kind):
-                kind.ask(request, key, now)
+            kinds = [self._state.kinds[self._state.kind_of(job)]]
+        for kind in kinds:
+            doing = f"acting on {request.kind.value}"
+            self._quarantine.attempt(kind.name, key, now, doing, partial(kind.ask, request, key, now))

@@ -7,6 +7,7 @@ can always be rebuilt from the store.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.controller.capacity import Capacity
@@ -24,7 +25,7 @@ from holdfast.ports.store import Changes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from holdfast.controller.kind import JobKind
+    from holdfast.controller.kind import ForEach, JobKind
     from holdfast.domain.events import Occurrence
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.scheduling import RetryBalance
@@ -108,18 +109,28 @@ class ControllerState:
         """Return the kind of workload a job is."""
         return kind_of(job, self.spec(job))
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Take in everything that was going on when the last controller stopped."""
+    def restore(self, snapshot: Snapshot, each: ForEach) -> None:
+        """Take in every job that was going on when the last controller stopped."""
         attempts = {attempt.job_id: attempt for attempt in snapshot.attempts}
         runs: dict[str, list[Run]] = {}
         for run in snapshot.runs:
             runs.setdefault(run.job_id, []).append(run)
         for job in snapshot.jobs:
-            self.admit(job)
+            each(job.id, partial(self.admit, job))
             attempt = attempts.get(job.id)
-            if attempt is not None:
-                self.resume(job, attempt, runs.get(job.id, ()), snapshot.history.get(attempt.key))
-        self.changes = Changes()
+            if attempt is not None and job.id in self.jobs:
+                last = snapshot.history.get(attempt.key)
+                each(job.id, partial(self.resume, job, attempt, runs.get(job.id, ()), last))
+
+    def drop(self, job_id: str) -> None:
+        """Know nothing of a job any more, except what its runs use."""
+        active = self.active.pop(job_id, None)
+        if active is not None:
+            self.drop_runs(active)
+        self.jobs.pop(job_id, None)
+        self.unplaced.pop(job_id, None)
+        self.line.remove(job_id)
+        self.queue.forget(job_id)
 
     def resume(self, job: Job, attempt: Attempt, runs: Iterable[Run], last: HistoryRow | None) -> None:
         """Go on with an attempt that was in flight, or that waited for another place."""
@@ -147,6 +158,11 @@ class ControllerState:
             return
         self.jobs[job.id] = job
         self._index(job)
+
+    def take_in(self, job: Job) -> None:
+        """Take in a job that was just submitted."""
+        self.admit(job)
+        self.kinds[self.kind_of(job)].admit(job)
 
     def put_job(self, job: Job) -> None:
         """Change a job."""

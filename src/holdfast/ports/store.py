@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.events import Occurrence, StoredEvent
     from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+    from holdfast.domain.workloads.base import Quarantined
     from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.catalogue import Catalogue
@@ -119,6 +120,8 @@ class Changes:
     """What to append to the logs of job sets, in order."""
     kube_jobs: dict[str, KubeJobRecord] = field(default_factory=dict)
     """By job id."""
+    quarantined: dict[str, Quarantined | None] = field(default_factory=dict)
+    """By id of the workload; ``None``: it no longer is."""
     epoch: int | None = None
     """What ``lead`` gave the writer; ``None`` is not checked, for whoever owns the store alone."""
 
@@ -135,6 +138,7 @@ class Changes:
             or self.deleted_sets
             or self.set_log
             or self.kube_jobs
+            or self.quarantined
         )
 
 
@@ -155,6 +159,8 @@ class Snapshot:
     """Every job set, ended ones too."""
     kube_jobs: Mapping[str, KubeJobRecord] = field(default_factory=dict)
     """Of the jobs above whose runs are pods, by job id."""
+    quarantined: Mapping[str, Quarantined] = field(default_factory=dict)
+    """By id of the workload."""
     losses: Sequence[StoredEvent] = ()
     """The ``node.lost`` events among the last ``RECENT_EVENTS``, in order."""
 
@@ -275,6 +281,8 @@ class JobFilter:
     job_set: str | None = None
     """Id of the job set they belong to."""
     labels: tuple[tuple[str, str], ...] = ()
+    quarantined: bool = False
+    """Only those that are quarantined."""
 
 
 class QueryStore(Protocol):
@@ -310,6 +318,10 @@ class QueryStore(Protocol):
 
     def history(self, job_id: str) -> Sequence[HistoryRow]:
         """List the phases a job's attempts went through, in order."""
+        ...
+
+    def quarantined(self) -> Mapping[str, Quarantined]:
+        """Return the workloads that are quarantined, by id."""
         ...
 
     def nodes(self) -> Sequence[Node]:

@@ -18,6 +18,7 @@ from holdfast.sim.clocks import Wall
 from holdfast.sim.disk import ControllersStore
 from holdfast.sim.hosts import AFTER_FAILURE_S, LEASES_S, POD_BACKOFF, POLL_S
 from holdfast.sim.leases import Lease, Leases, owner
+from holdfast.sim.promises import refuse
 from holdfast.sim.trace import Crashed, Fuse
 
 if TYPE_CHECKING:
@@ -228,6 +229,8 @@ class ControllerHost:
         return load_spec(text)
 
     def _after(self, ticked: Ticked) -> None:
+        if ticked.quarantined:
+            refuse("nobody-quarantined", f"{self.name} left {ticked.quarantined} workloads alone")
         for executor in sorted(ticked.changed):
             self.hint(executor)
         if not ticked.committed:

@@ -58,6 +58,7 @@ INVARIANTS: dict[str, str] = {
     "one-writer": "A controller that another one has replaced can commit nothing.",
     "all-ends": "Once faults stop, every job ends soon, or waits for a person or for a place that does not exist.",
     "nothing-left": "When everything has ended, nothing runs, nothing is charged, and no executor keeps a result.",
+    "nobody-quarantined": "Looking after a workload never fails in the controller itself.",
     "never-raises": "No step of the controller or of an executor raises what its loop does not expect.",
     "durable": "What is read from the store is what was committed, in every life of the controller.",
 }

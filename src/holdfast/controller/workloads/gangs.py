@@ -28,7 +28,7 @@ from holdfast.ports.store import Request, RequestKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from holdfast.controller.kind import Pace
+    from holdfast.controller.kind import ForEach, Pace
     from holdfast.controller.losses import Losses
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.state import Active, ControllerState
@@ -81,7 +81,7 @@ class Gangs:
         self._schedule = ScheduleAttempts(state)
         self._phases = (PrepareAttempts(), StartAttempts(alive), TerminateAttempts(state))
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Do nothing: jobs and attempts are all there is to take in."""
 
     def admit(self, job: Job) -> None:

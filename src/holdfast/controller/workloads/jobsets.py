@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.controller.kind import Pace
+from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.workloads.jobset_requests import SET_REQUESTS, SetRequests
 from holdfast.controller.workloads.plans import created
 from holdfast.domain.events import JobSetDeleted, JobSetEnded
@@ -80,7 +81,7 @@ class JobSets:
         """Act on a request about a job set."""
         self._requests.ask(request, key, now)
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Take in the sets that were going on when the last controller stopped."""
         jobs: dict[str, list[Job]] = {}
         for job in snapshot.jobs:
@@ -89,7 +90,7 @@ class JobSets:
         for row in snapshot.job_sets:
             # Reading the manifests of all that ended takes long; only a time to live is still to come for those.
             if row.id in jobs or not row.state.terminal or row.deleting or _TIME_TO_LIVE.search(row.manifest):
-                self._owners.take_in(row, jobs.get(row.id, ()))
+                each(row.id, partial(self._owners.take_in, row, jobs.get(row.id, ())))
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:
         """Look at sets whose jobs have changed, or whose time has come."""

@@ -5,6 +5,7 @@ What follows from how pods look is decided in ``domain.workloads.kubejob``.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.controller.workloads.memory import JobWork, PodWork
@@ -28,7 +29,7 @@ from holdfast.ports.store import RequestKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from holdfast.controller.kind import Pace
+    from holdfast.controller.kind import ForEach, Pace
     from holdfast.controller.state import Active, ControllerState
     from holdfast.controller.workloads.attempts import PodAttempts
     from holdfast.controller.workloads.container_restarts import ContainerRestarts
@@ -79,11 +80,11 @@ class KubeJobs:
     def index(self, job: Job) -> None:
         """Do nothing: what waits for a place are its pods."""
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Take in the jobs that were going on when the last controller stopped."""
-        for job in self._state.jobs.values():
+        for job in list(self._state.jobs.values()):
             if self._state.kind_of(job) == KUBEJOB:
-                self._resume(job, snapshot.kube_jobs.get(job.id))
+                each(job.id, partial(self._resume, job, snapshot.kube_jobs.get(job.id)))
 
     def _resume(self, job: Job, record: KubeJobRecord | None) -> None:
         if record is None:

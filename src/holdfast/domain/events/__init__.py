@@ -59,6 +59,7 @@ from holdfast.domain.events.registry import (
     Occurrence,
     StoredEvent,
 )
+from holdfast.domain.events.workloads import WorkloadQuarantined, WorkloadReleased
 
 __all__ = [
     "BY_KIND",
@@ -108,4 +109,6 @@ __all__ = [
     "QueueUpdated",
     "SettingsUpdated",
     "StoredEvent",
+    "WorkloadQuarantined",
+    "WorkloadReleased",
 ]

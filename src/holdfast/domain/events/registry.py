@@ -52,8 +52,9 @@ from holdfast.domain.events.operators import (
     SettingsUpdated,
 )
 from holdfast.domain.events.places import NodeLost, PlaceEvent
+from holdfast.domain.events.workloads import WorkloadEvent, WorkloadQuarantined, WorkloadReleased
 
-Event = JobEvent | AttemptEvent | CatalogueEvent | JobSetEvent | OperatorActed | PlaceEvent
+Event = JobEvent | AttemptEvent | CatalogueEvent | JobSetEvent | OperatorActed | PlaceEvent | WorkloadEvent
 """Everything that can happen."""
 
 
@@ -106,6 +107,8 @@ REGISTRY: tuple[EventType, ...] = (
     EventType("jobset.deleted", 1, JobSetDeleted),
     EventType("operator.acted", 1, OperatorActed),
     EventType("node.lost", 1, NodeLost),
+    EventType("workload.quarantined", 1, WorkloadQuarantined),
+    EventType("workload.released", 1, WorkloadReleased),
 )
 """Every event there is; names are stored, so a line is never changed, only added."""
 BY_NAME = {entry.name: entry for entry in REGISTRY}

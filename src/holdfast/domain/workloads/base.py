@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +12,19 @@ if TYPE_CHECKING:
 GANG = "gang"
 KUBEJOB = "kubejob"
 JOBSET = "jobset"
+UNREAD = "job"
+"""The kind of a job whose kind could not be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A workload that is left alone because looking after it failed; nobody else is affected."""
+
+    id: str
+    kind: str
+    since: float
+    message: str
+    """What failed, and how."""
 
 
 def kind_of(job: Job, spec: JobSpec) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
 
     from holdfast.domain.job import Attempt, HistoryRow, Job, Node, Run
+    from holdfast.domain.workloads.base import Quarantined
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import JobFilter
 
@@ -36,6 +37,7 @@ class JobTable:
         self.history: dict[tuple[str, int, int], HistoryRow] = {}
         self.nodes: dict[tuple[str, str], Node] = {}
         self.kube_jobs: dict[str, KubeJobRecord] = {}
+        self.quarantined: dict[str, Quarantined] = {}
 
     def snapshot(self) -> Snapshot:
         """Return all that is still going on."""
@@ -55,7 +57,17 @@ class JobTable:
             and ((run.job_id, run.attempt, run.dispatch) in current or run.status not in RUN_TERMINAL)
         ]
         runs += [run for run in self.sorted_runs() if run.uid in last_of_pods and run not in runs]
-        return Snapshot(jobs, list(attempts.values()), runs, last, kube_jobs=kube_jobs)
+        return Snapshot(
+            jobs, list(attempts.values()), runs, last, kube_jobs=kube_jobs, quarantined=dict(self.quarantined)
+        )
+
+    def quarantine(self, changes: Mapping[str, Quarantined | None]) -> None:
+        """Take in which workloads are quarantined, and which no longer are."""
+        for key, each in changes.items():
+            if each is None:
+                self.quarantined.pop(key, None)
+            else:
+                self.quarantined[key] = each
 
     def drop(self, job_ids: Container[str]) -> None:
         """Forget jobs and all that belongs to them."""
@@ -65,6 +77,7 @@ class JobTable:
         self.runs = {uid: each for uid, each in self.runs.items() if each.job_id not in job_ids}
         self.history = {key: row for key, row in self.history.items() if row.job_id not in job_ids}
         self.kube_jobs = {job_id: each for job_id, each in self.kube_jobs.items() if job_id not in job_ids}
+        self.quarantined = {key: each for key, each in self.quarantined.items() if key not in job_ids}
 
     def sorted_runs(self) -> list[Run]:
         """List all runs by job, attempt, dispatch and rank."""
@@ -110,6 +123,7 @@ class JobTable:
                 and where.queue in {None, job.queue}
                 and where.name in {None, job.name}
                 and (where.job_set is None or in_set(job, where.job_set))
+                and (not where.quarantined or job.id in self.quarantined)
                 and wanted <= self.labels.get(job.id, {}).items()
             ):
                 yield job

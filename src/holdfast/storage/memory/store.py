@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+    from holdfast.domain.workloads.base import Quarantined
     from holdfast.ports.store import Changes, JobFilter, Request, Snapshot, Submission
 
 
@@ -86,6 +87,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
             table.history.update(changes.history)
             table.nodes.update(changes.nodes)
             table.kube_jobs.update(changes.kube_jobs)
+            table.quarantine(changes.quarantined)
             self.commit_sets(changes)
             for number in changes.handled:
                 self._requests.pop(number, None)
@@ -182,6 +184,11 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
         """List the phases a job's attempts went through, in order."""
         with self._lock:
             return [row for _, row in sorted(self._table.history.items()) if row.job_id == job_id]
+
+    def quarantined(self) -> Mapping[str, Quarantined]:
+        """Return the workloads that are quarantined, by id."""
+        with self._lock:
+            return dict(self._table.quarantined)
 
     def nodes(self) -> Sequence[Node]:
         """List nodes as last reported."""

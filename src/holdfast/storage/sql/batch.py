@@ -124,6 +124,8 @@ class Batches:
         self.jobs = _update_by_id(job, tables.JOB_CHANGING, dialect)
         self.job_sets = _update_by_id(tables.job_sets, tables.JOB_SET_CHANGING, dialect)
         self.kube_jobs = _upsert(tables.kube_jobs, dialect)
+        self.quarantined = _upsert(tables.quarantine, dialect)
+        self.released = _delete_by_id(tables.quarantine, dialect)
         self.set_log = Batch(insert(tables.set_log), dialect, ("set_id", "at", "kind", "body"))
         self.deleted_sets = _delete_by_id(tables.job_sets, dialect)
         self.attempts = _upsert(tables.attempts, dialect)

@@ -6,6 +6,7 @@ Decides how a tick becomes one transaction and how a million jobs are read back;
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -73,8 +74,16 @@ class SqlControllerStore:
             history = self._last_history(connection, read)
             kube_jobs = active_pod_jobs(connection)
             runs += self._last_runs(connection, read, kube_jobs.values(), {run.uid for run in runs})
-            losses = recent_losses(connection)
-            return Snapshot(jobs, attempts, runs, history, all_sets(connection), kube_jobs, losses)
+            return Snapshot(
+                jobs,
+                attempts,
+                runs,
+                history,
+                all_sets(connection),
+                kube_jobs,
+                selects.quarantined(connection),
+                recent_losses(connection),
+            )
 
     @staticmethod
     def _active_jobs(connection: Connection, read: codec.Reader) -> list[Job]:
@@ -135,6 +144,8 @@ class SqlControllerStore:
             (batches.history, [codec.history_row(row) for row in changes.history.values()]),
             (batches.nodes, [codec.node_row(node) for node in changes.nodes.values()]),
             (batches.kube_jobs, [jobset_rows.pod_job_row(job) for job in changes.kube_jobs.values()]),
+            (batches.released, [(key,) for key in changes.quarantined]),
+            (batches.quarantined, [astuple(each) for each in changes.quarantined.values() if each is not None]),
             (batches.set_log, [jobset_rows.set_log_row(entry) for entry in changes.set_log]),
             (batches.deleted_sets, [(set_id,) for set_id in changes.deleted_sets]),
             (batches.handled, [(number,) for number in changes.handled]),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row, Select
 
     from holdfast.domain.job import Attempt, HistoryRow, Job, Node, Run
+    from holdfast.domain.workloads.base import Quarantined
     from holdfast.ports.store import JobFilter
     from holdfast.storage.sql.engine import Database
 
@@ -96,6 +97,11 @@ class SqlQueryStore:
         read = codec.Reader()
         return [read.run(row) for row in self._rows(selects.RUNS.where(tables.RUN_ACTIVE))]
 
+    def quarantined(self) -> Mapping[str, Quarantined]:
+        """Return the workloads that are quarantined, by id."""
+        with self._database.reading() as connection:
+            return selects.quarantined(connection)
+
     def _rows(self, query: Select[Any]) -> Sequence[Row[*tuple[Any, ...]]]:
         with self._database.reading() as connection:
             return connection.execute(query).all()
@@ -119,6 +125,8 @@ def _filtered(where: JobFilter) -> Select[Any]:
         query = query.where(jobs.c.name == where.name)
     if where.job_set is not None:
         query = query.where(jobs.c.set_id == where.job_set)
+    if where.quarantined:
+        query = query.where(jobs.c.id.in_(select(tables.quarantine.c.id)))
     for key, value in where.labels:
         query = query.where(jobs.c.id.in_(select(labels.c.job_id).where(labels.c.key == key, labels.c.value == value)))
     return query

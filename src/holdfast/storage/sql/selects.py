@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from holdfast.domain.job import JOB_TERMINAL, JobState
+from holdfast.domain.workloads.base import Quarantined
 from holdfast.storage.sql import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Connection
 
 JOBS = select(*tables.jobs.columns, tables.specs.c.body).join(tables.specs)
 """Rows as ``codec.Reader.job`` reads them."""
@@ -27,6 +30,11 @@ STATE_UNINDEXED = tables.jobs.c.state.concat("")
 """A job's state where its index must not be used: in queries that few jobs match anyhow, whatever their state."""
 
 _IDS_PER_QUERY = 1000
+
+
+def quarantined(connection: Connection) -> dict[str, Quarantined]:
+    """Read which workloads are quarantined."""
+    return {row.id: Quarantined(*row) for row in connection.execute(select(tables.quarantine))}
 
 
 def chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:

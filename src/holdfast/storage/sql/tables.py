@@ -267,6 +267,17 @@ kube_jobs = Table(
 _expiring = kube_jobs.c.expires_at.is_not(None)
 Index("ix_pod_jobs_expiring", kube_jobs.c.expires_at, sqlite_where=_expiring, postgresql_where=_expiring)
 
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("since", Double, nullable=False),
+    Column("message", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""Workloads of any kind that are left alone because looking after them failed."""
+
 events = Table(
     "events",
     metadata,

@@ -1,0 +1,27 @@
+"""What happens to workloads of any kind, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadQuarantined:
+    """Looking after a workload failed in Holdfast itself; it is left alone, and nobody else is affected."""
+
+    workload: str
+    """Its id."""
+    kind: str
+    """``gang``, ``kubejob`` or ``jobset``; ``job`` where it could not even be told which."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadReleased:
+    """A workload is looked after again: a person asked for something, or the server was restarted."""
+
+    workload: str
+    kind: str
+
+
+WorkloadEvent = WorkloadQuarantined | WorkloadReleased

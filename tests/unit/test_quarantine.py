@@ -1,0 +1,164 @@
+"""One workload that cannot be looked after is left alone, says so, and nobody else notices."""
+
+# ruff: noqa: ANN401 - what stands in for a function takes whatever that takes
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.domain.events import WorkloadQuarantined, WorkloadReleased
+from holdfast.domain.job import JobState
+from holdfast.domain.workloads.gang import due, verdict
+from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.errors import Unavailable
+from holdfast.ports.store import JobFilter, RequestKind
+from tests.unit.conftest import exits, job_named, retrying
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from holdfast.domain.events import Event
+    from tests.unit.conftest import Lab
+
+FOREVER = SimulatedRun(duration_s=1e9)
+
+
+class Poison:
+    """Makes a function fail for one job, until it is taken away."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, module: object, name: str, job_name: str) -> None:
+        self.patch = patch
+        real = getattr(module, name)
+
+        def poisoned(job: Any, *rest: Any) -> Any:
+            if job.name == job_name:
+                message = "no such field: colour"
+                raise KeyError(message)
+            return real(job, *rest)
+
+        patch.setattr(module, name, poisoned)
+
+    def take_away(self) -> None:
+        self.patch.undo()
+
+
+def told(lab: Lab) -> list[Event]:
+    kinds = (WorkloadQuarantined, WorkloadReleased)
+    return [each.event for each in lab.store.events(after=0, limit=10_000) if isinstance(each.event, kinds)]
+
+
+def test_a_job_whose_judgement_fails_is_left_alone_and_the_others_of_its_tick_are_judged(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Poison(monkeypatch, verdict, "conclude", "bad")
+    bad = lab.submit(job_named("bad"), exits(1))
+    good = [lab.submit(job_named(f"good{number}"), exits(number % 2)) for number in range(3)]
+    lab.pass_s(5)
+    assert [lab.job(job).state for job in good] == [JobState.SUCCEEDED, JobState.FAILED, JobState.SUCCEEDED]
+    assert lab.job(bad).state is JobState.RUNNING
+    assert lab.store.quarantined()[bad].message == "reconciling it: KeyError: 'no such field: colour'"
+    assert [job.id for job in lab.store.jobs(JobFilter(quarantined=True))] == [bad]
+    assert told(lab) == [WorkloadQuarantined(bad, "gang", "reconciling it: KeyError: 'no such field: colour'")]
+    assert lab.tick().quarantined == 1
+
+
+def test_what_a_person_asks_for_is_tried_although_a_job_was_left_alone(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poison = Poison(monkeypatch, verdict, "conclude", "bad")
+    bad = lab.submit(job_named("bad"), exits(0))
+    lab.pass_s(5)
+    lab.ask(RequestKind.RELEASE, bad)
+    lab.pass_s(1)
+    assert lab.store.quarantined().keys() == {bad}
+    poison.take_away()
+    lab.ask(RequestKind.RELEASE, bad)
+    lab.pass_s(1)
+    assert lab.store.quarantined() == {}
+    assert lab.job(bad).state is JobState.SUCCEEDED
+    assert [type(event) for event in told(lab)] == [
+        WorkloadQuarantined,
+        WorkloadReleased,
+        WorkloadQuarantined,
+        WorkloadReleased,
+    ]
+
+
+def test_a_controller_that_begins_tries_what_the_last_one_left_alone(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    poison = Poison(monkeypatch, verdict, "conclude", "bad")
+    bad = lab.submit(job_named("bad"), exits(0))
+    lab.pass_s(5)
+    poison.take_away()
+    lab.restart_controller()
+    lab.pass_s(1)
+    assert lab.store.quarantined() == {}
+    assert lab.job(bad).state is JobState.SUCCEEDED
+
+
+@pytest.mark.parametrize("state", ["queued", "running", "backing off"])
+def test_a_row_that_cannot_be_read_keeps_no_controller_from_starting(lab: Lab, state: str) -> None:
+    plan = {"queued": FOREVER, "running": FOREVER, "backing off": exits(1)}[state]
+    bad = lab.submit(job_named("bad", retrying(3, delay_s=100.0)), plan)
+    good = lab.submit(job_named("good"), exits(0, after_s=3.0))
+    if state != "queued":
+        lab.pass_s(2)
+    row = lab.store._table.by_id[bad]  # noqa: SLF001 - nobody writes such a row, so it is damaged where it lies
+    lab.store._table.by_id[bad] = replace(row, spec='{"name": "bad", "colour": "red"}')  # noqa: SLF001
+    for _ in range(2):
+        lab.restart_controller()
+        lab.pass_s(1)
+        assert lab.store.quarantined().keys() == {bad}
+        assert lab.store.quarantined()[bad].message.startswith("taking it in: ")
+    lab.pass_s(5)
+    assert lab.job(good).state is JobState.SUCCEEDED
+    assert lab.tick().more is False
+    assert lab.controller.state.capacity.charged().keys() <= {run.uid for run in lab.runs(bad)}
+
+
+def test_a_job_that_cannot_be_placed_keeps_no_other_from_its_place(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    from holdfast.controller.handlers import ScheduleAttempts  # noqa: PLC0415 - beside what is done to it
+
+    opened = ScheduleAttempts.open
+
+    def poisoned(self: ScheduleAttempts, job: Any, places: Any, now: float) -> Any:
+        if job.name == "bad":
+            message = "cannot be opened"
+            raise RuntimeError(message)
+        return opened(self, job, places, now)
+
+    monkeypatch.setattr(ScheduleAttempts, "open", poisoned)
+    bad, good = lab.submit(job_named("bad")), lab.submit(job_named("good"), exits(0))
+    lab.pass_s(5)
+    assert lab.job(good).state is JobState.SUCCEEDED
+    assert lab.store.quarantined()[bad].message == "giving it a place: RuntimeError: cannot be opened"
+
+
+def test_a_request_that_fails_is_about_its_workload_alone(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    Poison(monkeypatch, verdict, "held", "bad")
+    monkeypatch.setattr(lab.line, "broken", True)  # so that both stay in line
+    bad, good = lab.submit(job_named("bad")), lab.submit(job_named("good"))
+    lab.tick()
+    for job in (bad, good):
+        lab.ask(RequestKind.HOLD, job)
+    lab.tick()
+    lab.tick()
+    assert lab.job(good).state is JobState.HELD
+    assert lab.store.quarantined()[bad].message == "acting on hold: KeyError: 'no such field: colour'"
+    assert lab.store.requests(limit=10) == []
+
+
+def test_the_trouble_of_the_store_is_nobodys_in_particular(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: Any) -> Any:
+        message = "the database is away"
+        raise Unavailable(message)
+
+    monkeypatch.setattr(due, "next_due", away)
+    lab.submit(job_named("job"))
+    with pytest.raises(Unavailable):
+        lab.tick()
+    monkeypatch.undo()
+    lab.pass_s(1)
+    assert lab.store.quarantined() == {}
