@@ -21,7 +21,7 @@ from holdfast.domain.workloads.jobset.model import (
     StartupOrder,
     SuccessPolicy,
 )
-from holdfast.domain.workloads.jobset.reconcile import Look, settle
+from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
 from holdfast.domain.workloads.jobset.state import Child, ChildPhase, CreateJob, DeleteJob, JobSetState, SetDecision
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 
@@ -107,7 +107,7 @@ class World:
 
     def step(self) -> None:
         """Look at the set, do what it asks for, then let something happen to its jobs."""
-        passed = settle(self.spec, self.state, list(self.children.values()), Look(self.now))
+        passed = settle(self.spec, self.state, list(self.children.values()), ReconcileInput(self.now))
         self.state = passed.state
         self.decisions += passed.decisions
         blocking = self.spec.failure is not None and self.spec.failure.strategy is RestartStrategy.BLOCKING_RECREATE
@@ -207,7 +207,7 @@ def test_a_pass_is_idempotent(spec: JobSetSpec, fates: list[int]) -> None:
     world = World(spec, [*fates, 3])
     for _ in range(6):
         world.step()
-        look = Look(world.now)
+        look = ReconcileInput(world.now)
         first = settle(spec, world.state, list(world.children.values()), look)
         again = settle(spec, first.state, list(world.children.values()), look)
         assert again.decisions == ()

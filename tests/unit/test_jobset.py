@@ -22,7 +22,7 @@ from holdfast.domain.workloads.jobset.model import (
     StartupOrder,
     SuccessPolicy,
 )
-from holdfast.domain.workloads.jobset.reconcile import Look, settle
+from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
 from holdfast.domain.workloads.jobset.state import (
     Child,
     ChildPhase,
@@ -52,7 +52,9 @@ class Set:
         self.look()
 
     def look(self, **more: Any) -> Pass:  # noqa: ANN401 - any field of a look
-        passed = settle(self.spec, self.state, list(self.children.values()), Look(self.now, explain=True, **more))
+        passed = settle(
+            self.spec, self.state, list(self.children.values()), ReconcileInput(self.now, explain=True, **more)
+        )
         self.state = passed.state
         for order in passed.orders:
             if isinstance(order, CreateJob):

@@ -15,7 +15,7 @@ from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.explain import explain
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
-from holdfast.domain.workloads.jobset.reconcile import Look, settle
+from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
 from holdfast.domain.workloads.jobset.record import job_record, job_state, set_record, set_state
 from holdfast.domain.workloads.jobset.state import Child, ChildPhase, CreateJob, DeleteJob, JobSetState, Terminal
 from holdfast.domain.workloads.kubejob.model import CompletionMode, KubeJobSpec, KubeJobState, Pod, PodPhase
@@ -40,7 +40,7 @@ SPEC = JobSetSpec(
         ),
     ),
 )
-STARTED = settle(SPEC, JobSetState(), [], Look(0.0))
+STARTED = settle(SPEC, JobSetState(), [], ReconcileInput(0.0))
 CHILDREN = [
     Child(name=order.name, group=order.group, index=order.index, global_index=order.global_index)
     for order in STARTED.orders
@@ -50,7 +50,7 @@ CHILDREN = [
 
 def test_the_state_of_a_set_comes_back_from_its_record() -> None:
     failed = [replace(child, phase=ChildPhase.FAILED, failed_at=1.0) for child in CHILDREN]
-    state = settle(SPEC, STARTED.state, failed, Look(1.0)).state
+    state = settle(SPEC, STARTED.state, failed, ReconcileInput(1.0)).state
     assert state.left_failed
     assert state.not_before
     assert state.counted_at
@@ -81,12 +81,12 @@ def test_a_restart_by_hand_runs_that_again_and_counts_against_nothing(
     restart: Callable[[JobSetState], Transition], expected: list[str]
 ) -> None:
     turned = restart(STARTED.state)
-    passed = settle(SPEC, turned.state, CHILDREN, Look(2.0))
+    passed = settle(SPEC, turned.state, CHILDREN, ReconcileInput(2.0))
     assert [order.name for order in passed.orders if isinstance(order, DeleteJob)] == expected
     assert passed.state.counted == 0
     assert turned.events[0].reason == "RestartedByUser"
     left = [child for child in CHILDREN if child.name not in expected]
-    again = settle(SPEC, passed.state, left, Look(3.0))
+    again = settle(SPEC, passed.state, left, ReconcileInput(3.0))
     assert [order.name for order in again.orders if isinstance(order, CreateJob)] == expected
 
 
@@ -151,14 +151,14 @@ def failing(*actions: SetAction, limit: int = 0) -> JobSetSpec:
 )
 def test_a_decision_is_told_as_a_story(spec: JobSetSpec, story: list[str]) -> None:
     failed = [*CHILDREN[:2], replace(CHILDREN[2], phase=ChildPhase.FAILED, reason="X")]
-    decision = settle(spec, STARTED.state, failed, Look(1.0, explain=True)).decisions[0]
+    decision = settle(spec, STARTED.state, failed, ReconcileInput(1.0, explain=True)).decisions[0]
     assert explain(decision) == ["Job js-b-1 failed in its attempt 1.", *story]
 
 
 def test_every_action_says_what_follows() -> None:
     for action in SetAction:
         failed = [*CHILDREN[:2], replace(CHILDREN[2], phase=ChildPhase.FAILED, reason="X")]
-        decision = settle(failing(action, limit=1), STARTED.state, failed, Look(1.0)).decisions[0]
+        decision = settle(failing(action, limit=1), STARTED.state, failed, ReconcileInput(1.0)).decisions[0]
         assert len(explain(decision)) >= 3
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.workloads.jobset.names import global_index, job_name, pod_name
-from holdfast.domain.workloads.jobset.reconcile import Look, settle
+from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
 from holdfast.domain.workloads.jobset.state import (
     Child,
     ChildPhase,
@@ -71,7 +71,7 @@ class World:
         """Look at the set and do what it asks for, until it asks for nothing more."""
         for _ in range(_MOST_ROUNDS):
             self.looked_at = self.now
-            look = Look(self.now, explain=True, in_place=self.in_place)
+            look = ReconcileInput(self.now, explain=True, in_place=self.in_place)
             passed = settle(self.spec, self.state, list(self.children.values()), look)
             self.state, self.wake_at = passed.state, passed.wake_at
             self.events += passed.events

@@ -18,7 +18,7 @@ from holdfast.domain.workloads.base import JOBSET, KUBEJOB
 from holdfast.domain.workloads.jobset.in_place import InPlace, expected_pods
 from holdfast.domain.workloads.jobset.model import RestartStrategy
 from holdfast.domain.workloads.jobset.observed import child_of
-from holdfast.domain.workloads.jobset.reconcile import Look, settle
+from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
 from holdfast.domain.workloads.jobset.state import (
     ChildPhase,
     CreateJob,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from holdfast.controller.workloads.plans import Plans
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.jobset.model import JobSetSpec
-    from holdfast.domain.workloads.jobset.state import JobSetState, Order, Pass
+    from holdfast.domain.workloads.jobset.state import JobSetState, Order, Result
     from holdfast.ports.store import ControllerStore, Request, RequestKind, Snapshot
 
 
@@ -130,7 +130,9 @@ class JobSets:
         if work.row.deleting:
             self._clear(work, now)
             return
-        look = Look(now, restarts_allowed=self._restarts_allowed(), explain=True, in_place=self._in_place(work))
+        look = ReconcileInput(
+            now, restarts_allowed=self._restarts_allowed(), explain=True, in_place=self._in_place(work)
+        )
         passed = settle(work.spec, work.row.state, list(work.children.values()), look)
         self._tell(work, passed, now)
         barrier = self._barrier(work.row.state) != self._barrier(passed.state)
@@ -166,7 +168,7 @@ class JobSets:
             work.row = replace(work.row, state=state, updated_at=now)
             self._state.changes.job_sets[work.row.id] = work.row
 
-    def _tell(self, work: SetWork, passed: Pass, now: float) -> None:
+    def _tell(self, work: SetWork, passed: Result, now: float) -> None:
         """Write down what was decided and what people should know."""
         row = work.row
         for decision in passed.decisions:

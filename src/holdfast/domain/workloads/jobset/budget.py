@@ -33,7 +33,7 @@ class Scope(StrEnum):
     JOB = "job"
 
 
-class Spent(Exception):
+class LimitReached(Exception):
     """A limit allows no further restart."""
 
     def __init__(self, reason: str, message: str, limits: tuple[LimitUse, ...] = ()) -> None:
@@ -86,15 +86,15 @@ class Budget:
         """Look at every limit a restart must respect.
 
         Raises:
-            Spent: One of them allows no more.
+            LimitReached: One of them allows no more.
         """
         if not self._allowed:
-            raise Spent(*_DISABLED)
+            raise LimitReached(*_DISABLED)
         limits = []
         for limit, reason, message in self._limits(rule, child, counted=counted):
             limits.append(limit)
             if limit.limit is not None and limit.used >= limit.limit:
-                raise Spent(reason, message, tuple(limits))
+                raise LimitReached(reason, message, tuple(limits))
         return tuple(limits)
 
     def _limits(self, rule: SetRule | None, child: Child, *, counted: bool) -> Iterator[tuple[LimitUse, str, str]]:

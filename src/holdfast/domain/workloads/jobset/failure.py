@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.delay import delay_s
 from holdfast.domain.policy.model import SetAction
-from holdfast.domain.workloads.jobset.budget import Budget, Scope, Spent
+from holdfast.domain.workloads.jobset.budget import Budget, LimitReached, Scope
 from holdfast.domain.workloads.jobset.conditions import FAILED_JOBS, Transition, failed, first_failed, restarting
 from holdfast.domain.workloads.jobset.rules import explained, taken
 from holdfast.domain.workloads.jobset.state import Event, SetDecision, backoff_keys
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec
-    from holdfast.domain.workloads.jobset.rules import Taken
+    from holdfast.domain.workloads.jobset.rules import RuleMatch
     from holdfast.domain.workloads.jobset.state import Child, JobSetState
 
 _RESTARTS: dict[SetAction, tuple[Scope, bool]] = {
@@ -108,7 +108,7 @@ class _Judging:
         self.over = False
         """Nothing further can be judged: the set restarts or has ended."""
 
-    def take(self, one: Taken) -> None:
+    def take(self, one: RuleMatch) -> None:
         """Judge one failure; one whose replicated job has just been restarted is answered by that."""
         if one.child.group in self._restarted_groups:
             return
@@ -120,11 +120,11 @@ class _Judging:
         else:
             self._restart(one)
 
-    def _restart(self, one: Taken) -> None:
+    def _restart(self, one: RuleMatch) -> None:
         scope, counted = _RESTARTS[one.action]
         try:
             limits = self._budget.check(one.rule, one.child, counted=counted)
-        except Spent as spent:
+        except LimitReached as spent:
             self._fail(one, spent.reason, first_failed(spent.message, one.child.name), spent=spent)
             return
         self._budget.grant(scope, one.name, one.child, counted=counted)
@@ -138,7 +138,7 @@ class _Judging:
         else:
             self._left_failed.pop(one.child.name, None)
 
-    def _restart_set(self, one: Taken, message: str) -> None:
+    def _restart_set(self, one: RuleMatch, message: str) -> None:
         self.over = True
         self._left_failed.clear()
         reason = "DefaultFailurePolicy" if one.rule is None else f"FailurePolicy_{one.rule.name}"
@@ -151,7 +151,7 @@ class _Judging:
         for name in mine:
             del self._left_failed[name]
 
-    def _fail(self, one: Taken, reason: str, message: str, *, spent: Spent | None = None) -> None:
+    def _fail(self, one: RuleMatch, reason: str, message: str, *, spent: LimitReached | None = None) -> None:
         self.over = True
         decision = self._decision(one, reason, message)
         if spent is not None:
@@ -160,7 +160,7 @@ class _Judging:
         self._turned = failed(self._turned.state, reason, message, self._now)
 
     def _note(
-        self, one: Taken, reason: str, message: str, decision: SetDecision | None = None, scope: Scope | None = None
+        self, one: RuleMatch, reason: str, message: str, decision: SetDecision | None = None, scope: Scope | None = None
     ) -> None:
         decision = decision or self._decision(one, reason, message)
         if scope is not None:
@@ -168,7 +168,7 @@ class _Judging:
         self._decisions.append(decision)
         self._events.append(Event("Warning", reason, message))
 
-    def _delay(self, one: Taken, scope: Scope) -> float:
+    def _delay(self, one: RuleMatch, scope: Scope) -> float:
         """Begin the back-off of what is restarted."""
         backoff = (one.rule.backoff if one.rule else None) or self._policy.backoff
         if backoff is None:
@@ -179,7 +179,7 @@ class _Judging:
         self._not_before[key] = max(self._not_before.get(key, 0.0), self._now + delay)
         return delay
 
-    def _decision(self, one: Taken, reason: str, message: str) -> SetDecision:
+    def _decision(self, one: RuleMatch, reason: str, message: str) -> SetDecision:
         return SetDecision(
             job=one.child.name,
             attempt=one.child.attempt,
@@ -200,7 +200,7 @@ class _Judging:
         return Judged(state, tuple(self._decisions), (*self._events, *self._turned.events))
 
 
-def _applied(one: Taken) -> tuple[str, str]:
+def _applied(one: RuleMatch) -> tuple[str, str]:
     """Return the reason and message of an action that is applied."""
     message = first_failed(f"applying {one.action} failure policy action", one.child.name)
     return f"{one.action}FailurePolicyAction", message

@@ -17,7 +17,7 @@ from holdfast.domain.workloads.jobset.failure import judge
 from holdfast.domain.workloads.jobset.in_place import restart_in_place
 from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy
 from holdfast.domain.workloads.jobset.startup import startup
-from holdfast.domain.workloads.jobset.state import DeleteJob, DeleteJobSet, Pass
+from holdfast.domain.workloads.jobset.state import DeleteJob, DeleteJobSet, Result
 from holdfast.domain.workloads.jobset.success import complete
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _MOST_PASSES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ReconcileInput:
     """What a pass may know besides the set and its jobs."""
 
     now: float
@@ -45,7 +45,7 @@ class Look:
     """What pods that restart in place report."""
 
 
-def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: Look) -> Pass:
+def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> Result:
     """Make one pass.
 
     Args:
@@ -55,13 +55,13 @@ def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], l
         look: The time and what else there is to know.
     """
     if spec.managed_by not in {None, CONTROLLER}:
-        return Pass(state=state)
+        return Result(state=state)
     passing = _Passing(spec, state, children, look)
     passing.run()
     return passing.result()
 
 
-def settle(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: Look) -> Pass:
+def settle(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> Result:
     """Make passes until one decides nothing, and return what they came to together.
 
     Decisions of the first pass and the orders that follow from them are then one: stored at once, done afterwards.
@@ -79,7 +79,7 @@ def settle(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look
         orders.update(dict.fromkeys(last.orders))
         events += last.events
         decisions += last.decisions
-    return Pass(
+    return Result(
         state=last.state,
         orders=tuple(orders),
         events=tuple(events),
@@ -91,7 +91,7 @@ def settle(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look
 class _Passing:
     """One pass being made."""
 
-    def __init__(self, spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: Look) -> None:
+    def __init__(self, spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> None:
         self._spec, self._look, self._now = spec, look, look.now
         self._jobs: Sorted = sort(spec, state, children)
         started_at = state.started_at
@@ -121,9 +121,9 @@ class _Passing:
         else:
             self._go_on()
 
-    def result(self) -> Pass:
+    def result(self) -> Result:
         """Return what it came to."""
-        return Pass(
+        return Result(
             state=self._state,
             orders=tuple(self._orders),
             events=tuple(self._events),

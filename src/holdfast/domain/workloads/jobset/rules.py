@@ -29,7 +29,7 @@ _LONGEST_QUOTE = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class RuleMatch:
     """A failed job and the rule that takes it; no rule is the default action."""
 
     child: Child
@@ -126,26 +126,26 @@ def _patterns(texts: tuple[str, ...]) -> tuple[Pattern, ...]:
     return tuple(found)
 
 
-def taken(policy: FailurePolicy, failed: Sequence[Child]) -> Iterator[Taken]:
+def taken(policy: FailurePolicy, failed: Sequence[Child]) -> Iterator[RuleMatch]:
     """Yield every failed job with the rule that takes it, in the order they are to be judged."""
     left = sorted(failed, key=_blame)
     for index, (rule, matchers) in enumerate(zip(policy.rules, _compiled(policy.rules), strict=True)):
         passed = []
         for child in left:
             if child.group and matches(matchers, child):
-                yield Taken(child, index, rule)
+                yield RuleMatch(child, index, rule)
             else:
                 passed.append(child)
         left = passed
     for child in left:
-        yield Taken(child, None, None)
+        yield RuleMatch(child, None, None)
 
 
 def _blame(child: Child) -> tuple[float, int, str]:
     return (child.failed_at, child.global_index, child.name)
 
 
-def explained(policy: FailurePolicy, taken: Taken) -> tuple[Considered, ...]:
+def explained(policy: FailurePolicy, taken: RuleMatch) -> tuple[Considered, ...]:
     """List every rule that was looked at for a failed job, up to the one that took it."""
     last = len(policy.rules) if taken.index is None else taken.index + 1
     pairs = zip(policy.rules[:last], _compiled(policy.rules), strict=False)

@@ -236,7 +236,7 @@ class SetDecision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
+class Result:
     """What one look at a set came to."""
 
     state: JobSetState
