@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,8 @@ class Direct:
 class Lab:
     """Submit, let time pass, look."""
 
+    settings = ControllerSettings()
+
     def __init__(self, *, lease_s: float | None = 60.0) -> None:
         self.clock = VirtualClock()
         self.store = MemoryStore()
@@ -94,7 +97,7 @@ class Lab:
         return self.plans[order.job_name](order)
 
     def _new_controller(self) -> Controller:
-        settings = ControllerSettings(executor_lease_s=self.lease_s)
+        settings = replace(self.settings, executor_lease_s=self.lease_s)
         memory = f"memory {next(self._memories)}"
         return Controller(
             self.store, clock=self.clock, dice=LoadedDice(), load_spec=load_spec, memory=memory, settings=settings

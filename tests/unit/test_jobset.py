@@ -30,8 +30,8 @@ from holdfast.domain.workloads.jobset.state import (
     DeleteJob,
     DeleteJobSet,
     JobSetState,
-    Pass,
     ResizeJob,
+    Result,
     ResumeJob,
     SuspendJob,
     Terminal,
@@ -51,7 +51,7 @@ class Set:
         self.now = 0.0
         self.look()
 
-    def look(self, **more: Any) -> Pass:  # noqa: ANN401 - any field of a look
+    def look(self, **more: Any) -> Result:  # noqa: ANN401 - any field of a look
         passed = settle(
             self.spec, self.state, list(self.children.values()), ReconcileInput(self.now, explain=True, **more)
         )
@@ -72,15 +72,15 @@ class Set:
         for name in jobs or tuple(self.children):
             self.children[name] = replace(self.children[name], **fields)
 
-    def fail(self, *jobs: str, reason: str = "BackoffLimitExceeded", message: str = "") -> Pass:
+    def fail(self, *jobs: str, reason: str = "BackoffLimitExceeded", message: str = "") -> Result:
         self.change(*jobs, phase=ChildPhase.FAILED, reason=reason, message=message, failed_at=self.now)
         return self.look()
 
-    def succeed(self, *jobs: str) -> Pass:
+    def succeed(self, *jobs: str) -> Result:
         self.change(*jobs, phase=ChildPhase.SUCCEEDED)
         return self.look()
 
-    def gone(self) -> Pass:
+    def gone(self) -> Result:
         self.children = {name: one for name, one in self.children.items() if one.deleting_since is None}
         return self.look()
 
@@ -90,11 +90,11 @@ def policy(*actions: SetAction, limit: int = 5, **more: Any) -> FailurePolicy:  
     return FailurePolicy(**{"max_restarts": limit, "rules": rules, **more})
 
 
-def created(passed: Pass) -> list[str]:
+def created(passed: Result) -> list[str]:
     return [order.name for order in passed.orders if isinstance(order, CreateJob)]
 
 
-def deleted(passed: Pass) -> list[str]:
+def deleted(passed: Result) -> list[str]:
     return [order.name for order in passed.orders if isinstance(order, DeleteJob)]
 
 

@@ -63,6 +63,8 @@ class ControllerSettings:
     """Under which the store lets it commit; ``None`` where it owns the store alone."""
     round_limits: RoundLimits = RoundLimits()  # noqa: RUF009 - frozen
     pods: PodSettings = PodSettings()  # noqa: RUF009 - frozen
+    kinds: Callable[[Wiring], Kinds] = all_kinds
+    """The kinds of work it looks after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +122,15 @@ class Controller:
         lease_s = self._settings.executor_lease_s
         self._observations = Observations(self.state, self._losses, memory=memory, lease_s=lease_s, steady=clock.steady)
         self._publisher = Publisher(self.state)
-        kinds = all_kinds(self._wiring())
-        self.state.kinds = {kind.name: kind for kind in kinds.jobs}
+        made = self._settings.kinds(self._wiring())
+        self.state.kinds = {kind.name: kind for kind in made.jobs}
         self.quarantine = Quarantine(self.state)
-        self._requests = Requests(self.state, store, kinds.owners, self.quarantine)
-        self._reconciler = Reconciler(self.state, (*kinds.jobs, *kinds.owners), self.quarantine)
+        self._requests = Requests(self.state, store, made.owners, self.quarantine)
+        self._reconciler = Reconciler(self.state, (*made.jobs, *made.owners), self.quarantine)
         limits = self._settings.round_limits
         self._placement = Placement(self.state, self._catalog.queues, limits, self.quarantine)
         self._looked_at = self._swept_at = float("-inf")
-        self._restore(snapshot, kinds)
+        self._restore(snapshot, made)
         for active in self.state.active.values():
             for run in active.runs.values():
                 self._observations.expect(run)

@@ -42,7 +42,7 @@ class ScheduleAttempts:
     def open(self, job: Job, places: tuple[PlaceKey, ...], now: float) -> Active:
         """Open a PENDING attempt at a job, with its runs on their places."""
         number = job.attempt + 1
-        earlier = self._state.unplaced.pop(job.id, None)
+        earlier = self._state.unplaced.get(job.id)
         dispatch = earlier.dispatch + 1 if earlier else 1
         attempt = Attempt(
             job.id,

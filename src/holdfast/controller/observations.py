@@ -133,8 +133,7 @@ class Observations:
             self._newest.pop(executor, None)
             self._nodes.pop(executor, None)
             self._expected.pop(executor, None)
-            self._state.capacity.drop_places(executor)
-            self._state.schedule_needed = True
+            self._state.lose_places(executor)
             self._lose_runs(executor, now)
         self._losses.settle(now)
 

@@ -36,10 +36,9 @@ class Publisher:
     def publish(self, now: float) -> frozenset[str]:
         """Bring the sets up to date with every run that changed; returns the executors whose set changed."""
         changed = set()
-        for uid, (active, run) in self._state.runs_changed.items():
+        for uid, (active, run) in self._state.take_changed_runs().items():
             if self._update(uid, active, run, now):
                 changed.add(run.executor)
-        self._state.runs_changed = {}
         for executor in changed:
             self._published[executor] = dict(self._sets[executor])
         return frozenset(changed)

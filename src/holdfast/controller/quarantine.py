@@ -91,12 +91,10 @@ class Quarantine:
 
     def _put(self, quarantined: Quarantined) -> None:
         self._known[quarantined.id] = quarantined
-        self._state.changes.quarantined[quarantined.id] = quarantined
-        self._state.line.remove(quarantined.id)
-        self._state.queue.forget(quarantined.id)
+        self._state.quarantine(quarantined)
         event = WorkloadQuarantined(quarantined.id, quarantined.kind, quarantined.message)
         self._state.happened(Occurrence(None, quarantined.since, event))
 
     def _released(self, known: Quarantined, now: float) -> None:
-        self._state.changes.quarantined[known.id] = None
+        self._state.release(known.id)
         self._state.happened(Occurrence(None, now, WorkloadReleased(known.id, known.kind)))

@@ -41,7 +41,7 @@ class Requests:
             else:
                 for key in request.job_ids:
                     self._ask(request, key, now)
-            self._state.changes.handled.append(request.id)
+            self._state.handled(request.id)
 
     def _admit(self, job_ids: Sequence[str], now: float) -> None:
         state = self._state

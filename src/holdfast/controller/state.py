@@ -17,18 +17,21 @@ from holdfast.domain.coordination import recorded
 from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Outcome
-from holdfast.domain.pending_queue import PendingQueue
+from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
 from holdfast.domain.placement import Place
 from holdfast.domain.workloads.base import GANG, kind_of
 from holdfast.ports.store import Changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from holdfast.controller.kind import ForEach, JobKind
     from holdfast.domain.events import Occurrence
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.scheduling import RetryBalance
+    from holdfast.domain.workloads.base import Quarantined
+    from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.engine import RunOrder
     from holdfast.ports.store import Snapshot
@@ -197,6 +200,7 @@ class ControllerState:
         """Begin an attempt with its runs on their places."""
         active = Active(job, attempt, self.spec(job))
         self.jobs[job.id] = self.changes.jobs[job.id] = job
+        self.unplaced.pop(job.id, None)
         self.active[job.id] = active
         self.line.remove(job.id)
         self.touch(active)
@@ -234,6 +238,65 @@ class ControllerState:
         job = active.job
         self.jobs[job.id] = self.changes.jobs[job.id] = job
         self._outbox.started(self.changes, job, active.attempt, runs)
+
+    def wait(self, group: GroupKey, waiting: Waiting) -> None:
+        """Put a job or a pod in the queue for a place."""
+        self.line.add(group, waiting)
+        self.schedule_needed = True
+
+    def wait_no_more(self, key: str) -> None:
+        """Take a job or a pod out of the queue for a place."""
+        self.line.remove(key)
+
+    def keep_place(self, run: Run, queue: str) -> None:
+        """Charge a place for what is to run there next."""
+        self.capacity.charge(run, queue)
+
+    def give_place_back(self, uid: str) -> None:
+        """Give back a place that was kept."""
+        if self.capacity.release(uid):
+            self.schedule_needed = True
+
+    def lose_places(self, executor: str) -> None:
+        """Know no place of an executor any more."""
+        self.capacity.drop_places(executor)
+        self.schedule_needed = True
+
+    def put_kube_job(self, record: KubeJobRecord) -> None:
+        """Change what is remembered of a Kubernetes Job."""
+        self.changes.kube_jobs[record.job_id] = record
+
+    def put_job_set(self, row: JobSet) -> None:
+        """Change a job set."""
+        self.changes.job_sets[row.id] = row
+
+    def delete_job_set(self, set_id: str) -> None:
+        """Forget a job set with its log."""
+        self.changes.job_sets.pop(set_id, None)
+        self.changes.deleted_sets[set_id] = None
+
+    def log_of_set(self, entry: SetLogEntry) -> None:
+        """Append to the log of a job set."""
+        self.changes.set_log.append(entry)
+
+    def handled(self, request: int) -> None:
+        """Note that a request was acted on."""
+        self.changes.handled.append(request)
+
+    def quarantine(self, quarantined: Quarantined) -> None:
+        """Note that a workload is left alone."""
+        self.changes.quarantined[quarantined.id] = quarantined
+        self.line.remove(quarantined.id)
+        self.queue.forget(quarantined.id)
+
+    def release(self, key: str) -> None:
+        """Note that a workload is no longer left alone."""
+        self.changes.quarantined[key] = None
+
+    def take_changed_runs(self) -> Mapping[str, tuple[Active, Run]]:
+        """Return the runs whose status changed since this was last asked, by uid."""
+        changed, self.runs_changed = self.runs_changed, {}
+        return changed
 
     def forget_run(self, active: Active, uid: str) -> None:
         """Forget a run that has ended, of an attempt that goes on."""

@@ -79,8 +79,7 @@ class PodAttempts:
             pod.run = run
             if run.status in RUN_TERMINAL and run.started_at is not None and active.attempt.started_at is None:
                 # It was over before anybody saw it run.
-                active.attempt = evolve(active.attempt, started_at=run.started_at)
-                self._state.changes.attempts[active.attempt.key] = active.attempt
+                self._state.put_attempt(active, evolve(active.attempt, started_at=run.started_at))
             if run.outcome is not None and _failed_by_itself(run):
                 work.last_failure = (run.rank, run.outcome)
 

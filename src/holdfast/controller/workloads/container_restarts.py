@@ -200,10 +200,10 @@ class ContainerRestarts:
     def _keep_place(self, active: Active, pod: PodWork, run: Run) -> None:
         """Keep a pod's place while it waits at the barrier."""
         pod.kept = replace(run, uid=f"{run.uid}/kept")
-        self._state.capacity.charge(pod.kept, active.job.queue)
+        self._state.keep_place(pod.kept, active.job.queue)
 
     def forget(self, pod: PodWork) -> None:
         """Give back the place a pod kept."""
-        if pod.kept is not None and self._state.capacity.release(pod.kept.uid):
-            self._state.schedule_needed = True
+        if pod.kept is not None:
+            self._state.give_place_back(pod.kept.uid)
         pod.kept = None

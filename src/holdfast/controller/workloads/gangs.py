@@ -93,10 +93,9 @@ class Gangs:
         """Put a job that waits for a place in line, and plan when time moves it on."""
         spec = self._state.spec(job)
         if job.state is JobState.QUEUED and job.id not in self._state.active:
-            self._state.line.add(self._group(job, spec), Waiting(-job.priority, job.seq, job.id, job.queued_at))
-            self._state.schedule_needed = True
+            self._state.wait(self._group(job, spec), Waiting(-job.priority, job.seq, job.id, job.queued_at))
         else:
-            self._state.line.remove(job.id)
+            self._state.wait_no_more(job.id)
         self._state.queue.wake_at(GANG, job.id, due.next_due(job, spec))
 
     def _group(self, job: Job, spec: JobSpec) -> GroupKey:

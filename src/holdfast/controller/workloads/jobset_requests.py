@@ -108,7 +108,7 @@ class SetRequests:
         self._plans.forget(row.id)
         work.spec = load_set(manifest, lenient=row.lenient)
         work.row = replace(row, manifest=manifest, generation=row.generation + 1, updated_at=now)
-        self._state.changes.job_sets[row.id] = work.row
+        self._state.put_job_set(work.row)
         self._owners.happened(now, JobSetChanged(row.id, row.name, change))
         for job_id in work.jobs.values():
             self._state.queue.add(KUBEJOB, job_id)
@@ -121,7 +121,7 @@ class SetRequests:
             return
         row = work.row
         work.row = replace(row, state=turned.state, updated_at=now)
-        self._state.changes.job_sets[row.id] = work.row
+        self._state.put_job_set(work.row)
         for event in turned.events:
             self._owners.log(row, event, now)
         detail = "/".join(str(part) for part in (wanted.get("group"), wanted.get("index")) if part is not None)

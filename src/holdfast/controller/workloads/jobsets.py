@@ -166,7 +166,7 @@ class JobSets:
     def _put(self, work: SetWork, state: JobSetState, now: float) -> None:
         if state != work.row.state:
             work.row = replace(work.row, state=state, updated_at=now)
-            self._state.changes.job_sets[work.row.id] = work.row
+            self._state.put_job_set(work.row)
 
     def _tell(self, work: SetWork, passed: Result, now: float) -> None:
         """Write down what was decided and what people should know."""
@@ -223,7 +223,7 @@ class JobSets:
         """Begin to delete a set: stop what runs of it."""
         if not work.row.deleting:
             work.row = replace(work.row, deleting=True, updated_at=now)
-            self._state.changes.job_sets[work.row.id] = work.row
+            self._state.put_job_set(work.row)
         for job_id in work.jobs.values():
             if job_id in self._state.active:
                 self._pods.delete(job_id, now)
@@ -235,8 +235,7 @@ class JobSets:
             return
         self._end_jobs(work, "its job set was deleted", now)
         self._forget(work)
-        self._state.changes.job_sets.pop(work.row.id, None)
-        self._state.changes.deleted_sets[work.row.id] = None
+        self._state.delete_job_set(work.row.id)
         self._owners.happened(now, JobSetDeleted(work.row.id, work.row.name))
 
     def _end_jobs(self, work: SetWork, why: str, now: float) -> None:

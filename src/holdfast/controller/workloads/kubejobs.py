@@ -359,7 +359,8 @@ class KubeJobs:
         """Change what is remembered of a job, and write it down if that is news."""
         work.record = record
         if record != work.stored:
-            work.stored = self._state.changes.kube_jobs[record.job_id] = record
+            work.stored = record
+            self._state.put_kube_job(record)
 
     def _plan(self, job: Job) -> PodPlan:
         return self._plans.of(job, self._state.spec(job).kube)

@@ -54,7 +54,7 @@ class Owners:
 
     def log(self, row: JobSet, what: SetDecision | Event, now: float) -> None:
         """Append to a set's log and to the events."""
-        self._state.changes.set_log.append(SetLogEntry(set_id=row.id, at=now, what=what))
+        self._state.log_of_set(SetLogEntry(set_id=row.id, at=now, what=what))
         self.happened(now, _noted(row, what))
 
     def happened(self, now: float, event: JobSetEvent) -> None:

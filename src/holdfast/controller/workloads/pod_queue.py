@@ -77,10 +77,9 @@ class PodQueue:
         shape = Shape(job.request, 1, tuple(sorted(selector.items())), pod.record.avoid_node)
         self._waiting[pod.placement_id] = (active, work, pod)
         self._state.owner[pod.placement_id] = job.id
-        self._state.line.add(
+        self._state.wait(
             GroupKey(job.queue, shape, again), Waiting(-job.priority, job.seq, pod.placement_id, now, pod=True)
         )
-        self._state.schedule_needed = True
 
     def _has_domain(self, active: Active, work: JobWork, key: str, now: float) -> bool:
         job_id = active.attempt.job_id
@@ -101,7 +100,7 @@ class PodQueue:
         if pod.placement_id:
             self._waiting.pop(pod.placement_id, None)
             self._state.owner.pop(pod.placement_id, None)
-            self._state.line.remove(pod.placement_id)
+            self._state.wait_no_more(pod.placement_id)
             pod.placement_id = ""
 
     def place(self, placement_id: str, place: PlaceKey, now: float) -> tuple[Active, Run]:
