@@ -29,11 +29,11 @@ class Reconciler:
         self._queue.wake_due(now)
         for kind in self._kinds:
             keys = self._queue.take(kind.name, least=kind.pace.least, most=kind.pace.most)
-            for _ in range(_MOST_TURNS):
-                if not keys:
-                    break
+            turns = 0
+            while keys:
                 self._reconcile(kind, keys, now)
-                keys = self._queue.take_new(kind.name)
+                turns += 1
+                keys = self._queue.take_new(kind.name) if turns < _MOST_TURNS else []
         self.settle(now)
 
     def settle(self, now: float) -> None:
