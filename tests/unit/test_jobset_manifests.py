@@ -13,6 +13,7 @@ from holdfast.dialects.jobset.reading import JobManifest, read_kube, read_kube_t
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.domain.policy.model import SetAction
+from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import UNLIMITED, CompletionMode, PodAction, PodReplacement, RestartPolicy
 from holdfast.errors import InvalidManifest
@@ -280,7 +281,7 @@ def test_the_short_form_becomes_the_same_model() -> None:
     container = workers.template["spec"]["template"]["spec"]["containers"][0]
     assert container["command"] == ["python", "train.py"]
     assert container["env"] == [{"name": "A", "value": "b"}]
-    assert container["resources"] == {"requests": {"cpu": "2000m", "memory": 1 << 30, "nvidia.com/gpu": 1}}
+    assert (workers.program.resources, workers.program.memory_limit) == (Resources(2000, 1 << 30, 1), 1 << 30)
     assert driver.template["spec"]["template"]["spec"]["containers"][0]["command"] == ["/bin/sh", "-c", "sleep 1"]
 
 

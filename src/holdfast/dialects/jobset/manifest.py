@@ -99,6 +99,7 @@ def _read_group(fields: Fields, notes: Notes, topology: str | None) -> ReadGroup
         replicas=_read_replicas(fields, notes),
         group_name=fields.text("groupName") or DEFAULT_GROUP,
         job=job.spec,
+        program=job.program,
         template=template.value,
         depends_on=read_dependencies(fields, notes),
         topology=own.get(EXCLUSIVE_TOPOLOGY, topology),

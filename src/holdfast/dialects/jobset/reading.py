@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
+    from holdfast.domain.workloads.kubejob.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,7 @@ class JobManifest:
 
     name: str
     spec: KubeJobSpec
-    template: Mapping[str, Any]
-    """Its pod template as written."""
+    program: Program
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     raw: Mapping[str, Any]
@@ -110,11 +110,10 @@ def _read_job(value: Mapping[str, Any], notes: Notes) -> JobManifest | None:
     if spec is None:
         return None
     read = read_job_spec(spec, notes)
-    template = spec.value.get("template")
     return JobManifest(
         name,
         read.spec,
-        template if isinstance(template, dict) else {},
+        read.program,
         metadata.mapping("labels", most=1000),
         metadata.mapping("annotations", most=1000, longest=262_144),
         spec.value,
