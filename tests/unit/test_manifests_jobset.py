@@ -65,6 +65,13 @@ def read(text: str, *, lenient: bool = False) -> Reading:
     return read_one(read_documents(text, lenient=lenient)[0], lenient=lenient)
 
 
+def named(text: str, *lines: str) -> str:
+    """Add lines below the name in a manifest's metadata."""
+    written = text.splitlines()
+    place = next(place for place, line in enumerate(written) if line.startswith("  name: "))
+    return "\n".join([*written[: place + 1], *(f"  {line}" for line in lines), *written[place + 1 :]])
+
+
 def test_all_three_kinds_are_read_beside_the_others() -> None:
     found = read_manifests(f"{UPSTREAM}---\n{JOB}---\n{NATIVE}---\ncommand: [x]\n")
     assert [type(one) for one in found] == [JobSetSpec, JobSpec, JobSetSpec, JobSpec]
@@ -266,3 +273,60 @@ def test_a_text_that_cannot_be_read_still_tells_what_is_wrong_with_its_sets() ->
         read_documents(text)
     paths = [problem.path for problem in all_problems(text, caught.value)]
     assert "spec.replicatedJobs[0].replicas" in paths
+
+
+RESOURCES = "resources: {requests: {memory: %s}, limits: {memory: %s}}"
+
+
+@pytest.mark.parametrize(("asked", "limit"), [("600Mi", "500Mi"), (2, 1), ("1Gi", "1G")])
+def test_a_request_above_its_limit_is_refused_unless_the_reader_is_lenient(asked: object, limit: object) -> None:
+    wrong = JOB.replace("command: [perl]", f"command: [perl]\n        {RESOURCES % (asked, limit)}")
+    (problem,) = read(wrong).problems
+    assert (problem.path, problem.line) == ("spec.template.spec.containers[0].resources.requests.memory", 13)
+    assert problem.message.endswith(f"must be less than or equal to memory limit of {limit}")
+    assert read(wrong, lenient=True).manifest is not None
+
+
+@pytest.mark.parametrize(("asked", "limit"), [("500Mi", "500Mi"), ("1G", "1Gi"), ("50Mi", "500Mi")])
+def test_a_request_up_to_its_limit_is_taken(asked: str, limit: str) -> None:
+    assert read(JOB.replace("command: [perl]", f"command: [perl]\n        {RESOURCES % (asked, limit)}")).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "hint"),
+    [
+        (named(UPSTREAM, "failurePolicy: {maxRestarts: 3}"), "metadata.failurePolicy", "spec"),
+        (named(JOB, "label: {a: b}"), "metadata.label", "did you mean labels?"),
+        (
+            UPSTREAM.replace("    template:\n", "    template:\n      metadata: {backoffLimit: 3}\n", 1),
+            "spec.replicatedJobs[0].template.metadata.backoffLimit",
+            "spec",
+        ),
+        (
+            JOB.replace("  template:\n", "  template:\n    metadata: {restartPolicy: Never}\n"),
+            "spec.template.metadata.restartPolicy",
+            "spec",
+        ),
+        (JOB.replace("  name: pi\n", "  generateName: pi-\n", 1), "metadata.generateName", "name"),
+    ],
+)
+@pytest.mark.parametrize("lenient", [False, True])
+def test_metadata_has_kubernetes_own_fields_only(text: str, path: str, hint: str, lenient: bool) -> None:  # noqa: FBT001 - a table
+    problems = {problem.path: problem for problem in read(text, lenient=lenient).problems}
+    assert path in problems
+    assert hint in str(problems[path].hint)
+    assert problems[path].line is not None
+
+
+@pytest.mark.parametrize("text", [UPSTREAM, JOB])
+def test_what_a_server_adds_to_metadata_is_no_mistake(text: str) -> None:
+    served = ("uid: x", "generation: 2", "resourceVersion: '3'", "ownerReferences: []", "namespace: default")
+    assert read(named(text, *served)).problems == ()
+
+
+@pytest.mark.parametrize("text", [UPSTREAM, JOB])
+@pytest.mark.parametrize("lenient", [False, True])
+def test_there_is_one_namespace(text: str, lenient: bool) -> None:  # noqa: FBT001 - a table
+    (problem,) = read(named(text, "namespace: team-a"), lenient=lenient).problems
+    unsupported = 'Unsupported value: "team-a": supported values: "default"'
+    assert (problem.path, problem.message) == ("metadata.namespace", unsupported)

@@ -11,6 +11,7 @@ from holdfast.dialects.jobset.job import read_job_spec
 from holdfast.dialects.jobset.kube_names import dns_1123_subdomain
 from holdfast.dialects.jobset.manifest import read_jobset_manifest
 from holdfast.dialects.jobset.native import read_native_jobset
+from holdfast.dialects.jobset.pod_template import check_metadata
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.native.envelope import API_VERSION, take_kind
 from holdfast.dialects.reading import Fields
@@ -101,6 +102,7 @@ def _read_job(value: Mapping[str, Any], notes: Notes) -> JobManifest | None:
     root = Fields(value, "", notes.problems)
     take_kind(root)
     metadata = root.nested("metadata", required=True) or Fields({}, "metadata", notes.problems)
+    check_metadata(metadata, notes)
     root.raw("status")
     spec = root.nested("spec", required=True)
     root.finish()
