@@ -330,3 +330,63 @@ def test_there_is_one_namespace(text: str, lenient: bool) -> None:  # noqa: FBT0
     (problem,) = read(named(text, "namespace: team-a"), lenient=lenient).problems
     unsupported = 'Unsupported value: "team-a": supported values: "default"'
     assert (problem.path, problem.message) == ("metadata.namespace", unsupported)
+
+
+def pod_with(lines: str) -> str:
+    return JOB.replace("      restartPolicy: Never\n", f"      restartPolicy: Never\n      {lines}\n")
+
+
+def container_with(lines: str) -> str:
+    return JOB.replace("command: [perl]", f"command: [perl]\n        {lines}")
+
+
+PROBE = "{exec: {command: [x]}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        (pod_with("affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {}}}"), "affinity"),
+        (pod_with("nodeName: n7"), "nodeName"),
+        (pod_with("topologySpreadConstraints: [{maxSkew: 1}]"), "topologySpreadConstraints"),
+        (pod_with("schedulingGroup: {podGroupName: g}"), "schedulingGroup"),
+        (pod_with("priorityClassName: high"), "priorityClassName"),
+        (pod_with("resourceClaims: [{name: c}]"), "resourceClaims"),
+        (pod_with("securityContext: {runAsUser: 7}"), "securityContext"),
+        (pod_with("volumes: [{name: v, hostPath: {path: /x}}]"), "volume v"),
+        (container_with(f"livenessProbe: {PROBE}"), "livenessProbe"),
+        (container_with(f"startupProbe: {PROBE}"), "startupProbe"),
+        (container_with(f"readinessProbe: {PROBE}"), "readinessProbe"),
+        (container_with(f"lifecycle: {{preStop: {PROBE}}}"), "lifecycle"),
+        (container_with("restartPolicyRules: [{action: Restart}]"), "restartPolicyRules"),
+        (container_with("volumeDevices: [{name: d, devicePath: /d}]"), "volumeDevices"),
+        (container_with("resources: {requests: {ephemeral-storage: 1Gi}}"), "ephemeral-storage"),
+    ],
+)
+def test_what_would_change_what_happens_in_a_cluster_is_warned_of(text: str, field: str) -> None:
+    found = read(text)
+    assert found.problems == ()
+    assert [one.message.split(" is ignored")[0] for one in found.warnings] == [field]
+
+
+@pytest.mark.parametrize("name", ["google.com/tpu", "amd.com/gpu", "hugepages-2Mi"])
+def test_what_is_not_to_be_had_here_is_refused_unless_the_reader_is_lenient(name: str) -> None:
+    text = container_with(f"resources: {{limits: {{{name}: 4}}}}")
+    (problem,) = read(text).problems
+    assert problem.path == "spec.template.spec.containers[0].resources"
+    assert problem.message.startswith(f"Invalid value: {name}: ")
+    assert read(text, lenient=True).manifest is not None
+
+
+def test_pods_that_wait_for_somebody_to_open_a_gate_are_refused_unless_the_reader_is_lenient() -> None:
+    text = pod_with("schedulingGates: [{name: example.com/quota}]")
+    (problem,) = read(text).problems
+    assert problem.path == "spec.template.spec.schedulingGates"
+    assert problem.path in [warning.path for warning in read(text, lenient=True).warnings]
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "soon"])
+def test_a_pods_deadline_is_a_time(value: str) -> None:
+    assert [one.path for one in read(pod_with(f"activeDeadlineSeconds: {value}")).problems] == [
+        "spec.template.spec.activeDeadlineSeconds"
+    ]

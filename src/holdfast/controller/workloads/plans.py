@@ -151,16 +151,19 @@ def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, 
             resources=run.request,
             memory_limit=program.memory_limit_of(run.request.memory),
             node=run.node,
-            deadline_s=_backstop_s(plan.spec, work.record, now),
+            deadline_s=_deadline_s(plan, work.record, now),
             grace_s=grace_s,
         )
 
     return write
 
 
-def _backstop_s(spec: KubeJobSpec, record: KubeJobRecord, now: float) -> float | None:
-    """Say when an engine ends a pod by itself: a little after its Job has it ended, if there is a controller then."""
-    started_at = record.state.started_at
-    if spec.active_deadline_s is None or started_at is None:
-        return None
-    return sooner(None, spec.active_deadline_s + _BACKSTOP_S, since=started_at, now=now)
+def _deadline_s(plan: PodPlan, record: KubeJobRecord, now: float) -> float | None:
+    """Say when an engine ends a pod by itself.
+
+    At the pod's own deadline, or a little after its Job has it ended, if there is a controller then.
+    """
+    own, of_job, started_at = plan.program.deadline_s, plan.spec.active_deadline_s, record.state.started_at
+    if of_job is None or started_at is None:
+        return own
+    return sooner(own, of_job + _BACKSTOP_S, since=started_at, now=now)

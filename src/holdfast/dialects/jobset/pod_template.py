@@ -15,6 +15,7 @@ from holdfast.dialects.jobset.wording import shown as quoted_value
 from holdfast.dialects.reading import Fields, shown
 from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.jobset.names import NAMESPACE
+from holdfast.domain.workloads.kubejob.model import UNLIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -85,6 +86,8 @@ def read_pod_template(spec: Fields, notes: Notes) -> PodTemplate:
     _check_known(pod, _POD_FIELDS)
     pod.mapping("nodeSelector", most=MOST_LABELS)
     count(pod, notes, "terminationGracePeriodSeconds")
+    if count(pod, notes, "activeDeadlineSeconds") == 0:
+        notes.invalid(pod.at("activeDeadlineSeconds"), 0, f"must be between 1 and {UNLIMITED}, inclusive")
     _check_amounts(pod, notes)
     mains = _read_containers(pod, "containers", notes)
     inits = _read_containers(pod, "initContainers", notes)

@@ -31,6 +31,31 @@ _TOLD = {
     "jobset.sigs.k8s.io/coordinator": "JOBSET_COORDINATOR",
 }
 """Labels and annotations upstream gives a pod, and the variables that tell the same here."""
+_RESOURCES = ("cpu", "memory", GPU)
+_STORAGE = "ephemeral-storage"
+_NO_PROBES = "nothing looks whether it works but its exit"
+_AS_WE = "it runs as the user that Holdfast runs as"
+_POD_IGNORED = {
+    "affinity": "nodes are chosen by nodeSelector alone",
+    "nodeName": "nodes are chosen by nodeSelector alone",
+    "topologySpreadConstraints": "nodes are chosen by nodeSelector alone",
+    "schedulingGroup": "the pods of a job start as there are places",
+    "priorityClassName": "it has the priority of its job set, or none",
+    "priority": "it has the priority of its job set, or none",
+    "resourceClaims": "no devices are claimed here",
+    "securityContext": _AS_WE,
+}
+_CONTAINER_IGNORED = {
+    "livenessProbe": _NO_PROBES,
+    "startupProbe": _NO_PROBES,
+    "readinessProbe": "it is ready when it runs",
+    "lifecycle": "nothing is called when it starts or stops",
+    "restartPolicy": "its pod's counts",
+    "restartPolicyRules": "its pod's restartPolicy counts",
+    "volumeDevices": "programs share the machine's devices",
+    "securityContext": _AS_WE,
+}
+"""What would change what happens in a cluster, and why it does not here."""
 _UPSTREAMS = ("jobset.sigs.k8s.io/", "batch.kubernetes.io/")
 
 
@@ -45,6 +70,8 @@ class ReadProgram:
     """What the template asks for and a local process does not have, for people."""
     unreadable: tuple[str, ...] = ()
     """What is wrong with amounts it asks for; it gets the default instead."""
+    gated: bool = False
+    """Whether somebody else is to say when its pods may start."""
 
 
 def read_program(template: Mapping[str, Any]) -> ReadProgram:
@@ -61,6 +88,10 @@ def read_program(template: Mapping[str, Any]) -> ReadProgram:
     ignored += [f"init container {one.get('name')}" for one in pod.get("initContainers") or []]
     ignored += [f"volume {one.get('name')}" for one in pod.get("volumes") or []]
     notes += [f"{one} is ignored" for one in ignored]
+    for part, told in ((pod, _POD_IGNORED), (first, _CONTAINER_IGNORED)):
+        notes += [f"{name} is ignored: {why}" for name, why in told.items() if part.get(name)]
+    if any(_STORAGE in _mapping(_mapping(first, "resources"), kind) for kind in ("requests", "limits")):
+        notes.append(f"{_STORAGE} is ignored: files have no limit")
     unreadable: list[str] = []
     resources, memory_limit = _resources((_mapping(first, "resources"), _mapping(pod, "resources")), unreadable)
     program = Program(
@@ -70,15 +101,17 @@ def read_program(template: Mapping[str, Any]) -> ReadProgram:
         working_dir=first.get("workingDir") or None,
         resources=resources,
         memory_limit=memory_limit,
-        grace_s=_grace_s(pod),
+        grace_s=DEFAULT_GRACE_S if (grace_s := _seconds(pod, "terminationGracePeriodSeconds")) is None else grace_s,
+        deadline_s=_seconds(pod, "activeDeadlineSeconds"),
         node_selector=_mapping(pod, "nodeSelector"),
     )
-    return ReadProgram(program, bool(first.get("command")), tuple(notes), tuple(unreadable))
+    gated = bool(pod.get("schedulingGates"))
+    return ReadProgram(program, bool(first.get("command")), tuple(notes), tuple(unreadable), gated)
 
 
-def _grace_s(pod: Mapping[str, Any]) -> float:
-    value = pod.get("terminationGracePeriodSeconds")
-    return DEFAULT_GRACE_S if value is None else float(value)
+def _seconds(pod: Mapping[str, Any], name: str) -> float | None:
+    value = pod.get(name)
+    return None if value is None else float(value)
 
 
 def _mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -130,6 +163,8 @@ def _resources(parts: tuple[Mapping[str, Any], ...], unreadable: list[str]) -> t
             for name, value in _mapping(part, kind).items():
                 named.setdefault(name, value)
         limits = {**_mapping(part, "limits"), **limits}
+    others = [name for name in (*named, *limits) if name not in (*_RESOURCES, _STORAGE)]
+    unreadable += [f"{name}: there is nothing here but {', '.join(_RESOURCES)}" for name in dict.fromkeys(others)]
     default = Resources()
     asked = Resources(
         _amount(named, "cpu", kube_cpu, unreadable, default.cpu_m),

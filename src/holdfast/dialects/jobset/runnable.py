@@ -51,6 +51,9 @@ def _check_managed(manager: str | None, ours: str, notes: Notes, path: str = "sp
 def _check_pod(program: ReadProgram, notes: Notes, path: str) -> None:
     if not program.has_command:
         notes.forgivable(f"{path}.containers[0].command", f"Required value: {_NO_COMMAND}", hint=_HINT)
+    if program.gated:
+        message = "Forbidden: nobody opens gates here, pods start as soon as there is a place"
+        notes.forgivable(f"{path}.schedulingGates", message, hint="suspend the job until it may start")
     for problem in program.unreadable:
         notes.forgivable(f"{path}.containers[0].resources", f"Invalid value: {problem}", hint=_IGNORED)
     for note in program.notes:

@@ -41,6 +41,8 @@ class Program:
     memory_limit: int = 0
     """Bytes it is ended above; 0 is no limit."""
     grace_s: float = DEFAULT_GRACE_S
+    deadline_s: float | None = None
+    """From the start of each program."""
     node_selector: Mapping[str, str] = field(default_factory=dict)
 
     def shown_env(self) -> dict[str, str]:
