@@ -87,8 +87,13 @@ def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun], l
             problems.extend(replace(problem, path=f"{file}: {problem.path}".rstrip(": ")) for problem in error.problems)
             hint = hint or error.hint
         else:
-            manifests.extend(found)
-            problems.extend(_unusable(file, found, allowed))
+            known = [manifest for manifest in found if not lenient or manifest.noun is not None] or found
+            for manifest in found:
+                if manifest not in known:
+                    skipped = Problem("kind", f"{manifest.value['kind']} is skipped: it is none of Holdfast's kinds")
+                    cli.say(f"warning: {manifest.locate(skipped)}")
+            manifests.extend(known)
+            problems.extend(_unusable(file, known, allowed))
     if problems:
         raise InvalidManifest(problems=problems, hint=hint)
     for warning in (warning for manifest in manifests for warning in manifest.warnings):
