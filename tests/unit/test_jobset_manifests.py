@@ -102,7 +102,7 @@ def test_the_documents_hazards_are_errors_with_lines() -> None:
 
 def test_the_documents_hazards_are_warnings_with_lines_for_a_lenient_reader() -> None:
     read = read_kube_text(STORY, lenient=True)[0]
-    assert [warning.line for warning in read.warnings] == [6, 37, 14]
+    assert [warning.line for warning in read.warnings] == [6, 37, 14, 10]
     assert isinstance(read.manifest, JobSetSpec)
     group = read.manifest.replicated_jobs[0]
     assert group.topology == "{{topologyDomain}}"
@@ -227,7 +227,7 @@ def test_a_dependency_on_itself_is_refused_even_leniently() -> None:
 
 def test_rules_nothing_can_reach_are_warned_of() -> None:
     rules = [{"action": "RestartJobSet"}, {"action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}]
-    warnings = read_kube(jobset({"failurePolicy": {"rules": rules}})).warnings
+    warnings = read_kube(jobset({"failurePolicy": {"maxRestarts": 1, "rules": rules}})).warnings
     assert [str(warning) for warning in warnings] == [
         (
             "spec.failurePolicy.rules[1]: is never reached: rules[0] matches everything it does; "

@@ -390,3 +390,13 @@ def test_a_pods_deadline_is_a_time(value: str) -> None:
     assert [one.path for one in read(pod_with(f"activeDeadlineSeconds: {value}")).problems] == [
         "spec.template.spec.activeDeadlineSeconds"
     ]
+
+
+@pytest.mark.parametrize("action", ["RestartJobSet", "RestartJob", "RestartReplicatedJob"])
+@pytest.mark.parametrize(("limit", "warned"), [("", True), ("maxRestarts: 0, ", True), ("maxRestarts: 1, ", False)])
+def test_a_counted_rule_without_any_restarts_to_count_is_warned_of(action: str, limit: str, warned: bool) -> None:  # noqa: FBT001 - a table
+    others = f"{{action: {action}AndIgnoreMaxRestarts, name: b}}, {{action: FailJobSet, name: c}}"
+    rules = f"rules: [{{action: {action}}}, {others}]"
+    text = UPSTREAM.replace("spec:\n", f"spec:\n  failurePolicy: {{{limit}{rules}}}\n", 1)
+    told = [one.path for one in read(text).warnings if "maxRestarts" in one.message]
+    assert told == (["spec.failurePolicy.rules[0].action"] if warned else [])

@@ -87,11 +87,7 @@ def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun], l
             problems.extend(replace(problem, path=f"{file}: {problem.path}".rstrip(": ")) for problem in error.problems)
             hint = hint or error.hint
         else:
-            known = [manifest for manifest in found if not lenient or manifest.noun is not None] or found
-            for manifest in found:
-                if manifest not in known:
-                    skipped = Problem("kind", f"{manifest.value['kind']} is skipped: it is none of Holdfast's kinds")
-                    cli.say(f"warning: {manifest.locate(skipped)}")
+            known = _without_others(found, cli) if lenient else found
             manifests.extend(known)
             problems.extend(_unusable(file, known, allowed))
     if problems:
@@ -99,6 +95,17 @@ def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun], l
     for warning in (warning for manifest in manifests for warning in manifest.warnings):
         cli.say(f"warning: {warning}")
     return manifests
+
+
+def _without_others(found: list[Manifest], cli: Cli) -> list[Manifest]:
+    """Leave out what is of none of Holdfast's kinds, and say so; what would leave nothing is kept, to be refused."""
+    known = [manifest for manifest in found if manifest.noun is not None]
+    if not known:
+        return found
+    for other in (manifest for manifest in found if manifest.noun is None):
+        skipped = Problem("kind", f"{other.value['kind']} is skipped: it is none of Holdfast's kinds")
+        cli.say(f"warning: {other.locate(skipped)}")
+    return known
 
 
 def _read(file: str, cli: Cli, *, lenient: bool) -> list[Manifest]:
