@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import collector
 from holdfast.app.time import SortableIds, SystemDice
+from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller, ControllerSettings
-from holdfast.dialects.codec import load_spec
 from holdfast.domain.resources import Resources
 from holdfast.engines.simulated.engine import SimulatedEngine, SimulatedRun
 from holdfast.executor.executor import Executor

@@ -20,6 +20,7 @@ codes (``cli``) to one table each. A workload's failure is data (``domain.failur
     │   └── Uncertain       uncertain            it may have been done
     ├── EngineError         engine_error         an engine itself failed (not its workload)
     └── Internal            internal             a defect of Holdfast
+        └── UnreadableSpec  unreadable_spec  a stored specification cannot be read
 """
 
 from __future__ import annotations
@@ -189,6 +190,12 @@ class Internal(HoldfastError):
     """An unexpected error inside Holdfast."""
 
     code = "internal"
+
+
+class UnreadableSpec(Internal):
+    """A stored specification cannot be read."""
+
+    code = "unreadable_spec"
 
 
 def all_errors(root: type[HoldfastError] = HoldfastError) -> Sequence[type[HoldfastError]]:

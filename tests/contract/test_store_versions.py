@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from holdfast.compiled.codec import load_change, load_set_spec
 from holdfast.domain.audit import Act, Caller
 from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.errors import Conflict, NotFound, VersionConflict
@@ -131,7 +132,7 @@ def test_of_ten_first_puts_at_once_one_creates_and_none_is_refused(place: Place)
     assert results.count("created") == 1
     asked = services[0].store.asked_of("train")
     assert asked.job_set.version == 1 + len(asked.requests) == 1 + results.count("updated")
-    suspensions = ['"suspend":true' in one.payload for one in asked.requests]
+    suspensions = [load_set_spec(load_change(one.payload).spec).suspend for one in asked.requests]
     assert all(one is not other for one, other in itertools.pairwise(suspensions))
 
 

@@ -200,3 +200,17 @@ def test_without_a_server_a_set_runs_where_the_caller_is(tmp_path: Path) -> None
     shell = Shell(tmp_path)
     assert shell.run("submit", "-f", shell.write("alone", "true"), "--wait", "--timeout", "60s").returncode == 0
     assert shell.run("delete", "js", "alone").stdout == "jobset alone deleted\n"
+
+
+def test_a_job_of_kubernetes_that_is_applied_again_is_left_alone_until_it_is_another(shell: Shell) -> None:
+    path = shell.folder / "again.yaml"
+    path.write_text(JOB.format(name="again"))
+    first = shell.run("apply", "-f", str(path))
+    assert (first.returncode, first.stdout.split()[2:]) == (0, ["again", "submitted"]), first.stderr
+    job_id = first.stdout.split()[1]
+    assert shell.run("apply", "-f", str(path)).stdout == f"job {job_id} again unchanged\n"
+    assert shell.run("wait", "job", "again", "--timeout", "60s").returncode == 0
+    assert shell.run("apply", "-f", str(path)).stdout == f"job {job_id} again unchanged\n"
+    assert shell.run("submit", "-f", str(path)).stdout.split()[0] != job_id
+    path.write_text(JOB.format(name="again").replace("completions: 2", "completions: 1"))
+    assert shell.run("apply", "-f", str(path)).stdout.endswith(" again submitted\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -160,3 +161,16 @@ def test_a_backoff_is_waited_for_and_shown_with_its_due_time(holdfast: Holdfast)
     assert view.attempts[0].decision.delay_s == 3600.0
     holdfast.client.cancel(job)
     assert holdfast.ended(job).state == "Cancelled"
+
+
+@pytest.mark.parametrize(("size", "state", "conditions"), [(200, "Succeeded", []), (400, "Failed", ["OOMKilled"])])
+def test_requests_find_a_place_and_limits_end_a_program(
+    holdfast: Holdfast, size: int, state: str, conditions: list[str]
+) -> None:
+    program = f"import time; x = bytearray(b'x') * ({size} << 20); time.sleep(0.5)"
+    resources = {"requests": {"memory": "50Mi"}, "limits": {"memory": "300Mi"}}
+    container = {"name": "main", "command": [sys.executable, "-c", program], "resources": resources}
+    spec = {"backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+    manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "large"}, "spec": spec}
+    view = holdfast.ended(holdfast.client.submit(manifest).id)
+    assert (view.state, view.attempts[-1].runs[0].conditions) == (state, conditions)

@@ -51,6 +51,7 @@ class Fields(TypedDict, total=False):
     env: Mapping[str, str]
     working_dir: str | None
     resources: Resources
+    memory_limit: int | None
     deadline_s: float | None
     grace_s: float
     ports: tuple[str, ...]

@@ -20,7 +20,9 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import column, insert, table
 
+from holdfast.compiled.codec import dump_set_spec
 from holdfast.domain.job import ChildOf
+from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.errors import Conflict
 from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
@@ -76,7 +78,8 @@ OLD_JOB = {
     "updated_at": 1.0, "counters": "{}", "retries": 0, "cancel_requested": False,
 }  # fmt: skip
 OLD_REQUEST = {"kind": "submit", "job_ids": '["old"]', "created_at": 1.0, "actor": "", "reason": ""}
-OLD_ROWS = (("specs", {"digest": b"1", "body": "{}"}), ("jobs", OLD_JOB), ("requests", OLD_REQUEST))
+OLD_SPEC = '{"command":["true"],"name":"n","queue":"default","resources":{"cpu":1,"gpu":0,"memory":0}}'
+OLD_ROWS = (("specs", {"digest": b"1", "body": OLD_SPEC}), ("jobs", OLD_JOB), ("requests", OLD_REQUEST))
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -105,9 +108,11 @@ def test_a_database_from_before_job_sets_keeps_its_jobs_and_takes_job_sets(
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_job_sets_from_before_versions_begin_with_one(kind: str, path: Path, request: pytest.FixtureRequest) -> None:
     url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
-    old = JobSet(id="s", name="s", created_at=1.0, manifest="{}", generation=3)
+    manifest = '{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","metadata":{"name":"s"},"spec":{}}'
+    spec = dump_set_spec(JobSetSpec(name="s"))
+    old = JobSet(id="s", name="s", created_at=1.0, manifest=manifest, spec=spec, generation=3)
     row = dict(zip([each.name for each in job_sets.columns], job_set_row(old), strict=True))
-    del row["version"]
+    del row["version"], row["spec"]
     database = Database(url)
     with database.writing() as connection:
         command.upgrade(steps.configuration(connection), "0004")

@@ -342,6 +342,16 @@ def test_enough_memory_is_no_failure(limited: Machine) -> None:
     assert 40 * MEBI < outcome.peak_memory < 200 * MEBI
 
 
+@pytest.mark.parametrize(("limit", "condition"), [(500 * MEBI, None), (0, None), (100 * MEBI, Condition.OOM_KILLED)])
+def test_a_limit_of_its_own_counts_and_not_what_was_asked_for(
+    limited: Machine, limit: int, condition: Condition | None
+) -> None:
+    code = "import time; x = bytearray(b'x') * (200 << 20); time.sleep(0.5)"
+    outcome = limited.run(*python(code), resources=Resources(memory=50 * MEBI), memory_limit=limit)
+    assert outcome.conditions == (frozenset() if condition is None else {condition})
+    assert outcome.succeeded is (condition is None)
+
+
 def test_137_alone_is_not_out_of_memory(limited: Machine) -> None:
     outcome = limited.run("sh", "-c", "kill -9 $$", resources=Resources(memory=512 * MEBI))
     assert (outcome.ended_by, outcome.conditions) == (EndedBy.ITSELF, frozenset())

@@ -22,13 +22,15 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from holdfast.api.rest.app import create_app
-from holdfast.dialects.codec import dump_spec
-from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set
+from holdfast.compiled.codec import dump_set_spec, dump_spec
+from holdfast.dialects.jobset.loading import child_spec, dump_set
+from holdfast.dialects.manifests import read_manifest
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
 from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryPolicy, SetAction
 from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision
 from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
 from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobState
@@ -102,10 +104,10 @@ def _add_set(store: MemoryStore) -> None:
     """Add a job set with the id ``0`` whose one job failed and runs again."""
     described = {"jobs": [{"name": "w", "command": ["true"]}], "failurePolicy": {"maxRestarts": 1}}
     manifest = {"apiVersion": "holdfast.dev/v1", "kind": "JobSet", "metadata": {"name": "train"}, "spec": described}
-    text = dump_set(manifest)
-    spec = load_set(text, lenient=False)
+    spec = read_manifest(manifest)
+    assert isinstance(spec, JobSetSpec)
     job_spec = dump_spec(child_spec(spec, spec.replicated_jobs[0]))
-    row = JobSet(id="0", name="train", created_at=1.0, manifest=text)
+    row = JobSet(id="0", name="train", created_at=1.0, manifest=dump_set(manifest), spec=dump_set_spec(spec))
     at = ChildOf("0", "w", 0)
     job = Job("job000001", "train-w-0", "default", 0, 1.0, job_spec, state=JobState.WAITING, child=at)
     store.submit(Submission([job], job_set=row))

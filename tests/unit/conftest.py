@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.controller.controller import Controller, ControllerSettings, Ticked
-from holdfast.dialects.codec import dump_spec, load_spec
 from holdfast.domain.failure import Condition, ContainerResult, EndedBy, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.policy.model import Action, Backoff, RetryPolicy, Rule

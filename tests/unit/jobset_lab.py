@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.jobset.loading import dump_set, load_set
+from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec
+from holdfast.dialects.jobset.loading import dump_set
+from holdfast.dialects.jobset.reading import read_kube
+from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.ports.engine import RunPhase
 from holdfast.ports.store import Request, RequestKind, Submission
+from holdfast.service.jobsets.accepted import as_accepted, suspending
 from holdfast.service.jobsets.children import jobs_of
 from tests.unit.conftest import Lab, exits
 
@@ -33,17 +37,27 @@ def group(name: str, replicas: int = 1, **job: object) -> dict[str, Any]:
     return {"name": name, "replicas": replicas, "template": {"spec": spec}}
 
 
+def compiled(document: dict[str, Any]) -> JobSetSpec:
+    spec = read_kube(document).manifest
+    assert isinstance(spec, JobSetSpec)
+    return spec
+
+
+def change_to(document: dict[str, Any]) -> str:
+    return dump_change(SetChange(dump_set(document), dump_set_spec(compiled(document))))
+
+
 class SetLab(Lab):
     """A lab that can submit job sets; ``plan`` says what every pod does."""
 
     plan: Callable[[RunOrder], SimulatedRun]
 
     def submit_set(self, document: dict[str, Any], plan: Callable[[RunOrder], SimulatedRun]) -> str:
-        text = dump_set(document)
-        spec = load_set(text, lenient=False)
+        spec = compiled(document)
         self.plan = plan
         now = self.clock.now()
-        row = JobSet(id=f"set-{spec.name}", name=spec.name, created_at=now, manifest=text)
+        text, stored = dump_set(document), dump_set_spec(spec)
+        row = JobSet(id=f"set-{spec.name}", name=spec.name, created_at=now, manifest=text, spec=stored)
         jobs = [job for job, _ in jobs_of(row, spec, "id-{}".format)]
         self.store.submit(Submission(jobs, job_set=row))
         return row.id
@@ -54,6 +68,9 @@ class SetLab(Lab):
 
     def ask_set(self, kind: RequestKind, set_id: str, **payload: object) -> None:
         text = json.dumps(payload) if payload else ""
+        if kind in {RequestKind.SET_SUSPEND, RequestKind.SET_RESUME}:
+            row = as_accepted(self.store.asked_of(set_id))
+            text = suspending(row, suspend=kind is RequestKind.SET_SUSPEND) or text
         self.store.append(Request(kind, (set_id,), self.clock.now(), payload=text))
 
     def engine_runs(self) -> list[str]:

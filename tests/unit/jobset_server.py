@@ -151,6 +151,8 @@ class Server:
         self.asked.append(("restart", reference, replicated_job, index, reason))
 
     def job(self, reference: str) -> JobView:
+        if not self.jobs:
+            raise NotFound
         found = self.jobs.pop(0) if len(self.jobs) > 1 else self.jobs[0]
         assert reference in {found.id, found.name}
         return found

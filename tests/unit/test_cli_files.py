@@ -86,3 +86,30 @@ def test_what_is_written_under_a_name_needs_one() -> None:
     with pytest.raises(InvalidManifest) as caught:
         Written.of(manifest)
     assert [problem.path for problem in caught.value.problems] == ["standard input: metadata.name"]
+
+
+MIXED = """\
+apiVersion: v1
+kind: Service
+metadata: {name: s}
+---
+kind: Job
+metadata: {name: a}
+spec: {command: [a]}
+"""
+
+
+def test_a_lenient_reading_skips_what_is_none_of_holdfasts_kinds_and_says_so() -> None:
+    said = io.StringIO()
+    cli = Cli(stdin=io.StringIO(MIXED), stderr=said)
+    assert [one.name for one in read_manifests(["-"], cli, allowed=(Noun.JOB,), lenient=True)] == ["a"]
+    assert (
+        said.getvalue()
+        == "warning: standard input: kind (line 2): Service is skipped: it is none of Holdfast's kinds\n"
+    )
+    assert len(problems("-", text=MIXED)) == 1
+
+
+def test_a_file_with_nothing_else_is_refused_leniently_too() -> None:
+    with pytest.raises(InvalidManifest):
+        read_manifests(["-"], Cli(stdin=io.StringIO(MIXED.partition("---")[0])), allowed=(Noun.JOB,), lenient=True)

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.dialects.jobset.loading import dump_set
 from holdfast.domain.job import JobState
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.state import SetDecision, Terminal
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import Request, RequestKind
 from tests.unit.conftest import exits
-from tests.unit.jobset_lab import FOREVER, SetLab, attempts_started, fails_first, group, manifest, rule
+from tests.unit.jobset_lab import FOREVER, SetLab, attempts_started, change_to, fails_first, group, manifest, rule
 
 if TYPE_CHECKING:
     from holdfast.engines.simulated.engine import SimulatedRun
@@ -207,7 +206,7 @@ def test_more_parallelism_starts_more_pods_of_a_running_job(lab: SetLab) -> None
     set_id = lab.submit_set(document, lambda _: exits(0, after_s=20.0))
     lab.pass_s(3)
     document["spec"]["replicatedJobs"][0]["template"]["spec"].update(parallelism=3, completions=3)
-    lab.store.append(Request(RequestKind.SET_UPDATE, (set_id,), lab.clock.now(), payload=dump_set(document)))
+    lab.store.append(Request(RequestKind.SET_UPDATE, (set_id,), lab.clock.now(), payload=change_to(document)))
     lab.pass_s(5)
     assert sorted(order.rank for order in lab.orders) == [0, 1, 2]
     assert lab.store.job_set(set_id).generation == 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.dialects.codec import dump_spec
+from holdfast.compiled.codec import dump_spec
 from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
 from holdfast.domain.failure import Cause, Condition
@@ -282,13 +282,21 @@ def test_what_will_not_die_is_killed_after_the_kill_timeout(lab: SetLab) -> None
 class Batch:
     """A ``batch/v1`` Job of its own."""
 
-    def __init__(self, lab: SetLab, plan: Callable[[RunOrder], SimulatedRun], **spec: object) -> None:
-        document = {
+    def __init__(
+        self,
+        lab: SetLab,
+        plan: Callable[[RunOrder], SimulatedRun],
+        *,
+        pod: dict[str, Any] | None = None,
+        **spec: object,
+    ) -> None:
+        document: dict[str, Any] = {
             "apiVersion": "batch/v1",
             "kind": "Job",
             "metadata": {"name": "pi"},
             "spec": group("x", 1, **spec)["template"]["spec"],
         }
+        document["spec"]["template"]["spec"].update(pod or {})
         lab.plan = plan
         found = read_kube(document).manifest
         assert isinstance(found, JobManifest)
@@ -304,6 +312,25 @@ class Batch:
 
     def state(self) -> JobState:
         return self.lab.store.job(self.id).state
+
+
+def test_a_pods_own_deadline_and_memory_limit_are_its_engines(lab: SetLab) -> None:
+    resources = {"requests": {"memory": "50Mi"}, "limits": {"memory": "500Mi"}}
+    containers = [{"name": "main", "command": ["x"], "resources": resources}]
+    Batch(lab, lambda _: exits(0, after_s=5.0), pod={"activeDeadlineSeconds": 30, "containers": containers})
+    lab.pass_s(2)
+    (order,) = lab.orders
+    assert (order.deadline_s, order.resources.memory, order.memory_limit) == (30.0, 50 << 20, 500 << 20)
+
+
+def test_a_pods_own_deadline_fails_the_pod_and_not_the_job(lab: SetLab) -> None:
+    plans = iter([exits(0, after_s=FOREVER), exits(0, after_s=5.0)])
+    batch = Batch(
+        lab, lambda _: next(plans), pod={"activeDeadlineSeconds": 30}, backoffLimit=1, activeDeadlineSeconds=500
+    )
+    lab.pass_s(60)
+    assert batch.state() is JobState.SUCCEEDED
+    assert [order.deadline_s for order in lab.orders] == [30.0, 30.0]
 
 
 def test_a_job_of_its_own_replaces_failed_pods_and_succeeds(lab: SetLab) -> None:

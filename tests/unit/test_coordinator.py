@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.controller.coordinator import Coordinator
 from holdfast.controller.state import Active, ControllerState
-from holdfast.dialects.codec import dump_spec, load_spec
 from holdfast.domain.coordination import HandlerOptions, HandlerResult
 from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import (

@@ -170,3 +170,34 @@ def test_ten_thousand_json_lines_are_read_quickly() -> None:
     before = time.perf_counter()
     assert len(read_documents("\n".join([line] * 10_000))) == 10_000
     assert time.perf_counter() - before < 3  # measured 0.05 s; the bound only catches a change of order
+
+
+LIST = """\
+apiVersion: v1
+kind: List
+metadata: {resourceVersion: ""}
+items:
+- kind: Job
+  spec:
+    command: [a]
+- kind: Queue
+---
+kind: Job
+"""
+
+
+def test_what_a_list_of_kubernetes_holds_are_documents_with_their_lines() -> None:
+    found = read_documents(LIST)
+    assert [(one.index, one.value["kind"]) for one in found] == [(0, "Job"), (1, "Queue"), (2, "Job")]
+    assert [one.line_of("") for one in found] == [5, 8, 10]
+    assert found[0].line_of("spec.command[0]") == 7
+    as_json = read_documents('{"apiVersion": "v1", "kind": "List", "items": [{"kind": "Job"}, {"kind": "Queue"}]}')
+    assert [one.value for one in as_json] == [{"kind": "Job"}, {"kind": "Queue"}]
+
+
+@pytest.mark.parametrize(("items", "path"), [("3", "items"), ("{a: b}", "items"), ("[{kind: Job}, x]", "items[1]")])
+def test_a_list_that_holds_something_else_is_refused_with_its_place(items: str, path: str) -> None:
+    with pytest.raises(InvalidManifest) as caught:
+        read_documents(f"apiVersion: v1\nkind: List\nitems: {items}\n")
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.line) == (path, 3)

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.dialects.codec import dump_spec, load_spec
+from holdfast.compiled.codec import VERSION, dump_set_spec, dump_spec, load_set_spec, load_spec
 from holdfast.dialects.documents import read_documents
-from holdfast.dialects.jobset.loading import child_spec, dump_set, load_set, plain_job_spec, queue_of
+from holdfast.dialects.earlier import upgrade_job, upgrade_set
+from holdfast.dialects.jobset.loading import child_spec, dump_set, plain_job_spec, queue_of
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.dialects.manifests import read_job, read_manifest
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.kubejob.model import CompletionMode
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
-from holdfast.errors import Internal
+from holdfast.errors import UnreadableSpec
+from tests.unit.jobset_lab import compiled
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+STORED = Path(__file__).parents[1] / "data" / "stored"
+"""Samples of what each version stored: ``source`` is the manifest, ``child`` the first replicated job of its set."""
 DOCUMENT = sorted((Path(__file__).parents[1] / "data" / "kep-262").glob("*.yaml"))
 NATIVE = """\
 apiVersion: holdfast.dev/v1
@@ -67,22 +76,23 @@ def job() -> JobSpec:
 
 
 def native() -> JobSetSpec:
-    return load_set(dump_set(read_documents(NATIVE)[0]), lenient=False)
+    return compiled(dict(read_documents(NATIVE)[0].value))
 
 
 @pytest.mark.parametrize("path", DOCUMENT, ids=lambda path: path.stem)
-def test_every_set_of_the_document_comes_back_from_its_stored_text(path: Path) -> None:
+def test_every_set_of_the_document_comes_back_as_it_was_compiled(path: Path) -> None:
     for document in read_documents(path.read_text(), lenient=True):
         read_first = read_kube(document, lenient=True).manifest
         if isinstance(read_first, JobSetSpec):
-            assert load_set(dump_set(document), lenient=True) == read_first
+            assert load_set_spec(dump_set_spec(read_first)) == read_first
 
 
 def test_equal_texts_share_one_object_and_fields_may_come_in_any_order() -> None:
     value = dict(read_documents(NATIVE)[0].value)
     turned = dict(reversed(value.items()))
     assert dump_set(turned) == dump_set(value)
-    assert load_set(dump_set(turned), lenient=False) is load_set(dump_set(value), lenient=False)
+    texts = [dump_set_spec(compiled(one)) for one in (value, turned)]
+    assert load_set_spec(texts[0]) is load_set_spec(texts[1])
 
 
 def test_what_a_server_adds_to_an_object_is_left_out() -> None:
@@ -129,11 +139,53 @@ def test_a_job_of_its_own_survives_the_codec_with_its_pods() -> None:
     assert spec.kube.raw["template"]["spec"]["containers"][0]["name"] == "pi"
 
 
-def test_a_job_without_pods_is_written_as_before() -> None:
-    assert "kube" not in json.loads(dump_spec(JobSpec("a", ("true",))))
+def test_what_has_its_default_is_not_stored() -> None:
+    assert json.loads(dump_spec(JobSpec("a", ("true",)))) == {"version": 1, "spec": {"name": "a", "command": ["true"]}}
 
 
-@pytest.mark.parametrize("text", ["{}", '{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"},"spec":{}}'])
-def test_a_stored_text_that_is_no_set_is_a_defect(text: str) -> None:
-    with pytest.raises(Internal, match="stored job set"):
-        load_set(text, lenient=True)
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"version":0,"spec":{}}', '{"version":1,"spec":{"name":3}}', '{"version":1,"spec":{"name":"a"']
+)
+@pytest.mark.parametrize("load", [load_spec, load_set_spec])
+def test_a_stored_text_that_is_no_specification_has_an_error_of_its_own(
+    load: Callable[[str], object], text: str
+) -> None:
+    with pytest.raises(UnreadableSpec, match="stored specification"):
+        load(text)
+
+
+def samples(version: int) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads((STORED / f"version-{version}.json").read_text())
+    return found
+
+
+SAMPLES = list(zip(samples(0), samples(1), strict=True))
+
+
+@pytest.mark.parametrize(("old", "new"), SAMPLES)
+def test_what_earlier_releases_stored_becomes_what_is_stored_now(old: dict[str, str], new: dict[str, str]) -> None:
+    assert old["source"] == new["source"]
+    is_set = old["kind"] == "set"
+    assert (upgrade_set if is_set else upgrade_job)(old["stored"]) == new["stored"]
+    assert is_set or upgrade_job(new["stored"]) == new["stored"]
+
+
+@pytest.mark.parametrize("sample", samples(VERSION), ids=lambda one: one["kind"])
+def test_what_is_stored_changes_only_with_its_version(sample: dict[str, str]) -> None:
+    (document,) = read_documents(sample["source"])
+    found: Any = read_job(document) if sample["kind"] == "job" else read_manifest(document)
+    if sample["kind"] == "child":
+        found = child_spec(found, found.replicated_jobs[0])
+    load, dump = (load_set_spec, dump_set_spec) if sample["kind"] == "set" else (load_spec, dump_spec)
+    assert dump(found) == sample["stored"]
+    assert load(sample["stored"]) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "{}", "not JSON", '{"name":"a","command":["x"],"resources":{}}', '{"name":"a","kube":{"template":{}}}'],
+)
+def test_what_cannot_be_compiled_any_more_says_why(text: str) -> None:
+    for upgrade in (upgrade_job, upgrade_set):
+        with pytest.raises(UnreadableSpec, match=r".+"):
+            upgrade(text)

@@ -13,6 +13,7 @@ from holdfast.dialects.jobset.reading import JobManifest, read_kube, read_kube_t
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.domain.policy.model import SetAction
+from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import UNLIMITED, CompletionMode, PodAction, PodReplacement, RestartPolicy
 from holdfast.errors import InvalidManifest
@@ -101,7 +102,7 @@ def test_the_documents_hazards_are_errors_with_lines() -> None:
 
 def test_the_documents_hazards_are_warnings_with_lines_for_a_lenient_reader() -> None:
     read = read_kube_text(STORY, lenient=True)[0]
-    assert [warning.line for warning in read.warnings] == [6, 37, 14]
+    assert [warning.line for warning in read.warnings] == [6, 37, 14, 10]
     assert isinstance(read.manifest, JobSetSpec)
     group = read.manifest.replicated_jobs[0]
     assert group.topology == "{{topologyDomain}}"
@@ -226,7 +227,7 @@ def test_a_dependency_on_itself_is_refused_even_leniently() -> None:
 
 def test_rules_nothing_can_reach_are_warned_of() -> None:
     rules = [{"action": "RestartJobSet"}, {"action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}]
-    warnings = read_kube(jobset({"failurePolicy": {"rules": rules}})).warnings
+    warnings = read_kube(jobset({"failurePolicy": {"maxRestarts": 1, "rules": rules}})).warnings
     assert [str(warning) for warning in warnings] == [
         (
             "spec.failurePolicy.rules[1]: is never reached: rules[0] matches everything it does; "
@@ -280,7 +281,7 @@ def test_the_short_form_becomes_the_same_model() -> None:
     container = workers.template["spec"]["template"]["spec"]["containers"][0]
     assert container["command"] == ["python", "train.py"]
     assert container["env"] == [{"name": "A", "value": "b"}]
-    assert container["resources"] == {"requests": {"cpu": "2000m", "memory": 1 << 30, "nvidia.com/gpu": 1}}
+    assert (workers.program.resources, workers.program.memory_limit) == (Resources(2000, 1 << 30, 1), 1 << 30)
     assert driver.template["spec"]["template"]["spec"]["containers"][0]["command"] == ["/bin/sh", "-c", "sleep 1"]
 
 

@@ -19,6 +19,7 @@ from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
 from holdfast.domain.workloads.jobset.record import job_record, job_state, set_record, set_state
 from holdfast.domain.workloads.jobset.state import Child, ChildPhase, CreateJob, DeleteJob, JobSetState, Terminal
 from holdfast.domain.workloads.kubejob.model import CompletionMode, KubeJobSpec, KubeJobState, Pod, PodPhase
+from holdfast.domain.workloads.kubejob.program import Program
 from holdfast.domain.workloads.kubejob.sync import sync
 from holdfast.errors import Conflict, NotFound
 
@@ -167,7 +168,7 @@ def template(container: dict[str, Any], **pod: object) -> dict[str, Any]:
 
 
 def test_a_pod_becomes_the_process_of_its_first_container() -> None:
-    program = read_program(
+    read = read_program(
         template(
             {
                 "image": "python:3.10",
@@ -179,14 +180,15 @@ def test_a_pod_becomes_the_process_of_its_first_container() -> None:
             },
             terminationGracePeriodSeconds=5,
             nodeSelector={"zone": "x"},
-        ),
-        {"JOB_COMPLETION_INDEX": "3"},
+        )
     )
-    assert program.command == ("python", "train.py", "--rank=3", "$(UNKNOWN)", "$(SCRIPT)")
-    assert program.env == {"JOB_COMPLETION_INDEX": "3", "SCRIPT": "train.py"}
+    program = read.program
+    command, env = program.for_pod({"JOB_COMPLETION_INDEX": "3"})
+    assert command == ("python", "train.py", "--rank=3", "$(UNKNOWN)", "$(SCRIPT)")
+    assert env == {"JOB_COMPLETION_INDEX": "3", "SCRIPT": "train.py"}
     assert (program.working_dir, program.grace_s, program.node_selector) == ("/srv", 5.0, {"zone": "x"})
     assert program.resources == Resources(500, 1 << 30, 1)
-    assert program.notes == ("image python:3.10 is ignored: the command runs as a local process",)
+    assert read.notes == ("image python:3.10 is ignored: the command runs as a local process",)
 
 
 def test_what_a_local_process_does_not_have_is_noted() -> None:
@@ -195,16 +197,16 @@ def test_what_a_local_process_does_not_have_is_noted() -> None:
         "envFrom": [{}],
         "resources": {"limits": {"memory": "1 GB", "cpu": -1, "nvidia.com/gpu": 0.5}},
     }
-    program = read_program(template(container, initContainers=[{"name": "i"}], volumes=[{"name": "v"}]))
-    assert not program.has_command
-    assert [note.split(":")[0] for note in program.notes] == [
+    read = read_program(template(container, initContainers=[{"name": "i"}], volumes=[{"name": "v"}]))
+    assert not read.has_command
+    assert [note.split(":")[0] for note in read.notes] == [
         "environment variable A is left out",
         "envFrom is ignored",
         "init container i is ignored",
         "volume v is ignored",
     ]
-    assert [problem.split(": ")[0] for problem in program.unreadable] == ["cpu", "memory", "nvidia.com/gpu"]
-    assert program.resources == Resources()
+    assert [problem.split(": ")[0] for problem in read.unreadable] == ["cpu", "memory", "nvidia.com/gpu"]
+    assert (read.program.resources, read.program.memory_limit) == (Resources(), 0)
 
 
 @pytest.mark.parametrize(
@@ -222,11 +224,52 @@ def test_what_a_local_process_does_not_have_is_noted() -> None:
 def test_a_variable_may_ask_what_the_pod_is_labelled_with(path: str, told: str | None, shown: str | None) -> None:
     container = {"command": ["x", "$(A)"], "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": path}}}]}
     pod = {**template(container), "metadata": {"labels": {"team": "blue"}}}
-    program = read_program(pod, {"JOB_COMPLETION_INDEX": "3", "JOB_INDEX": "1"})
-    assert program.env.get("A") == told
-    assert program.command == ("x", "$(A)" if told is None else told)
-    assert read_program(pod, expand=False).env.get("A") == shown
-    assert bool(program.notes) == (told is None)
+    read = read_program(pod)
+    command, env = read.program.for_pod({"JOB_COMPLETION_INDEX": "3", "JOB_INDEX": "1"})
+    assert env.get("A") == told
+    assert command == ("x", "$(A)" if told is None else told)
+    assert read.program.shown_env().get("A") == shown
+    assert bool(read.notes) == (told is None)
+
+
+def test_a_labels_text_refers_to_nothing_and_a_variable_only_to_those_before_it() -> None:
+    path = "metadata.annotations['note']"
+    env = [
+        {"name": "A", "value": "$(B)"},
+        {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": path}}},
+        {"name": "C", "value": "$(B), $(TOLD), $$(A)"},
+    ]
+    pod = {**template({"command": ["x", "$(C)"], "env": env}), "metadata": {"annotations": {"note": "$(A) $$"}}}
+    command, found = read_program(pod).program.for_pod({"TOLD": "1"})
+    assert found == {"TOLD": "1", "A": "$(B)", "B": "$(A) $$", "C": "$(A) $$, $(TOLD), $(A)"}
+    assert command == ("x", "$(A) $$, $(TOLD), $(A)")
+
+
+@pytest.mark.parametrize(
+    ("container", "pod", "asked", "limit"),
+    [
+        ({"requests": "50Mi", "limits": "500Mi"}, {}, 50, 500),
+        ({"limits": "500Mi"}, {}, 500, 500),
+        ({"requests": "50Mi"}, {}, 50, 0),
+        ({}, {"requests": "50Mi", "limits": "500Mi"}, 50, 500),
+        ({"limits": "100Mi"}, {"requests": "50Mi", "limits": "500Mi"}, 100, 100),
+        ({}, {}, 0, 0),
+    ],
+)
+def test_requests_find_a_place_and_limits_end_a_program(
+    container: dict[str, str], pod: dict[str, str], asked: int, limit: int
+) -> None:
+    written = [{kind: {"memory": amount} for kind, amount in one.items()} for one in (container, pod)]
+    read = read_program(template({"command": ["x"], "resources": written[0]}, resources=written[1]))
+    assert read.unreadable == ()
+    assert (read.program.resources.memory >> 20, read.program.memory_limit >> 20) == (asked, limit)
+
+
+def test_a_limit_grows_with_what_a_program_asks_for() -> None:
+    program = Program(resources=Resources(1000, 100), memory_limit=300)
+    assert [program.memory_limit_of(asked) for asked in (50, 100, 150, 200)] == [300, 300, 450, 600]
+    assert Program(resources=Resources(1000, 100)).memory_limit_of(200) == 0
+    assert Program(memory_limit=300).memory_limit_of(200) == 300
 
 
 @pytest.mark.parametrize(
@@ -241,13 +284,13 @@ def test_a_variable_may_ask_what_the_pod_is_labelled_with(path: str, told: str |
     ],
 )
 def test_amounts_are_read_as_kubernetes_writes_them(written: dict[str, Any], read: tuple[int, int, int]) -> None:
-    program = read_program(template({"command": ["x"], "resources": {"limits": written}}))
-    assert program.unreadable == ()
-    assert program.resources == Resources(*read)
+    found = read_program(template({"command": ["x"], "resources": {"limits": written}}))
+    assert found.unreadable == ()
+    assert found.program.resources == Resources(*read)
 
 
 @pytest.mark.parametrize("value", ["", "4 Gi", "1GB", "1e", "--1", "-1", "1e999", True, "NaN", "0x10", "1Ki1"])
 def test_what_is_no_amount_is_found(value: object) -> None:
-    program = read_program(template({"command": ["x"], "resources": {"requests": {"memory": value}}}))
-    assert len(program.unreadable) == 1
-    assert program.resources.memory == Resources().memory
+    read = read_program(template({"command": ["x"], "resources": {"requests": {"memory": value}}}))
+    assert len(read.unreadable) == 1
+    assert read.program.resources.memory == Resources().memory

@@ -65,6 +65,13 @@ def read(text: str, *, lenient: bool = False) -> Reading:
     return read_one(read_documents(text, lenient=lenient)[0], lenient=lenient)
 
 
+def named(text: str, *lines: str) -> str:
+    """Add lines below the name in a manifest's metadata."""
+    written = text.splitlines()
+    place = next(place for place, line in enumerate(written) if line.startswith("  name: "))
+    return "\n".join([*written[: place + 1], *(f"  {line}" for line in lines), *written[place + 1 :]])
+
+
 def test_all_three_kinds_are_read_beside_the_others() -> None:
     found = read_manifests(f"{UPSTREAM}---\n{JOB}---\n{NATIVE}---\ncommand: [x]\n")
     assert [type(one) for one in found] == [JobSetSpec, JobSpec, JobSetSpec, JobSpec]
@@ -266,3 +273,130 @@ def test_a_text_that_cannot_be_read_still_tells_what_is_wrong_with_its_sets() ->
         read_documents(text)
     paths = [problem.path for problem in all_problems(text, caught.value)]
     assert "spec.replicatedJobs[0].replicas" in paths
+
+
+RESOURCES = "resources: {requests: {memory: %s}, limits: {memory: %s}}"
+
+
+@pytest.mark.parametrize(("asked", "limit"), [("600Mi", "500Mi"), (2, 1), ("1Gi", "1G")])
+def test_a_request_above_its_limit_is_refused_unless_the_reader_is_lenient(asked: object, limit: object) -> None:
+    wrong = JOB.replace("command: [perl]", f"command: [perl]\n        {RESOURCES % (asked, limit)}")
+    (problem,) = read(wrong).problems
+    assert (problem.path, problem.line) == ("spec.template.spec.containers[0].resources.requests.memory", 13)
+    assert problem.message.endswith(f"must be less than or equal to memory limit of {limit}")
+    assert read(wrong, lenient=True).manifest is not None
+
+
+@pytest.mark.parametrize(("asked", "limit"), [("500Mi", "500Mi"), ("1G", "1Gi"), ("50Mi", "500Mi")])
+def test_a_request_up_to_its_limit_is_taken(asked: str, limit: str) -> None:
+    assert read(JOB.replace("command: [perl]", f"command: [perl]\n        {RESOURCES % (asked, limit)}")).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "hint"),
+    [
+        (named(UPSTREAM, "failurePolicy: {maxRestarts: 3}"), "metadata.failurePolicy", "spec"),
+        (named(JOB, "label: {a: b}"), "metadata.label", "did you mean labels?"),
+        (
+            UPSTREAM.replace("    template:\n", "    template:\n      metadata: {backoffLimit: 3}\n", 1),
+            "spec.replicatedJobs[0].template.metadata.backoffLimit",
+            "spec",
+        ),
+        (
+            JOB.replace("  template:\n", "  template:\n    metadata: {restartPolicy: Never}\n"),
+            "spec.template.metadata.restartPolicy",
+            "spec",
+        ),
+        (JOB.replace("  name: pi\n", "  generateName: pi-\n", 1), "metadata.generateName", "name"),
+    ],
+)
+@pytest.mark.parametrize("lenient", [False, True])
+def test_metadata_has_kubernetes_own_fields_only(text: str, path: str, hint: str, lenient: bool) -> None:  # noqa: FBT001 - a table
+    problems = {problem.path: problem for problem in read(text, lenient=lenient).problems}
+    assert path in problems
+    assert hint in str(problems[path].hint)
+    assert problems[path].line is not None
+
+
+@pytest.mark.parametrize("text", [UPSTREAM, JOB])
+def test_what_a_server_adds_to_metadata_is_no_mistake(text: str) -> None:
+    served = ("uid: x", "generation: 2", "resourceVersion: '3'", "ownerReferences: []", "namespace: default")
+    assert read(named(text, *served)).problems == ()
+
+
+@pytest.mark.parametrize("text", [UPSTREAM, JOB])
+@pytest.mark.parametrize("lenient", [False, True])
+def test_there_is_one_namespace(text: str, lenient: bool) -> None:  # noqa: FBT001 - a table
+    (problem,) = read(named(text, "namespace: team-a"), lenient=lenient).problems
+    unsupported = 'Unsupported value: "team-a": supported values: "default"'
+    assert (problem.path, problem.message) == ("metadata.namespace", unsupported)
+
+
+def pod_with(lines: str) -> str:
+    return JOB.replace("      restartPolicy: Never\n", f"      restartPolicy: Never\n      {lines}\n")
+
+
+def container_with(lines: str) -> str:
+    return JOB.replace("command: [perl]", f"command: [perl]\n        {lines}")
+
+
+PROBE = "{exec: {command: [x]}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        (pod_with("affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {}}}"), "affinity"),
+        (pod_with("nodeName: n7"), "nodeName"),
+        (pod_with("topologySpreadConstraints: [{maxSkew: 1}]"), "topologySpreadConstraints"),
+        (pod_with("schedulingGroup: {podGroupName: g}"), "schedulingGroup"),
+        (pod_with("priorityClassName: high"), "priorityClassName"),
+        (pod_with("resourceClaims: [{name: c}]"), "resourceClaims"),
+        (pod_with("securityContext: {runAsUser: 7}"), "securityContext"),
+        (pod_with("volumes: [{name: v, hostPath: {path: /x}}]"), "volume v"),
+        (container_with(f"livenessProbe: {PROBE}"), "livenessProbe"),
+        (container_with(f"startupProbe: {PROBE}"), "startupProbe"),
+        (container_with(f"readinessProbe: {PROBE}"), "readinessProbe"),
+        (container_with(f"lifecycle: {{preStop: {PROBE}}}"), "lifecycle"),
+        (container_with("restartPolicyRules: [{action: Restart}]"), "restartPolicyRules"),
+        (container_with("volumeDevices: [{name: d, devicePath: /d}]"), "volumeDevices"),
+        (container_with("resources: {requests: {ephemeral-storage: 1Gi}}"), "ephemeral-storage"),
+    ],
+)
+def test_what_would_change_what_happens_in_a_cluster_is_warned_of(text: str, field: str) -> None:
+    found = read(text)
+    assert found.problems == ()
+    assert [one.message.split(" is ignored")[0] for one in found.warnings] == [field]
+
+
+@pytest.mark.parametrize("name", ["google.com/tpu", "amd.com/gpu", "hugepages-2Mi"])
+def test_what_is_not_to_be_had_here_is_refused_unless_the_reader_is_lenient(name: str) -> None:
+    text = container_with(f"resources: {{limits: {{{name}: 4}}}}")
+    (problem,) = read(text).problems
+    assert problem.path == "spec.template.spec.containers[0].resources"
+    assert problem.message.startswith(f"Invalid value: {name}: ")
+    assert read(text, lenient=True).manifest is not None
+
+
+def test_pods_that_wait_for_somebody_to_open_a_gate_are_refused_unless_the_reader_is_lenient() -> None:
+    text = pod_with("schedulingGates: [{name: example.com/quota}]")
+    (problem,) = read(text).problems
+    assert problem.path == "spec.template.spec.schedulingGates"
+    assert problem.path in [warning.path for warning in read(text, lenient=True).warnings]
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "soon"])
+def test_a_pods_deadline_is_a_time(value: str) -> None:
+    assert [one.path for one in read(pod_with(f"activeDeadlineSeconds: {value}")).problems] == [
+        "spec.template.spec.activeDeadlineSeconds"
+    ]
+
+
+@pytest.mark.parametrize("action", ["RestartJobSet", "RestartJob", "RestartReplicatedJob"])
+@pytest.mark.parametrize(("limit", "warned"), [("", True), ("maxRestarts: 0, ", True), ("maxRestarts: 1, ", False)])
+def test_a_counted_rule_without_any_restarts_to_count_is_warned_of(action: str, limit: str, warned: bool) -> None:  # noqa: FBT001 - a table
+    others = f"{{action: {action}AndIgnoreMaxRestarts, name: b}}, {{action: FailJobSet, name: c}}"
+    rules = f"rules: [{{action: {action}}}, {others}]"
+    text = UPSTREAM.replace("spec:\n", f"spec:\n  failurePolicy: {{{limit}{rules}}}\n", 1)
+    told = [one.path for one in read(text).warnings if "maxRestarts" in one.message]
+    assert told == (["spec.failurePolicy.rules[0].action"] if warned else [])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.dialects.codec import dump_spec
+from holdfast.compiled.codec import dump_spec
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure
 from holdfast.domain.job import Attempt, Job, JobState, Queue
 from holdfast.domain.lifecycle import AttemptStatus, Ending

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.compiled.codec import load_change, load_set_spec
 from holdfast.dialects.documents import read_documents
-from holdfast.dialects.jobset.loading import load_set
 from holdfast.domain.audit import Act, Caller, Subject
 from holdfast.domain.job import JobState
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidRequest, NotFound, Refused
@@ -181,7 +181,7 @@ def test_a_lenient_reading_is_remembered_and_warned_of(sets: JobSets, lab: SetLa
     applied = sets.create(document, lenient=True)
     assert applied.job_set.lenient
     assert applied.warnings
-    assert load_set(lab.store.job_set("train").manifest, lenient=True).name == "train"
+    assert load_set_spec(lab.store.job_set("train").spec).name == "train"
 
 
 @pytest.mark.parametrize(("first", "then", "word"), [(True, False, "leniently"), (False, True, "strictly")])
@@ -208,7 +208,9 @@ def test_applying_creates_then_leaves_alone_then_asks_for_a_change(sets: JobSets
     assert sets.put(document, by=BY).result == "updated"
     request = lab.store.requests(limit=9)[-1]
     assert (request.kind, request.actor) == (RequestKind.SET_UPDATE, "ann")
-    assert load_set(request.payload, lenient=False).suspend
+    change = load_change(request.payload)
+    assert load_set_spec(change.spec).suspend
+    assert json.loads(change.manifest)["spec"]["suspend"]
     lab.pass_s(1)
     row = sets.get("short")
     assert (row.generation, json.loads(row.manifest)["spec"]["suspend"]) == (2, True)
@@ -305,9 +307,10 @@ def test_what_is_asked_of_the_controller_names_the_set_who_and_why(
     control.restart("short", group="workers")
     control.restart("short")
     control.delete("short")
-    asked = [(one.kind, one.actor, one.reason, one.payload) for one in lab.store.requests(limit=9)]
-    assert asked == [
-        (RequestKind.SET_SUSPEND, "bob", "lunch", ""),
+    suspend, *others = lab.store.requests(limit=9)
+    assert (suspend.kind, suspend.actor, suspend.reason) == (RequestKind.SET_SUSPEND, "bob", "lunch")
+    assert load_set_spec(load_change(suspend.payload).spec).suspend
+    assert [(one.kind, one.actor, one.reason, one.payload) for one in others] == [
         (RequestKind.SET_RESTART, "ann", "odd", '{"group": "workers", "index": 1}'),
         (RequestKind.SET_RESTART, "bob", "", '{"group": "workers"}'),
         (RequestKind.SET_RESTART, "bob", "", "{}"),

@@ -164,7 +164,7 @@ def test_what_is_known_of_pods_comes_back_the_same(state: KubeJobState, pods: tu
 
 
 def test_a_set_and_pods_nothing_is_known_of_take_little_room() -> None:
-    assert jobset_rows.job_set_row(replace(JOB_SET, state=JobSetState()))[-2] == "{}"
+    assert jobset_rows.job_set_row(replace(JOB_SET, state=JobSetState()))[-3] == "{}"
     assert jobset_rows.pod_job_row(KubeJobRecord(job_id="j"))[-1] == '{"state":{},"pods":[]}'
 
 
@@ -211,7 +211,7 @@ SET_STATE = JobSetState(
 )  # fmt: skip
 JOB_SET = JobSet(
     id="s", name="n", created_at=1.0, manifest="{}", lenient=True, generation=2, updated_at=3.0, deleting=True,
-    state=SET_STATE, version=4,
+    state=SET_STATE, version=4, spec="{}",
 )  # fmt: skip
 LOGGED = SetLogEntry(set_id="s", at=1.0, what=Event("Normal", "r", "m"), seq=2)
 POD_STATE = KubeJobState(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.controller.controller import Controller
 from holdfast.controller.coordinator import Coordinator
 from holdfast.controller.state import ControllerState
-from holdfast.dialects.codec import dump_spec, load_spec
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
 from holdfast.domain.lifecycle import START, AttemptStatus, HandlerRow, RunStatus
 from holdfast.domain.workloads.spec import JobSpec

@@ -14,9 +14,9 @@ import structlog
 from holdfast.app import collector
 from holdfast.app.loop import Loop
 from holdfast.app.time import SortableIds, SystemClock, SystemDice
+from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller, ControllerSettings, Ticked
 from holdfast.controller.mailbox import Mailbox
-from holdfast.dialects.codec import load_spec
 from holdfast.errors import Conflict, HoldfastError, Unavailable
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import RunPhase

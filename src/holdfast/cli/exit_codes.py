@@ -57,6 +57,7 @@ BY_ERROR: dict[type[errors.HoldfastError], int] = {
     errors.Uncertain: UNAVAILABLE,
     errors.EngineError: FAILED,
     errors.Internal: FAILED,
+    errors.UnreadableSpec: FAILED,
 }
 """Every error class, spelt out: a new class without a line here fails a test."""
 

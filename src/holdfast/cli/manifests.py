@@ -87,13 +87,25 @@ def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun], l
             problems.extend(replace(problem, path=f"{file}: {problem.path}".rstrip(": ")) for problem in error.problems)
             hint = hint or error.hint
         else:
-            manifests.extend(found)
-            problems.extend(_unusable(file, found, allowed))
+            known = _without_others(found, cli) if lenient else found
+            manifests.extend(known)
+            problems.extend(_unusable(file, known, allowed))
     if problems:
         raise InvalidManifest(problems=problems, hint=hint)
     for warning in (warning for manifest in manifests for warning in manifest.warnings):
         cli.say(f"warning: {warning}")
     return manifests
+
+
+def _without_others(found: list[Manifest], cli: Cli) -> list[Manifest]:
+    """Leave out what is of none of Holdfast's kinds, and say so; what would leave nothing is kept, to be refused."""
+    known = [manifest for manifest in found if manifest.noun is not None]
+    if not known:
+        return found
+    for other in (manifest for manifest in found if manifest.noun is None):
+        skipped = Problem("kind", f"{other.value['kind']} is skipped: it is none of Holdfast's kinds")
+        cli.say(f"warning: {other.locate(skipped)}")
+    return known
 
 
 def _read(file: str, cli: Cli, *, lenient: bool) -> list[Manifest]:

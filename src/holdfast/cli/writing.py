@@ -11,7 +11,7 @@ from holdfast.cli.nouns import Noun
 from holdfast.cli.remarks import tell_warnings
 from holdfast.cli.submission import submit_jobs
 from holdfast.cli.things import SINGULAR, WRITTEN, desk
-from holdfast.errors import HoldfastError, InvalidManifest, Problem
+from holdfast.errors import HoldfastError, InvalidManifest, NotFound, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,6 +78,7 @@ def write_manifests(
         return print_dry_run([*written, *(Written(Noun.JOB, job.name, job.value, job) for job in jobs)], cli)
     with cli.connect() as client:
         write_each(client, written, verb, cli, lenient=lenient)
+        jobs = [job for job in jobs if verb != "apply" or not _is_there(client, job, cli)]
         for job in submit_jobs(client, jobs, cli, lenient=lenient):
             cli.output().text(f"job {job.id} {job.name} submitted")
     if jobs:
@@ -85,6 +86,21 @@ def write_manifests(
     elif any(thing.noun is Noun.JOB_SET for thing in written):
         cli.note_unserved("job sets start", WAIT_FOR_SETS)
     return exit_codes.OK
+
+
+def _is_there(client: Client, manifest: Manifest, cli: Cli) -> bool:
+    """Whether a Job of Kubernetes is there already as it is written, and say so; jobs of ours have no identity."""
+    value = manifest.value
+    if value.get("apiVersion") != "batch/v1" or not manifest.name:
+        return False
+    try:
+        there = client.job(manifest.name)
+    except NotFound:
+        return False
+    if (there.spec.get("kube"), there.labels) != (value.get("spec"), value["metadata"].get("labels") or {}):
+        return False
+    cli.output().text(f"job {there.id} {there.name} unchanged")
+    return True
 
 
 def write_each(client: Client, written: Sequence[Written], verb: str, cli: Cli, *, lenient: bool = False) -> None:

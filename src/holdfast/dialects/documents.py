@@ -16,7 +16,7 @@ from holdfast.dialects.yaml_text import read_yaml
 from holdfast.errors import InvalidManifest, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 LARGEST_TEXT = 16 * 1024 * 1024
 DEEPEST = 64
@@ -74,8 +74,35 @@ def read_documents(
         _refuse(name, Problem("", "is not valid Unicode text", hint="save it as UTF-8", line=line))
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] == "{" and not text.lstrip().startswith("{{"):
-        return _read_json(text, name)
-    return _read_leniently(text, name) if lenient else _read_yaml(text, name)
+        documents = _read_json(text, name)
+    else:
+        documents = _read_leniently(text, name) if lenient else _read_yaml(text, name)
+    return _without_lists(documents, name) if any(map(_is_list, documents)) else documents
+
+
+def _is_list(document: Document) -> bool:
+    return document.value.get("kind") == "List" and document.value.get("apiVersion") == "v1"
+
+
+def _without_lists(documents: Iterable[Document], name: str) -> list[Document]:
+    """Put what Kubernetes' lists hold in their places."""
+    found: list[Document] = []
+    for document in documents:
+        for each in _items(document, name) if _is_list(document) else (document,):
+            found.append(replace(each, index=len(found)))
+    return found
+
+
+def _items(document: Document, name: str) -> Iterator[Document]:
+    items = document.value.get("items")
+    if not isinstance(items, list):
+        _refuse(name, Problem("items", "must be a list of manifests", line=document.line_of("items")))
+    for place, item in enumerate(items):
+        path = f"items[{place}]"
+        if not isinstance(item, dict):
+            _refuse(name, replace(_not_a_mapping(item, document.line_of(path)), path=path))
+        inner = {at.removeprefix(path).lstrip("."): line for at, line in document.lines.items() if at.startswith(path)}
+        yield Document(item, inner, warnings=document.warnings if place == 0 else ())
 
 
 def _refuse(name: str, *problems: Problem) -> NoReturn:

@@ -60,13 +60,13 @@ def _of_problems(read: Callable[..., Manifest | None]) -> Callable[[Mapping[str,
 
 def _of_kubernetes(kind: tuple[str, str]) -> Callable[[Mapping[str, Any], Notes], Manifest | None]:
     """Adapt a reader of job sets or Jobs: what they ask for must be possible here, too."""
-    return lambda value, notes: _as_manifest(KUBE_READERS[kind](value, notes), notes, native=kind[0] == API_VERSION)
+    return lambda value, notes: _as_manifest(KUBE_READERS[kind](value, notes), notes)
 
 
-def _as_manifest(found: KubeManifest | None, notes: Notes, *, native: bool) -> Manifest | None:
+def _as_manifest(found: KubeManifest | None, notes: Notes) -> Manifest | None:
     if found is None or notes.problems:
         return None
-    check_runnable(found, notes, native=native)
+    check_runnable(found, notes)
     if notes.problems:
         return None
     return found if isinstance(found, JobSetSpec) else plain_job_spec(found)

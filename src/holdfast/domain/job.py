@@ -66,7 +66,7 @@ class Job:
     priority: int
     submitted_at: float
     spec: str
-    """The specification as canonical JSON (``dialects.codec``); equal specifications share one string."""
+    """The specification as canonical JSON (``compiled.codec``); equal specifications share one string."""
     request: Resources = Resources()
     """What each run of the next attempt asks for; grows by mutation and survives preemption."""
     gang: int = 1

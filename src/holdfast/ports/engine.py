@@ -34,6 +34,8 @@ class RunOrder:
     env: Mapping[str, str] = field(default_factory=dict)
     working_dir: str | None = None
     resources: Resources = Resources()
+    memory_limit: int | None = None
+    """Bytes it is ended above, 0 for no limit; ``None`` is what it asks for."""
     node: str = ""
     deadline_s: float | None = None
     """From the start of the program; the engine enforces it and reports ``DeadlineExceeded``."""

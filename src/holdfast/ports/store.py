@@ -42,7 +42,7 @@ class RequestKind(StrEnum):
     SET_SUBMIT = "set_submit"
     """The named job sets were appended with their jobs; take them in. Here and below ``job_ids`` name job sets."""
     SET_UPDATE = "set_update"
-    """``payload`` is the set's new manifest, already checked."""
+    """``payload`` is what the set becomes (``compiled.codec.SetChange``), already checked; below, too."""
     SET_SUSPEND = "set_suspend"
     SET_RESUME = "set_resume"
     SET_RESTART = "set_restart"

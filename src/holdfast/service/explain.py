@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.codec import load_spec
+from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import Cause
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.codec import load_kube
+from holdfast.compiled.codec import load_kube
 from holdfast.domain.workloads.jobset.explain import explain
 from holdfast.domain.workloads.jobset.state import SetDecision
 from holdfast.domain.workloads.kubejob.indexes import format_indexes

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.codec import load_kube
-from holdfast.dialects.jobset.loading import load_set
+from holdfast.compiled.codec import load_kube, set_spec_of
 from holdfast.errors import InvalidRequest, NotFound, Problem
 from holdfast.service.naming import find_attempt
 
@@ -85,7 +84,7 @@ class Queries:
             row = self.store.job_set(job.child.set_id)
         except NotFound:
             return PodsOf(self._known_pods(job), None)
-        group = load_set(row.manifest, lenient=row.lenient).by_name.get(job.child.group)
+        group = set_spec_of(row).by_name.get(job.child.group)
         return PodsOf(self._known_pods(job), None if group is None else group.job)
 
     def _known_pods(self, job: Job) -> KubeJobRecord | None:

@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.codec import dump_spec
+from holdfast.compiled.codec import dump_spec
 from holdfast.domain.job import Job
 from holdfast.domain.units import format_cpu, format_memory
 from holdfast.errors import HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused

@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
+from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller, ControllerSettings
 from holdfast.controller.workloads.kinds import PodSettings
-from holdfast.dialects.codec import load_spec
 from holdfast.errors import Conflict, Unavailable
 from holdfast.sim.chance import SeededDice
 from holdfast.sim.clocks import Wall

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.codec import dump_spec
+from holdfast.compiled.codec import dump_spec
 from holdfast.domain.job import Job
 from holdfast.errors import Unavailable
 from holdfast.ports.store import Request, RequestKind, Submission

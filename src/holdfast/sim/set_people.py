@@ -8,16 +8,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.jobset.loading import dump_set, load_set, plain_job_spec
+from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec
+from holdfast.dialects.jobset.loading import dump_set, plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.ports.store import Request, RequestKind, Submission
+from holdfast.service.jobsets.accepted import as_accepted, suspending
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.submit import new_job
 from holdfast.sim.manifests import random_batch_job, random_set
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from holdfast.ports.store import Store
     from holdfast.sim.agenda import Agenda
@@ -76,7 +79,7 @@ class SetPeople:
         """Resume what is suspended, most of it."""
         for row in list(self._record.rows.values()):
             if not row.deleting and self._chance.happens(0.8):
-                self._ask(RequestKind.SET_RESUME, row)
+                self._steer(RequestKind.SET_RESUME, row)
 
     def _name(self, kind: str) -> str:
         self._submitted += 1
@@ -85,8 +88,11 @@ class SetPeople:
     def _submit_set(self) -> None:
         name, now = self._name("set"), self._agenda.now()
         document = random_set(self._chance, name)
-        row = JobSet(id=f"id-{name}", name=name, created_at=now, manifest=dump_set(document), updated_at=now)
-        jobs = [job for job, _ in jobs_of(row, load_set(row.manifest, lenient=False), "id-{}".format)]
+        spec, text = _read(document), dump_set(document)
+        row = JobSet(
+            id=f"id-{name}", name=name, created_at=now, manifest=text, spec=dump_set_spec(spec), updated_at=now
+        )
+        jobs = [job for job, _ in jobs_of(row, spec, "id-{}".format)]
 
         def submit() -> None:
             self._store().submit(Submission(jobs, job_set=row))
@@ -117,11 +123,19 @@ class SetPeople:
             self._trace.say(f"asked to {kind} {row.name} {payload}")
             self._store().append(Request(kind, (row.id,), self._agenda.now(), actor="ann", payload=payload))
 
+    def _steer(self, kind: RequestKind, row: JobSet | None) -> None:
+        if row is None:
+            return
+        there = as_accepted(self._store().asked_of(row.id))
+        change = suspending(there, suspend=kind is RequestKind.SET_SUSPEND)
+        if change is not None:
+            self._ask(kind, row, change)
+
     def _suspend(self) -> None:
-        self._ask(RequestKind.SET_SUSPEND, self._any())
+        self._steer(RequestKind.SET_SUSPEND, self._any())
 
     def _resume(self) -> None:
-        self._ask(RequestKind.SET_RESUME, self._any())
+        self._steer(RequestKind.SET_RESUME, self._any())
 
     def _delete(self) -> None:
         if self._chance.happens(0.5):
@@ -131,7 +145,7 @@ class SetPeople:
         row = self._any()
         if row is None:
             return
-        group = self._chance.choice(load_set(row.manifest, lenient=row.lenient).replicated_jobs)
+        group = self._chance.choice(load_set_spec(row.spec).replicated_jobs)
         index = self._chance.randint(0, max(0, group.replicas - 1))
         wanted = self._chance.choice(({}, {"group": group.name}, {"group": group.name, "index": index}))
         self._ask(RequestKind.SET_RESTART, row, json.dumps(wanted) if wanted else "")
@@ -146,4 +160,11 @@ class SetPeople:
             job: dict[str, Any] = group["template"]["spec"] if "template" in group else group
             if job.get("completionMode", "Indexed") == "Indexed" and job["parallelism"] == job["completions"]:
                 job["parallelism"] = job["completions"] = max(size, job.get("maxFailedIndexes", 0))
-        self._ask(RequestKind.SET_UPDATE, row, dump_set(document))
+        change = SetChange(dump_set(document), dump_set_spec(_read(document)))
+        self._ask(RequestKind.SET_UPDATE, row, dump_change(change))
+
+
+def _read(document: Mapping[str, Any]) -> JobSetSpec:
+    spec = read_kube(document).manifest
+    assert isinstance(spec, JobSetSpec)  # noqa: S101 - what was drawn is a set
+    return spec

@@ -44,6 +44,7 @@ STATUS: dict[type[HoldfastError], int] = {
     errors.Uncertain: 503,
     errors.EngineError: 502,
     errors.Internal: 500,
+    errors.UnreadableSpec: 500,
 }
 """The one table from error class to HTTP status."""
 

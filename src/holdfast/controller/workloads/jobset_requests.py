@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.jobset.loading import load_set, with_suspend
+from holdfast.compiled.codec import load_change, load_set_spec
 from holdfast.domain.events import JobSetChanged
 from holdfast.domain.workloads.base import JOBSET, KUBEJOB
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
@@ -85,10 +85,9 @@ class SetRequests:
         match request.kind:
             case RequestKind.SET_UPDATE:
                 self._change(work, request.payload, "updated", now)
-            case RequestKind.SET_SUSPEND:
-                self._suspend(work, now, suspend=True)
-            case RequestKind.SET_RESUME:
-                self._suspend(work, now, suspend=False)
+            case RequestKind.SET_SUSPEND | RequestKind.SET_RESUME if not work.row.state.terminal:
+                suspend = request.kind is RequestKind.SET_SUSPEND
+                self._change(work, request.payload, "suspended" if suspend else "resumed", now)
             case RequestKind.SET_RESTART:
                 self._restart(work, request, now)
             case RequestKind.SET_DELETE:
@@ -97,17 +96,12 @@ class SetRequests:
                 pass
         self._state.queue.add(JOBSET, work.row.id)
 
-    def _suspend(self, work: SetWork, now: float, *, suspend: bool) -> None:
-        if work.spec.suspend is suspend or work.row.state.terminal:
-            return
-        manifest = with_suspend(work.row.manifest, suspend=suspend)
-        self._change(work, manifest, "suspended" if suspend else "resumed", now)
-
-    def _change(self, work: SetWork, manifest: str, change: str, now: float) -> None:
-        row = work.row
+    def _change(self, work: SetWork, payload: str, change: str, now: float) -> None:
+        row, wanted = work.row, load_change(payload)
         self._plans.forget(row.id)
-        work.spec = load_set(manifest, lenient=row.lenient)
-        work.row = replace(row, manifest=manifest, generation=row.generation + 1, updated_at=now)
+        work.spec = load_set_spec(wanted.spec)
+        generation = row.generation + 1
+        work.row = replace(row, manifest=wanted.manifest, spec=wanted.spec, generation=generation, updated_at=now)
         self._state.put_job_set(work.row)
         self._owners.happened(now, JobSetChanged(row.id, row.name, change))
         for job_id in work.jobs.values():

@@ -5,7 +5,6 @@ Everything a look comes to is one commit: the set's state, its decisions, and th
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _ALL = 1 << 30
-_TIME_TO_LIVE = re.compile('"ttl[^"]*":')
+_TIME_TO_LIVE = '"ttl_s":'
 
 
 class JobSets:
@@ -88,8 +87,8 @@ class JobSets:
             if job.child is not None:
                 jobs.setdefault(job.child.set_id, []).append(job)
         for row in snapshot.job_sets:
-            # Reading the manifests of all that ended takes long; only a time to live is still to come for those.
-            if row.id in jobs or not row.state.terminal or row.deleting or _TIME_TO_LIVE.search(row.manifest):
+            # Reading all that ended takes long; only a time to live is still to come for those.
+            if row.id in jobs or not row.state.terminal or row.deleting or _TIME_TO_LIVE in row.spec:
                 each(row.id, partial(self._owners.take_in, row, jobs.get(row.id, ())))
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.compiled.codec import set_spec_of
 from holdfast.controller.workloads.memory import SetWork
-from holdfast.dialects.jobset.loading import load_set
 from holdfast.domain.events import JobSetDecided, JobSetNoted, Occurrence
 from holdfast.domain.workloads.base import JOBSET
 from holdfast.domain.workloads.jobset.state import Event, SetDecision
@@ -33,7 +33,7 @@ class Owners:
         """Take in a set with those of its jobs that are not over."""
         if row.id in self.sets:
             return
-        spec = load_set(row.manifest, lenient=row.lenient)
+        spec = set_spec_of(row)
         self.sets[row.id] = SetWork(row, spec, {job.name: job.id for job in jobs})
         self._state.queue.add(JOBSET, row.id)
 

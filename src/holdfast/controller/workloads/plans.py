@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.bounded_cache import BoundedCache
 from holdfast.controller.publisher import sooner
-from holdfast.dialects.jobset.program import read_program
 from holdfast.domain.workloads.jobset import names
 from holdfast.domain.workloads.jobset.model import RestartStrategy
 from holdfast.domain.workloads.jobset.state import CreateJob
@@ -23,17 +22,16 @@ if TYPE_CHECKING:
 
     from holdfast.controller.state import Active
     from holdfast.controller.workloads.memory import JobWork, SetWork
-    from holdfast.dialects.jobset.program import Program
     from holdfast.domain.job import ChildOf, Job, Run
     from holdfast.domain.policy.model import Backoff
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
+    from holdfast.domain.workloads.kubejob.program import Program
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.domain.workloads.spec import KubeJob
 
 _BACKSTOP_S = 1.0
 """Who counts a Job's failed pods should be the first to see that its deadline is over, by any clock."""
-_REFERENCE = "$("
 _MOST_PLANS = 1_024
 
 
@@ -43,10 +41,6 @@ class PodPlan:
 
     spec: KubeJobSpec
     program: Program
-    """Read without what each pod is told."""
-    template: Mapping[str, object]
-    told_apart: bool
-    """Whether the program's arguments or environment refer to what each pod is told."""
     policies: tuple[str, ...] = ()
     """Named policies that may run a failed pod again before its job hears of it."""
     topology: str | None = None
@@ -75,7 +69,7 @@ class Plans:
         if kube is None:
             msg = f"job {job.id} has no pods"
             raise ValueError(msg)
-        return self._of_specs.answer(job.spec, lambda: self._plan(kube.spec, kube.raw.get("template") or {}))
+        return self._of_specs.answer(job.spec, lambda: self._plan(kube.spec, kube.program))
 
     def _of_child(self, at: ChildOf) -> PodPlan:
         plans = self._of_groups.setdefault(at.set_id, {})
@@ -85,8 +79,7 @@ class Plans:
         return plans[at.group]
 
     def _of_group(self, spec: JobSetSpec, group: ReplicatedJob) -> PodPlan:
-        job = group.template.get("spec") or {}
-        plan = self._plan(group.job, job.get("template") or {})
+        plan = self._plan(group.job, group.program)
         policy = spec.failure
         return replace(
             plan,
@@ -95,14 +88,10 @@ class Plans:
             in_place=policy is not None and policy.strategy is RestartStrategy.IN_PLACE,
         )
 
-    def _plan(self, spec: KubeJobSpec, template: Mapping[str, object]) -> PodPlan:
-        program = read_program(template)
-        # As written: what asks for a pod's own labels is a reference only there.
-        shown = read_program(template, expand=False)
-        words = (*shown.command, *shown.env.values())
+    def _plan(self, spec: KubeJobSpec, program: Program) -> PodPlan:
         if spec.backoff == POD_BACKOFF:
             spec = replace(spec, backoff=self._backoff)
-        return PodPlan(spec, program, template, any(_REFERENCE in word for word in words))
+        return PodPlan(spec, program)
 
     def told(self, job: Job, work: JobWork, rank: int) -> dict[str, str]:
         """Return what a pod is told in its environment."""
@@ -146,8 +135,8 @@ def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, 
     def write(run: Run, now: float) -> RunOrder:
         job = active.job
         plan = plans.of(job, active.spec.kube)
-        told = plans.told(job, work, run.rank)
-        program = read_program(plan.template, told) if plan.told_apart else plan.program
+        program = plan.program
+        command, env = program.for_pod(plans.told(job, work, run.rank))
         grace_s = program.grace_s if work.grace_s is None else work.grace_s
         return RunOrder(
             uid=run.uid,
@@ -156,21 +145,25 @@ def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, 
             attempt=run.attempt,
             rank=run.rank,
             size=plan.spec.completions or plan.spec.parallelism,
-            command=program.command,
-            env={**told, **program.env},
+            command=command,
+            env=env,
             working_dir=program.working_dir,
             resources=run.request,
+            memory_limit=program.memory_limit_of(run.request.memory),
             node=run.node,
-            deadline_s=_backstop_s(plan.spec, work.record, now),
+            deadline_s=_deadline_s(plan, work.record, now),
             grace_s=grace_s,
         )
 
     return write
 
 
-def _backstop_s(spec: KubeJobSpec, record: KubeJobRecord, now: float) -> float | None:
-    """Say when an engine ends a pod by itself: a little after its Job has it ended, if there is a controller then."""
-    started_at = record.state.started_at
-    if spec.active_deadline_s is None or started_at is None:
-        return None
-    return sooner(None, spec.active_deadline_s + _BACKSTOP_S, since=started_at, now=now)
+def _deadline_s(plan: PodPlan, record: KubeJobRecord, now: float) -> float | None:
+    """Say when an engine ends a pod by itself.
+
+    At the pod's own deadline, or a little after its Job has it ended, if there is a controller then.
+    """
+    own, of_job, started_at = plan.program.deadline_s, plan.spec.active_deadline_s, record.state.started_at
+    if of_job is None or started_at is None:
+        return own
+    return sooner(own, of_job + _BACKSTOP_S, since=started_at, now=now)

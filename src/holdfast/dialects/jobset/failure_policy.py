@@ -28,6 +28,7 @@ MOST_RULES = 1000
 MOST_ITEMS = 1000
 LONGEST_RULE_NAME = 128
 DEFAULT_RULE_NAME = "failurePolicyRule"
+_COUNTED = frozenset({SetAction.RESTART_JOB_SET, SetAction.RESTART_JOB, SetAction.RESTART_GROUP})
 _RULE_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 
 
@@ -56,6 +57,7 @@ def read_failure_policy(spec: Fields, notes: Notes, around: Surroundings) -> Fai
     rules = [_read_rule(rule, notes, index, around) for index, rule in enumerate(readers)]
     _check_unique([rule.name for rule in rules], part, notes)
     _warn_of_unreachable(rules, part, notes)
+    _warn_of_no_budget(rules, limit, part, notes)
     policy = FailurePolicy(
         max_restarts=limit,
         strategy=one_of(part, notes, "restartStrategy", RestartStrategy) or RestartStrategy.RECREATE,
@@ -67,6 +69,13 @@ def read_failure_policy(spec: Fields, notes: Notes, around: Surroundings) -> Fai
     )
     part.finish()
     return policy
+
+
+def _warn_of_no_budget(rules: Sequence[SetRule], limit: int, part: Fields, notes: Notes) -> None:
+    for place, rule in enumerate(rules):
+        if limit == 0 and rule.action in _COUNTED:
+            message = "never restarts anything: maxRestarts is 0, and the set fails instead"
+            notes.warn(f"{part.at('rules')}[{place}].action", message, hint="write how often in maxRestarts")
 
 
 def _read_rule(fields: Fields, notes: Notes, index: int, around: Surroundings) -> SetRule:

@@ -13,6 +13,7 @@ from holdfast.dialects.jobset import wording
 from holdfast.dialects.jobset.kube_names import domain_prefixed_path
 from holdfast.dialects.jobset.pod_policy import read_failure_rules, read_success_rules
 from holdfast.dialects.jobset.pod_template import PodTemplate, read_pod_template
+from holdfast.dialects.jobset.program import read_program
 from holdfast.dialects.jobset.scalars import count, one_of, or_default
 from holdfast.domain.workloads.kubejob.model import (
     DEFAULT_BACKOFF_LIMIT,
@@ -22,6 +23,7 @@ from holdfast.domain.workloads.kubejob.model import (
     PodReplacement,
     RestartPolicy,
 )
+from holdfast.domain.workloads.kubejob.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +57,7 @@ class ReadJob:
     """A Job's specification, and what its set checks of its pod template."""
 
     spec: KubeJobSpec
+    program: Program
     pod: PodTemplate
     parallelism: int | None
     completions: int | None
@@ -95,7 +98,16 @@ def read_job_spec(fields: Fields, notes: Notes, defaults: JobDefaults = PLAIN) -
     for ignored in ("selector", "manualSelector"):
         fields.raw(ignored)
     fields.finish()
-    return ReadJob(spec, pod, parallelism, completions, replacement, limit)
+    program = compiled_program(fields.raw("template"), notes, fields.at("template.spec"))
+    return ReadJob(spec, program, pod, parallelism, completions, replacement, limit)
+
+
+def compiled_program(template: object, notes: Notes, path: str) -> Program:
+    """Compile a pod template, unless something is wrong with the manifest; ``path`` is where its pod is written."""
+    if notes.problems or not isinstance(template, dict):
+        return Program()
+    notes.programs[path] = read_program(template)
+    return notes.programs[path].program
 
 
 def _seconds(value: int | None) -> float | None:

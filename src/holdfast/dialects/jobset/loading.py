@@ -1,35 +1,28 @@
-"""Turns accepted manifests into what is stored and run: a set's canonical text, the specification of its jobs.
+"""Turns accepted manifests into what is stored: a set's canonical text, the specification of its jobs.
 
-Decides how a job made of pods is described as a Holdfast job; what each pod runs is read from its template when it
-starts (``program``).
+Decides how a job made of pods is described as a Holdfast job.
 """
 
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.documents import Document
-from holdfast.dialects.jobset.program import read_program
-from holdfast.dialects.jobset.reading import read_kube
-from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.names import PREFIX
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec, KubeJob
-from holdfast.errors import Internal, InvalidManifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.dialects.jobset.program import Program
     from holdfast.dialects.jobset.reading import JobManifest
-    from holdfast.domain.workloads.jobset.model import ReplicatedJob
+    from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.workloads.kubejob.program import Program
 
 QUEUE_LABEL = "holdfast.dev/queue"
 """Names the queue in manifests that have no field for it."""
 SET_LABEL = f"{PREFIX}jobset-name"
 GROUP_LABEL = f"{PREFIX}replicatedjob-name"
-_CACHED = 1024
 _GIVEN_BY_SERVERS = frozenset(
     {"creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"}
 )
@@ -48,28 +41,6 @@ def dump_set(document: Document | Mapping[str, Any]) -> str:
     return json.dumps(kept, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-@lru_cache(maxsize=_CACHED)
-def load_set(manifest: str, *, lenient: bool) -> JobSetSpec:
-    """Read a stored manifest of a job set, of any kind there is; equal texts share one object.
-
-    Args:
-        manifest: As ``dump_set`` wrote it.
-        lenient: Whether it was accepted leniently.
-
-    Raises:
-        Internal: It cannot be read; it was accepted when it was stored.
-    """
-    try:
-        found = read_kube(json.loads(manifest), lenient=lenient).manifest
-    except InvalidManifest as error:
-        msg = "a stored job set cannot be read"
-        raise Internal(msg, problems=error.problems) from error
-    if not isinstance(found, JobSetSpec):
-        msg = f"a stored job set is no job set: {type(found).__name__}"
-        raise Internal(msg)
-    return found
-
-
 def with_suspend(manifest: str, *, suspend: bool) -> str:
     """Return a stored manifest as it is when the set is suspended, or resumed."""
     document = json.loads(manifest)
@@ -82,13 +53,6 @@ def queue_of(spec: JobSetSpec) -> str:
     return spec.queue or spec.labels.get(QUEUE_LABEL) or DEFAULT_QUEUE
 
 
-def pod_template(group: ReplicatedJob) -> Mapping[str, Any]:
-    """Return the pod template of a replicated job, as written."""
-    job = group.template.get("spec")
-    pod = job.get("template") if isinstance(job, dict) else None
-    return pod if isinstance(pod, dict) else {}
-
-
 def child_spec(spec: JobSetSpec, group: ReplicatedJob) -> JobSpec:
     """Describe the jobs of a replicated job; one description for all of them, so that they can share its text."""
     labels = {**spec.labels, SET_LABEL: spec.name, GROUP_LABEL: group.name}
@@ -98,7 +62,7 @@ def child_spec(spec: JobSetSpec, group: ReplicatedJob) -> JobSpec:
         priority=spec.priority,
         labels=labels,
         retry_policies=group.retry_policies,
-        **_described(read_program(pod_template(group), expand=False)),
+        **_described(group.program),
     )
 
 
@@ -109,15 +73,15 @@ def plain_job_spec(manifest: JobManifest) -> JobSpec:
         queue=manifest.labels.get(QUEUE_LABEL) or DEFAULT_QUEUE,
         labels=manifest.labels,
         annotations=manifest.annotations,
-        kube=KubeJob(manifest.spec, manifest.raw),
-        **_described(read_program(manifest.template, expand=False)),
+        kube=KubeJob(manifest.spec, manifest.program, manifest.raw),
+        **_described(manifest.program),
     )
 
 
 def _described(program: Program) -> dict[str, Any]:
     return {
         "command": program.command,
-        "env": program.env,
+        "env": program.shown_env(),
         "working_dir": program.working_dir,
         "resources": program.resources,
         "grace_s": program.grace_s,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset.failure_policy import Surroundings, read_failure_policy
 from holdfast.dialects.jobset.job import IN_A_SET, read_job_spec, read_managed_by
+from holdfast.dialects.jobset.pod_template import check_metadata
 from holdfast.dialects.jobset.scalars import count, one_of, or_default, whole
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.native.envelope import take_kind
@@ -47,6 +48,7 @@ def read_jobset_manifest(value: Mapping[str, Any], *, path: str, notes: Notes) -
     root = Fields(value, path, notes.problems)
     take_kind(root)
     metadata = root.nested("metadata", required=True) or Fields({}, root.at("metadata"), notes.problems)
+    check_metadata(metadata, notes)
     root.raw("status")
     spec = root.nested("spec", required=True)
     root.finish()
@@ -90,6 +92,8 @@ def _seconds(value: int | None) -> float | None:
 def _read_group(fields: Fields, notes: Notes, topology: str | None) -> ReadGroup:
     template = fields.nested("template", required=True) or Fields({}, fields.at("template"), notes.problems)
     metadata = template.nested("metadata")
+    if metadata:
+        check_metadata(metadata, notes)
     own = metadata.mapping("annotations", most=1000) if metadata else {}
     job_fields = template.nested("spec", required=True) or Fields({}, template.at("spec"), notes.problems)
     template.finish()
@@ -99,6 +103,7 @@ def _read_group(fields: Fields, notes: Notes, topology: str | None) -> ReadGroup
         replicas=_read_replicas(fields, notes),
         group_name=fields.text("groupName") or DEFAULT_GROUP,
         job=job.spec,
+        program=job.program,
         template=template.value,
         depends_on=read_dependencies(fields, notes),
         topology=own.get(EXCLUSIVE_TOPOLOGY, topology),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset.failure_policy import Surroundings, read_failure_policy
-from holdfast.dialects.jobset.job import ReadJob
+from holdfast.dialects.jobset.job import ReadJob, compiled_program
 from holdfast.dialects.jobset.manifest import read_coordinator, read_dependencies, read_network, read_success
 from holdfast.dialects.jobset.pod_policy import read_failure_rules, read_success_rules
 from holdfast.dialects.jobset.pod_template import PodTemplate
@@ -25,6 +25,7 @@ from holdfast.domain.workloads.kubejob.model import (
     PodReplacement,
     RestartPolicy,
 )
+from holdfast.domain.workloads.kubejob.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,12 +75,14 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: Notes) -> 
 
 def _read_job(fields: Fields, notes: Notes) -> ReadGroup:
     job = _read_pods(fields, notes)
+    template = _read_template(fields, job.spec.restart_policy)
     group = ReplicatedJob(
         name=fields.name("name", required=True) or "",
         replicas=or_default(whole(fields, "replicas", low=0), 1),
         group_name=fields.name("groupName") or DEFAULT_GROUP,
         job=job.spec,
-        template=_read_template(fields, job.spec.restart_policy),
+        program=compiled_program(template["spec"]["template"], notes, fields.path),
+        template=template,
         depends_on=read_dependencies(fields, notes),
         max_restarts=count(fields, notes, "maxRestarts"),
         retry_policies=read_policy_names(fields),
@@ -113,7 +116,7 @@ def _read_pods(fields: Fields, notes: Notes) -> ReadJob:
         active_deadline_s=fields.duration("deadline"),
         restart_policy=restart,
     )
-    return ReadJob(spec, PodTemplate(frozenset({CONTAINER})), parallelism, completions, replacement, limit)
+    return ReadJob(spec, Program(), PodTemplate(frozenset({CONTAINER})), parallelism, completions, replacement, limit)
 
 
 def _read_template(fields: Fields, restart: RestartPolicy) -> Mapping[str, Any]:
@@ -128,7 +131,7 @@ def _read_template(fields: Fields, restart: RestartPolicy) -> Mapping[str, Any]:
         "name": CONTAINER,
         "command": command or [*SHELL, script],
         "env": [{"name": key, "value": value} for key, value in read_env(fields).items()],
-        "resources": {"requests": _read_resources(fields)},
+        "resources": _read_resources(fields),
     }
     if image := fields.text("image"):
         container["image"] = image
@@ -150,16 +153,18 @@ def _read_template(fields: Fields, restart: RestartPolicy) -> Mapping[str, Any]:
 
 
 def _read_resources(fields: Fields) -> dict[str, Any]:
+    """Write out what a job asks for; its one amount of memory is both request and limit."""
     part = fields.nested("resources")
     if part is None:
         return {}
     found: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
     if (cpu := part.cpu("cpu")) is not None:
         found["cpu"] = f"{cpu}m"
     if (memory := part.memory("memory")) is not None:
-        found["memory"] = memory
+        found["memory"] = limits["memory"] = memory
     gpu = part.integer("gpu", low=0, high=1_000_000)
     if gpu:
         found["nvidia.com/gpu"] = gpu
     part.finish()
-    return found
+    return {"requests": found, "limits": limits}

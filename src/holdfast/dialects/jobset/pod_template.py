@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.kube_names import dns_1123_label
+from holdfast.dialects.jobset.quantity import parse_quantity
 from holdfast.dialects.jobset.scalars import count
+from holdfast.dialects.jobset.wording import shown as quoted_value
 from holdfast.dialects.reading import Fields, shown
 from holdfast.domain.suggestion import closest
+from holdfast.domain.workloads.jobset.names import NAMESPACE
+from holdfast.domain.workloads.kubejob.model import UNLIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -47,6 +51,14 @@ _CONTAINER_FIELDS = _words(
 )
 
 
+_METADATA_FIELDS = _words(
+    """
+    annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation
+    labels managedFields name namespace ownerReferences resourceVersion selfLink uid
+    """
+)
+
+
 @dataclass(frozen=True, slots=True)
 class PodTemplate:
     """What the rest of a Job's manifest needs to know of its pod template."""
@@ -66,6 +78,7 @@ def read_pod_template(spec: Fields, notes: Notes) -> PodTemplate:
         notes.required(spec.at("template.spec.containers"))
         return PodTemplate()
     if metadata := template.nested("metadata"):
+        check_metadata(metadata, notes)
         metadata.mapping("labels", most=MOST_LABELS)
         metadata.mapping("annotations", most=MOST_LABELS, longest=LONGEST_ANNOTATION)
     pod = template.nested("spec") or Fields({}, template.at("spec"), spec.problems)
@@ -73,6 +86,9 @@ def read_pod_template(spec: Fields, notes: Notes) -> PodTemplate:
     _check_known(pod, _POD_FIELDS)
     pod.mapping("nodeSelector", most=MOST_LABELS)
     count(pod, notes, "terminationGracePeriodSeconds")
+    if count(pod, notes, "activeDeadlineSeconds") == 0:
+        notes.invalid(pod.at("activeDeadlineSeconds"), 0, f"must be between 1 and {UNLIMITED}, inclusive")
+    _check_amounts(pod, notes)
     mains = _read_containers(pod, "containers", notes)
     inits = _read_containers(pod, "initContainers", notes)
     if not mains and not isinstance(pod.value.get("containers"), list):
@@ -98,6 +114,7 @@ def _read_containers(pod: Fields, name: str, notes: Notes) -> list[Fields]:
     for container in containers:
         _check_known(container, _CONTAINER_FIELDS)
         _check_name(container, notes, seen)
+        _check_amounts(container, notes)
         for field in ("command", "args"):
             container.texts(field, most=10_000, longest=131_071)
         if (place := container.raw("workingDir")) is not None:
@@ -122,6 +139,35 @@ def _check_name(container: Fields, notes: Notes, seen: set[str]) -> None:
     if name in seen:
         notes.duplicate(container.at("name"), name)
     seen.add(name)
+
+
+def check_metadata(fields: Fields, notes: Notes) -> None:
+    """Check that ``metadata`` of an object or a template holds nothing but Kubernetes' own fields."""
+    for name in fields.value:
+        if name not in _METADATA_FIELDS:
+            hint = closest(name, sorted(_METADATA_FIELDS)) or "what is asked for is in spec, beside metadata"
+            fields.problem(str(name), f"unknown field {shown(name)}", hint=hint)
+    namespace = fields.raw("namespace")
+    if namespace not in (None, "", NAMESPACE):
+        notes.not_supported(fields.at("namespace"), namespace, [NAMESPACE])
+    if fields.has("generateName") and not fields.has("name"):
+        fields.problem("generateName", "names are not made up here", hint="write name instead")
+
+
+def _check_amounts(fields: Fields, notes: Notes) -> None:
+    """Check that nothing is asked for above its limit; what is no amount is found when the program is read."""
+    resources = fields.value.get("resources")
+    written = [resources.get(kind) if isinstance(resources, dict) else None for kind in ("requests", "limits")]
+    requests, limits = (part if isinstance(part, dict) else {} for part in written)
+    for name in sorted(requests.keys() & limits.keys()):
+        try:
+            above = parse_quantity(requests[name]) > parse_quantity(limits[name])
+        except ValueError:
+            continue
+        if above:
+            message = f"must be less than or equal to {name} limit of {limits[name]}"
+            path = fields.at(f"resources.requests.{name}")
+            notes.forgivable(path, f"Invalid value: {quoted_value(requests[name])}: {message}")
 
 
 def _check_known(fields: Fields, known: Collection[str]) -> None:

@@ -6,16 +6,16 @@ Decides how one pod becomes one local process; engines that run real pods take t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset.quantity import kube_count, kube_cpu, kube_memory
 from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.kubejob.program import DEFAULT_GRACE_S, Program, Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-DEFAULT_GRACE_S = 30.0
 GPU = "nvidia.com/gpu"
 _FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _TOLD = {
@@ -31,49 +31,56 @@ _TOLD = {
     "jobset.sigs.k8s.io/coordinator": "JOBSET_COORDINATOR",
 }
 """Labels and annotations upstream gives a pod, and the variables that tell the same here."""
+_RESOURCES = ("cpu", "memory", GPU)
+_STORAGE = "ephemeral-storage"
+_NO_PROBES = "nothing looks whether it works but its exit"
+_AS_WE = "it runs as the user that Holdfast runs as"
+_POD_IGNORED = {
+    "affinity": "nodes are chosen by nodeSelector alone",
+    "nodeName": "nodes are chosen by nodeSelector alone",
+    "topologySpreadConstraints": "nodes are chosen by nodeSelector alone",
+    "schedulingGroup": "the pods of a job start as there are places",
+    "priorityClassName": "it has the priority of its job set, or none",
+    "priority": "it has the priority of its job set, or none",
+    "resourceClaims": "no devices are claimed here",
+    "securityContext": _AS_WE,
+}
+_CONTAINER_IGNORED = {
+    "livenessProbe": _NO_PROBES,
+    "startupProbe": _NO_PROBES,
+    "readinessProbe": "it is ready when it runs",
+    "lifecycle": "nothing is called when it starts or stops",
+    "restartPolicy": "its pod's counts",
+    "restartPolicyRules": "its pod's restartPolicy counts",
+    "volumeDevices": "programs share the machine's devices",
+    "securityContext": _AS_WE,
+}
+"""What would change what happens in a cluster, and why it does not here."""
 _UPSTREAMS = ("jobset.sigs.k8s.io/", "batch.kubernetes.io/")
-_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
-    """One local process in place of a pod."""
+@dataclass(frozen=True, slots=True)
+class ReadProgram:
+    """A pod template that was read, and what is to be said of it."""
 
-    container: str = "main"
-    command: tuple[str, ...] = ()
+    program: Program
     has_command: bool = True
-    """Whether it is told what to run; else ``command`` has only arguments for what its image runs."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    working_dir: str | None = None
-    resources: Resources = Resources()
-    grace_s: float = DEFAULT_GRACE_S
-    node_selector: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Whether it is told what to run; else its command has only arguments for what its image runs."""
     notes: tuple[str, ...] = ()
     """What the template asks for and a local process does not have, for people."""
     unreadable: tuple[str, ...] = ()
     """What is wrong with amounts it asks for; it gets the default instead."""
+    gated: bool = False
+    """Whether somebody else is to say when its pods may start."""
 
 
-def read_program(
-    template: Mapping[str, Any], extra_env: Mapping[str, str] | None = None, *, expand: bool = True
-) -> Program:
-    """Read a pod template (``metadata`` and ``spec``) that has been validated.
-
-    Args:
-        template: The pod template.
-        extra_env: What the pod is told besides; ``$(NAME)`` in arguments may refer to it. The template's own wins.
-        expand: Whether to replace ``$(NAME)``; without, everything stays as written, to be shown to people.
-    """
+def read_program(template: Mapping[str, Any]) -> ReadProgram:
+    """Read a pod template (``metadata`` and ``spec``) that has been validated."""
     pod, metadata = _mapping(template, "spec"), _mapping(template, "metadata")
     containers = [one for one in pod.get("containers") or [] if isinstance(one, dict)]
     first = containers[0] if containers else {}
     notes: list[str] = []
-    written = _expanded if expand else _as_written
-    told = extra_env or {}
-    downward = _Downward(metadata, told if expand else {name: f"$({name})" for name in _TOLD.values()})
-    env = {**told, **_environment(first, notes, written, downward)}
+    env = tuple(_environment(first, metadata, notes))
     command = [*(first.get("command") or []), *(first.get("args") or [])]
     if first.get("image"):
         notes.append(f"image {first['image']} is ignored: the command runs as a local process")
@@ -81,27 +88,30 @@ def read_program(
     ignored += [f"init container {one.get('name')}" for one in pod.get("initContainers") or []]
     ignored += [f"volume {one.get('name')}" for one in pod.get("volumes") or []]
     notes += [f"{one} is ignored" for one in ignored]
+    for part, told in ((pod, _POD_IGNORED), (first, _CONTAINER_IGNORED)):
+        notes += [f"{name} is ignored: {why}" for name, why in told.items() if part.get(name)]
+    if any(_STORAGE in _mapping(_mapping(first, "resources"), kind) for kind in ("requests", "limits")):
+        notes.append(f"{_STORAGE} is ignored: files have no limit")
     unreadable: list[str] = []
-    resources = _resources((_mapping(first, "resources"), _mapping(pod, "resources")), unreadable)
-    return Program(
+    resources, memory_limit = _resources((_mapping(first, "resources"), _mapping(pod, "resources")), unreadable)
+    program = Program(
         container=str(first.get("name", "main")),
-        command=tuple(written(str(word), env) for word in command),
-        has_command=bool(first.get("command")),
+        command=tuple(str(word) for word in command),
         env=env,
         working_dir=first.get("workingDir") or None,
         resources=resources,
-        grace_s=_grace_s(pod),
+        memory_limit=memory_limit,
+        grace_s=DEFAULT_GRACE_S if (grace_s := _seconds(pod, "terminationGracePeriodSeconds")) is None else grace_s,
+        deadline_s=_seconds(pod, "activeDeadlineSeconds"),
         node_selector=_mapping(pod, "nodeSelector"),
-        labels=_mapping(metadata, "labels"),
-        annotations=_mapping(metadata, "annotations"),
-        notes=tuple(notes),
-        unreadable=tuple(unreadable),
     )
+    gated = bool(pod.get("schedulingGates"))
+    return ReadProgram(program, bool(first.get("command")), tuple(notes), tuple(unreadable), gated)
 
 
-def _grace_s(pod: Mapping[str, Any]) -> float:
-    value = pod.get("terminationGracePeriodSeconds")
-    return DEFAULT_GRACE_S if value is None else float(value)
+def _seconds(pod: Mapping[str, Any], name: str) -> float | None:
+    value = pod.get(name)
+    return None if value is None else float(value)
 
 
 def _mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -109,80 +119,60 @@ def _mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Downward:
-    """What a program may ask about its own pod (Kubernetes' downward API), as far as it is known here."""
-
-    metadata: Mapping[str, Any]
-    """Of its template."""
-    told: Mapping[str, str]
-    """The variables its pod is told."""
-
-    def value(self, source: object) -> str | None:
-        """Return what ``valueFrom`` asks for: empty for a label it lacks, ``None`` for what only a cluster knows."""
-        field_ref = source.get("fieldRef") if isinstance(source, dict) else None
-        path = field_ref.get("fieldPath") if isinstance(field_ref, dict) else None
-        match = _FIELD.fullmatch(path) if isinstance(path, str) else None
-        if match is None:
-            return None
-        part, name = match.groups()
-        if name in _TOLD:
-            return self.told.get(_TOLD[name], "")
-        if name.startswith(_UPSTREAMS):
-            return None
-        return str(_mapping(self.metadata, part).get(name, ""))
-
-
-def _environment(
-    container: Mapping[str, Any],
-    notes: list[str],
-    written: Callable[[str, Mapping[str, str]], str],
-    downward: _Downward,
-) -> dict[str, str]:
-    env: dict[str, str] = {}
+def _environment(container: Mapping[str, Any], metadata: Mapping[str, Any], notes: list[str]) -> Iterator[Variable]:
     for variable in container.get("env") or []:
-        name = str(variable.get("name"))
-        known = downward.value(variable.get("valueFrom"))
-        if known is not None:
-            env[name] = known
-        elif variable.get("valueFrom") is not None:
+        name, source = str(variable.get("name")), variable.get("valueFrom")
+        if source is None:
+            yield Variable(name, str(variable.get("value") or ""))
+            continue
+        known = _downward(name, source, metadata)
+        if known is None:
             notes.append(f"environment variable {name} is left out: its value comes from the cluster")
         else:
-            env[name] = written(str(variable.get("value") or ""), env)
+            yield known
     if container.get("envFrom"):
         notes.append("envFrom is ignored: its values come from the cluster")
-    return env
 
 
-def _expanded(text: str, env: Mapping[str, str]) -> str:
-    """Replace ``$(NAME)`` as Kubernetes does: an unknown name stays as written, ``$$`` is a dollar."""
+def _downward(name: str, source: object, metadata: Mapping[str, Any]) -> Variable | None:
+    """Return what ``valueFrom`` asks of its own pod: empty for a label it lacks, ``None`` if only a cluster knows."""
+    field_ref = source.get("fieldRef") if isinstance(source, dict) else None
+    path = field_ref.get("fieldPath") if isinstance(field_ref, dict) else None
+    match = _FIELD.fullmatch(path) if isinstance(path, str) else None
+    if match is None:
+        return None
+    part, label = match.groups()
+    if label in _TOLD:
+        return Variable(name, _TOLD[label], told=True)
+    if label.startswith(_UPSTREAMS):
+        return None
+    # A label's text refers to nothing.
+    return Variable(name, str(_mapping(metadata, part).get(label, "")).replace("$", "$$"))
 
-    def value(match: re.Match[str]) -> str:
-        name = match[1]
-        return "$" if name is None else env.get(name, match[0])
 
-    return _REFERENCE.sub(value, text)
+def _resources(parts: tuple[Mapping[str, Any], ...], unreadable: list[str]) -> tuple[Resources, int]:
+    """Return what is asked for, and the limit of memory.
 
-
-def _as_written(text: str, env: Mapping[str, str]) -> str:
-    """Keep a text as it is."""
-    del env
-    return text
-
-
-def _resources(parts: tuple[Mapping[str, Any], ...], unreadable: list[str]) -> Resources:
-    """Take requests before limits, the container's before its pod's; what cannot be read asks for the default."""
+    The container's amounts come before its pod's, and a limit alone is asked for, too. What cannot be read asks for
+    the default.
+    """
     named: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
     for part in parts:
         for kind in ("requests", "limits"):
             for name, value in _mapping(part, kind).items():
                 named.setdefault(name, value)
+        limits = {**_mapping(part, "limits"), **limits}
+    others = [name for name in (*named, *limits) if name not in (*_RESOURCES, _STORAGE)]
+    unreadable += [f"{name}: there is nothing here but {', '.join(_RESOURCES)}" for name in dict.fromkeys(others)]
     default = Resources()
-    return Resources(
+    asked = Resources(
         _amount(named, "cpu", kube_cpu, unreadable, default.cpu_m),
         _amount(named, "memory", kube_memory, unreadable, default.memory),
         _amount(named, GPU, kube_count, unreadable, 0),
     )
+    other = limits.get("memory") != named.get("memory")
+    return asked, _amount(limits, "memory", kube_memory, unreadable, 0) if other else asked.memory
 
 
 def _amount(

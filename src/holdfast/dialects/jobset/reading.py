@@ -11,6 +11,7 @@ from holdfast.dialects.jobset.job import read_job_spec
 from holdfast.dialects.jobset.kube_names import dns_1123_subdomain
 from holdfast.dialects.jobset.manifest import read_jobset_manifest
 from holdfast.dialects.jobset.native import read_native_jobset
+from holdfast.dialects.jobset.pod_template import check_metadata
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.native.envelope import API_VERSION, take_kind
 from holdfast.dialects.reading import Fields
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
+    from holdfast.domain.workloads.kubejob.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,7 @@ class JobManifest:
 
     name: str
     spec: KubeJobSpec
-    template: Mapping[str, Any]
-    """Its pod template as written."""
+    program: Program
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     raw: Mapping[str, Any]
@@ -101,6 +102,7 @@ def _read_job(value: Mapping[str, Any], notes: Notes) -> JobManifest | None:
     root = Fields(value, "", notes.problems)
     take_kind(root)
     metadata = root.nested("metadata", required=True) or Fields({}, "metadata", notes.problems)
+    check_metadata(metadata, notes)
     root.raw("status")
     spec = root.nested("spec", required=True)
     root.finish()
@@ -110,11 +112,10 @@ def _read_job(value: Mapping[str, Any], notes: Notes) -> JobManifest | None:
     if spec is None:
         return None
     read = read_job_spec(spec, notes)
-    template = spec.value.get("template")
     return JobManifest(
         name,
         read.spec,
-        template if isinstance(template, dict) else {},
+        read.program,
         metadata.mapping("labels", most=1000),
         metadata.mapping("annotations", most=1000, longest=262_144),
         spec.value,

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.jobset.loading import pod_template
-from holdfast.dialects.jobset.program import read_program
 from holdfast.domain.workloads.jobset.model import CONTROLLER, JobSetSpec
 from holdfast.domain.workloads.kubejob.sync import CONTROLLER as JOB_CONTROLLER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
+    from holdfast.dialects.jobset.program import ReadProgram
     from holdfast.dialects.jobset.reading import KubeManifest
     from holdfast.dialects.jobset.wording import Notes
 
@@ -27,26 +23,24 @@ _IGNORED = "as it is, it is ignored"
 _HINT = "write the program out: command: [PROGRAM, ARGUMENT...]"
 
 
-def check_runnable(manifest: KubeManifest, notes: Notes, *, native: bool = False) -> None:
+def check_runnable(manifest: KubeManifest, notes: Notes) -> None:
     """Note what of a manifest cannot be carried out.
 
     Args:
         manifest: A job set or a Job that was read.
-        notes: Where to note it.
-        native: Whether it was written in the native form of a job set, whose field paths are others.
+        notes: Where to note it; knows its programs.
     """
+    for path, program in notes.programs.items():
+        _check_pod(program, notes, path)
     if not isinstance(manifest, JobSetSpec):
         _check_managed(manifest.spec.managed_by, JOB_CONTROLLER, notes)
-        _check_pod(manifest.template, notes, "spec.template.spec")
         return
     _check_managed(manifest.managed_by, CONTROLLER, notes)
     if manifest.volume_claims:
         message = "is ignored: programs share the machine's files, and nothing is claimed"
         notes.warn("spec.volumeClaimPolicies", message)
     for place, group in enumerate(manifest.replicated_jobs):
-        path = f"spec.jobs[{place}]" if native else f"spec.replicatedJobs[{place}].{TEMPLATE}"
         _check_managed(group.job.managed_by, JOB_CONTROLLER, notes, f"spec.replicatedJobs[{place}].template.spec")
-        _check_pod(pod_template(group), notes, path)
 
 
 def _check_managed(manager: str | None, ours: str, notes: Notes, path: str = "spec") -> None:
@@ -54,10 +48,12 @@ def _check_managed(manager: str | None, ours: str, notes: Notes, path: str = "sp
         notes.warn(f"{path}.managedBy", f"is managed by {manager}, so nothing of it is run here")
 
 
-def _check_pod(template: Mapping[str, Any], notes: Notes, path: str) -> None:
-    program = read_program(template, expand=False)
+def _check_pod(program: ReadProgram, notes: Notes, path: str) -> None:
     if not program.has_command:
         notes.forgivable(f"{path}.containers[0].command", f"Required value: {_NO_COMMAND}", hint=_HINT)
+    if program.gated:
+        message = "Forbidden: nobody opens gates here, pods start as soon as there is a place"
+        notes.forgivable(f"{path}.schedulingGates", message, hint="suspend the job until it may start")
     for problem in program.unreadable:
         notes.forgivable(f"{path}.containers[0].resources", f"Invalid value: {problem}", hint=_IGNORED)
     for note in program.notes:

@@ -16,6 +16,8 @@ from holdfast.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from holdfast.dialects.jobset.program import ReadProgram
+
 _LONGEST_VALUE = 200
 
 
@@ -26,6 +28,8 @@ class Notes:
     lenient: bool = False
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
+    programs: dict[str, ReadProgram] = field(default_factory=dict)
+    """What pod templates came to, by the path of the pod; once nothing is wrong with them."""
 
     def error(self, path: str, message: str, *, hint: str | None = None) -> None:
         """Note what cannot be accepted."""

@@ -5,16 +5,14 @@ Decides which fields a job has and their defaults; leaves reading manifests to `
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored looks fields' types up
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from holdfast.domain.policy.model import RetryPolicy  # noqa: TC001 - as above
 from holdfast.domain.resources import Resources
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.domain.policy.model import RetryPolicy
-    from holdfast.domain.workloads.kubejob.model import KubeJobSpec
+from holdfast.domain.workloads.kubejob.model import KubeJobSpec  # noqa: TC001 - as above
+from holdfast.domain.workloads.kubejob.program import Program  # noqa: TC001 - as above
 
 DEFAULT_QUEUE = "default"
 DEFAULT_GRACE_S = 10.0
@@ -25,6 +23,7 @@ class KubeJob:
     """A job whose runs are pods, each replaced by itself: a ``batch/v1`` Job."""
 
     spec: KubeJobSpec
+    program: Program
     raw: Mapping[str, Any]
     """The Job's ``spec`` as written; its ``template`` is the pod template."""
 

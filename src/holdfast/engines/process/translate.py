@@ -57,7 +57,7 @@ def launch_message(directory: Path, order: RunOrder) -> dict[str, Any]:
         "argv": list(order.command),
         "env": {**order.env, **identity},
         "cwd": order.working_dir,
-        "memory": order.resources.memory,
+        "memory": order.resources.memory if order.memory_limit is None else order.memory_limit,
         "deadline_s": order.deadline_s,
         "grace_s": order.grace_s,
         "ports": [port_variable(name) for name in order.ports],

@@ -10,7 +10,8 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from holdfast.dialects.jobset.loading import load_set, with_suspend
+from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_change, load_set_spec
+from holdfast.dialects.jobset.loading import with_suspend
 from holdfast.errors import AlreadyExists, VersionConflict
 from holdfast.ports.store import RequestKind
 
@@ -43,20 +44,24 @@ def _done(row: JobSet, request: Request) -> JobSet:
     if row.deleting:
         return row
     match request.kind:
-        case RequestKind.SET_UPDATE:
-            return replace(row, manifest=request.payload, generation=row.generation + 1)
-        case RequestKind.SET_SUSPEND | RequestKind.SET_RESUME:
-            return _suspended(row, suspend=request.kind is RequestKind.SET_SUSPEND)
+        case RequestKind.SET_SUSPEND | RequestKind.SET_RESUME if row.state.terminal:
+            return row
+        case RequestKind.SET_UPDATE | RequestKind.SET_SUSPEND | RequestKind.SET_RESUME:
+            change = load_change(request.payload)
+            return replace(row, manifest=change.manifest, spec=change.spec, generation=row.generation + 1)
         case RequestKind.SET_DELETE:
             return replace(row, deleting=True)
         case _:
             return row
 
 
-def _suspended(row: JobSet, *, suspend: bool) -> JobSet:
-    if row.state.terminal or load_set(row.manifest, lenient=row.lenient).suspend is suspend:
-        return row
-    return replace(row, manifest=with_suspend(row.manifest, suspend=suspend), generation=row.generation + 1)
+def suspending(row: JobSet, *, suspend: bool) -> str | None:
+    """Return the change that suspends a set, or resumes it; ``None`` when there is nothing to change."""
+    spec = load_set_spec(row.spec)
+    if spec.suspend is suspend:
+        return None
+    compiled = dump_set_spec(replace(spec, suspend=suspend))
+    return dump_change(SetChange(with_suspend(row.manifest, suspend=suspend), compiled))
 
 
 def require_match(job_set: JobSet, versions: Versions) -> None:

@@ -11,13 +11,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.jobset.loading import load_set
+from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.errors import Conflict, InvalidRequest, Problem
 from holdfast.ports.store import Request, RequestKind
 from holdfast.service.audit import audited
-from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, require_match
+from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, require_match, suspending
 
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
@@ -119,8 +119,8 @@ class SetControl:
         found = self._find(reference, if_match)
         suspend = kind is RequestKind.SET_SUSPEND
         self._check_alive(found, "suspended" if suspend else "resumed")
-        there = load_set(found.manifest, lenient=found.lenient).suspend
-        return found if there is suspend else self._ask(kind, found, reason, by)
+        change = suspending(found, suspend=suspend)
+        return found if change is None else self._ask(kind, found, reason, by, change)
 
     @staticmethod
     def _check_alive(job_set: JobSet, verb: str) -> None:
@@ -138,7 +138,7 @@ class SetControl:
         Raises:
             NotFound: There is no such replicated job or job.
         """
-        spec, state, now = load_set(job_set.manifest, lenient=job_set.lenient), job_set.state, 0.0
+        spec, state, now = set_spec_of(job_set), job_set.state, 0.0
         if group is None:
             restart_set(spec, state, now)
         elif index is None:

@@ -12,8 +12,9 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec
 from holdfast.dialects.documents import Document
-from holdfast.dialects.jobset.loading import dump_set, load_set
+from holdfast.dialects.jobset.loading import dump_set
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.manifests import located, read_one
@@ -287,6 +288,7 @@ class JobSets:
             name=read.spec.name,
             created_at=now,
             manifest=read.manifest,
+            spec=dump_set_spec(read.spec),
             lenient=lenient,
             updated_at=now,
         )
@@ -302,8 +304,8 @@ class JobSets:
             how = "leniently, and can be applied so again" if there.lenient else "strictly, and stays so"
             hint = f"job set {there.name!r} was created {how}"
             raise InvalidManifest(error.message, problems=error.problems, hint=hint) from error
-        before = load_set(there.manifest, lenient=there.lenient)
-        if load_set(read.manifest, lenient=there.lenient) == before:
+        before = load_set_spec(there.spec)
+        if read.manifest == there.manifest or read.spec == before:
             return Applied(there, before, "valid" if dry_run else "unchanged", read.warnings)
         notes = Notes()
         check_update(json.loads(there.manifest), json.loads(read.manifest), notes, finished=bool(there.state.terminal))
@@ -313,7 +315,8 @@ class JobSets:
         if dry_run:
             return Applied(there, read.spec, "valid", read.warnings)
         actor = by.actor if by else ""
-        request = Request(RequestKind.SET_UPDATE, (there.id,), self.clock.now(), actor=actor, payload=read.manifest)
+        change = dump_change(SetChange(read.manifest, dump_set_spec(read.spec)))
+        request = Request(RequestKind.SET_UPDATE, (there.id,), self.clock.now(), actor=actor, payload=change)
         self.store.append(request, by=by, version=there.version)
         return Applied(accepted(there, request), read.spec, "updated", read.warnings)
 

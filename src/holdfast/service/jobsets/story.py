@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.jobset.loading import load_set
+from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.job import JobState
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.jobset.budget import Budget
@@ -70,7 +70,7 @@ class SetStories:
             NotFound: There is no such set, or nothing of that name in it.
         """
         job_set = self.sets.get(reference)
-        spec = load_set(job_set.manifest, lenient=job_set.lenient)
+        spec = set_spec_of(job_set)
         if job is not None and not self.sets.store.jobs(JobFilter(name=job, job_set=job_set.id), limit=1):
             msg = f"job set {job_set.name!r} has no job {job!r}"
             raise NotFound(msg, hint=f"list them with: holdfast get jobs --jobset {job_set.name}")

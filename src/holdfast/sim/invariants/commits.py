@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.codec import load_spec
+from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import Cause
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Ending, RunStatus

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.codec import load_spec
+from holdfast.compiled.codec import load_spec
 from holdfast.domain.job import JobState
 from holdfast.domain.placement import Place, ever_fits
 from holdfast.domain.workloads.gang.verdict import shape_of

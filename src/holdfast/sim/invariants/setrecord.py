@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.jobset.loading import load_set
+from holdfast.compiled.codec import load_set_spec
 from holdfast.domain.events import JobSetChanged
 from holdfast.domain.workloads.jobset.state import SetDecision
 from holdfast.sim.promises import refuse
@@ -61,7 +61,7 @@ class SetRecord:
 
     def spec(self, row: JobSet) -> JobSetSpec:
         """Read what a set asks for."""
-        return load_set(row.manifest, lenient=row.lenient)
+        return load_set_spec(row.spec)
 
     def set_of(self, job_id: str) -> JobSet | None:
         """Return the set of a job, as last seen; ``None`` when it has none."""

@@ -29,22 +29,25 @@ def job_set_changes(job_set: JobSet) -> tuple[Any, ...]:
         job_set.updated_at,
         job_set.deleting,
         dump_json(set_record(job_set.state)),
+        job_set.spec,
     )
 
 
 def job_set_row(job_set: JobSet) -> tuple[Any, ...]:
     """Return a job set's row."""
-    return (job_set.id, job_set.name, job_set.created_at, *job_set_changes(job_set), job_set.version)
+    *changes, spec = job_set_changes(job_set)
+    return (job_set.id, job_set.name, job_set.created_at, *changes, job_set.version, spec)
 
 
 def read_job_set(row: Row) -> JobSet:
     """Build a job set from its row."""
-    set_id, name, created_at, manifest, lenient, generation, updated_at, deleting, state, version = row
+    set_id, name, created_at, manifest, lenient, generation, updated_at, deleting, state, version, spec = row
     return JobSet(
         id=set_id,
         name=name,
         created_at=created_at,
         manifest=manifest,
+        spec=spec,
         lenient=lenient,
         generation=generation,
         updated_at=updated_at,

@@ -228,9 +228,10 @@ job_sets = Table(
     Column("deleting", Boolean, nullable=False),
     Column("state", Text, nullable=False),
     Column("version", Integer, nullable=False, server_default="1"),
+    Column("spec", Text, nullable=False, server_default=""),
     CheckConstraint("generation >= 1", name="generation"),
 )
-JOB_SET_CHANGING = ("manifest", "lenient", "generation", "updated_at", "deleting", "state")
+JOB_SET_CHANGING = ("manifest", "lenient", "generation", "updated_at", "deleting", "state", "spec")
 
 set_log = Table(
     "set_log",

@@ -1,7 +1,6 @@
 """GET /jobs, /jobs/{ref} and what belongs to one job as a whole."""
 
-import json
-from typing import Literal
+from typing import Any, Literal
 
 from fastapi import APIRouter, Response
 
@@ -9,6 +8,9 @@ from holdfast.api.rest.answers import answer, refusals
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.pages import Paging
 from holdfast.api.rest.parameters import Ref
+from holdfast.compiled.codec import load_spec
+from holdfast.dialects.native.job_text import write_job
+from holdfast.errors import UnreadableSpec
 from holdfast.service.query import JobDetail
 from holdfast.wire.base import API
 from holdfast.wire.jobs import HistoryPage, JobPage, JobStates, JobView, StatesQuery
@@ -19,9 +21,17 @@ router = APIRouter(prefix=API, tags=["jobs"])
 
 
 def _full(detail: JobDetail) -> JobView:
-    manifest = json.loads(detail.job.spec)
+    manifest = _manifest(detail.job.spec)
     pods = None if detail.pods is None else pods_view(detail.pods.asked, detail.pods.known)
     return job_view(detail.job, manifest=manifest, attempts=detail.attempts, runs=detail.runs, pods=pods)
+
+
+def _manifest(spec: str) -> dict[str, Any]:
+    """Return a job's specification in the short form; what nobody can read any more is shown as it is stored."""
+    try:
+        return write_job(load_spec(spec))
+    except UnreadableSpec:
+        return {"unreadable": spec}
 
 
 @router.get("/jobs", summary="List jobs, oldest first", response_model=JobPage, responses=refusals(404))

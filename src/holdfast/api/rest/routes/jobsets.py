@@ -13,7 +13,8 @@ from holdfast.api.rest.cursors import LARGEST_SEQ, read_name, read_number, write
 from holdfast.api.rest.pages import DEFAULT_PAGE, Word
 from holdfast.api.rest.parameters import DryRun, Key, Lenient, MustExist, SetRef
 from holdfast.api.rest.versions import IfMatch, tagged
-from holdfast.dialects.jobset.loading import load_set, queue_of
+from holdfast.compiled.codec import set_spec_of
+from holdfast.dialects.jobset.loading import queue_of
 from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.errors import InvalidManifest, Problem
 from holdfast.service.jobsets.sets import LARGEST_PAGE, Applied, Child, name_of
@@ -63,12 +64,12 @@ Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
 
 def summary_of(job_set: JobSet) -> JobSetSummary:
     """Show a set as lists do."""
-    spec = load_set(job_set.manifest, lenient=job_set.lenient)
+    spec = set_spec_of(job_set)
     return set_summary(job_set, spec, queue=queue_of(spec))
 
 
 def _child(child: Child, job_set: JobSet) -> ChildView:
-    spec = load_set(job_set.manifest, lenient=job_set.lenient)
+    spec = set_spec_of(job_set)
     return child_view(child.job, child.at, job_set, spec, child.pods)
 
 
@@ -121,7 +122,7 @@ def create(
 def get(use: Use, ref: SetRef) -> Response:
     """Read a job set with its conditions, its replicated jobs and the first 100 of its jobs."""
     job_set = use.job_sets.get(ref)
-    spec = load_set(job_set.manifest, lenient=job_set.lenient)
+    spec = set_spec_of(job_set)
     page = use.job_sets.children(job_set, limit=_IN_A_VIEW)
     children = [_child(child, job_set) for child in page.children]
     manifest = json.loads(job_set.manifest)

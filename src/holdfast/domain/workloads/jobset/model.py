@@ -6,17 +6,15 @@ leaves what they lead to to ``failure``, ``success``, ``startup`` and ``reconcil
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored looks fields' types up
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from holdfast.domain.policy.model import Backoff, SetRule  # noqa: TC001 - as above
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.domain.policy.model import Backoff, SetRule
+from holdfast.domain.workloads.kubejob.program import Program
 
 CONTROLLER = "jobset.sigs.k8s.io/jobset-controller"
 """The ``managedBy`` that means us; a set managed by anyone else is left alone."""
@@ -73,6 +71,7 @@ class ReplicatedJob:
     replicas: int = 1
     group_name: str = DEFAULT_GROUP
     job: KubeJobSpec = field(default_factory=KubeJobSpec)
+    program: Program = field(default_factory=Program)
     template: Mapping[str, Any] = field(default_factory=dict)
     """The ``JobTemplateSpec`` as written: metadata, pod template, containers."""
     depends_on: tuple[DependsOn, ...] = ()

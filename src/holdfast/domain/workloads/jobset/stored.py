@@ -19,7 +19,9 @@ class JobSet:
     """One of its kind among the job sets there are."""
     created_at: float
     manifest: str
-    """As it is in force now, canonical JSON."""
+    """As it is in force now, canonical JSON, for people."""
+    spec: str = ""
+    """What the manifest was compiled into (``compiled.codec``)."""
     lenient: bool = False
     """Whether it was read leniently, and is read so again."""
     generation: int = 1

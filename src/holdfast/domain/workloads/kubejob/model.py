@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from holdfast.domain.policy.model import Backoff
+from holdfast.domain.policy.model import Backoff, ExitCodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.domain.failure import ContainerResult
-    from holdfast.domain.policy.model import ExitCodes
 
 UNLIMITED = 2**31 - 1
 DEFAULT_BACKOFF_LIMIT = 6

@@ -1,0 +1,143 @@
+"""Writes compiled specifications as canonical JSON and back; equal specifications give equal text.
+
+Decides that what has its default is left out, and that every text begins with its version. Only this version's texts
+are read here: ``db upgrade`` rewrites those of earlier ones. A field may be added without a new version; one that is
+renamed, changes its meaning or its default needs one, and a step in ``dialects.earlier``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.spec import JobSpec, KubeJob
+from holdfast.errors import UnreadableSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from _typeshed import DataclassInstance
+
+    from holdfast.domain.workloads.jobset.stored import JobSet
+
+T = TypeVar("T")
+VERSION = 1
+_PREFIX = f'{{"version":{VERSION},"spec":'
+_CACHED = 16_384
+_CACHED_SETS = 1024
+_UNSET = object()
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+_JOBS: msgspec.json.Decoder[JobSpec] = msgspec.json.Decoder(JobSpec)
+_SETS: msgspec.json.Decoder[JobSetSpec] = msgspec.json.Decoder(JobSetSpec)
+
+
+@dataclass(frozen=True, slots=True)
+class SetChange:
+    """What a job set is asked to become."""
+
+    manifest: str
+    spec: str
+    """What the manifest was compiled into."""
+
+
+_CHANGES = msgspec.json.Decoder(SetChange)
+
+
+def dump_spec(spec: JobSpec) -> str:
+    """Write a job's specification."""
+    return _dump(spec)
+
+
+@lru_cache(maxsize=_CACHED)
+def load_spec(text: str) -> JobSpec:
+    """Read a specification written by ``dump_spec``; equal texts share one object.
+
+    Raises:
+        UnreadableSpec: It is none, or of another version.
+    """
+    return _load(text, _JOBS.decode)
+
+
+def load_kube(text: str) -> KubeJob | None:
+    """Read what a specification says of its pods; one without pods, or that nobody can read, is not read at all."""
+    return load_spec(text).kube if '"kube":' in text and text.startswith(_PREFIX) else None
+
+
+def dump_set_spec(spec: JobSetSpec) -> str:
+    """Write a job set's specification."""
+    return _dump(spec)
+
+
+@lru_cache(maxsize=_CACHED_SETS)
+def load_set_spec(text: str) -> JobSetSpec:
+    """Read a specification written by ``dump_set_spec``; equal texts share one object.
+
+    Raises:
+        UnreadableSpec: It is none, or of another version.
+    """
+    return _load(text, _SETS.decode)
+
+
+def set_spec_of(job_set: JobSet) -> JobSetSpec:
+    """Return what a job set asks for; of one that has ended and nobody can read any more, nothing.
+
+    Raises:
+        UnreadableSpec: It has not ended, and cannot be read.
+    """
+    if job_set.state.terminal and not job_set.spec:
+        return JobSetSpec(name=job_set.name)
+    return load_set_spec(job_set.spec)
+
+
+def dump_change(change: SetChange) -> str:
+    """Write a change of a job set, for the request that asks for it."""
+    return _ENCODER.encode(change).decode()
+
+
+def load_change(text: str) -> SetChange:
+    """Read a change written by ``dump_change``."""
+    return _CHANGES.decode(text)
+
+
+def _dump(spec: object) -> str:
+    return f"{_PREFIX}{_ENCODER.encode(_plain(spec)).decode()}}}"
+
+
+def _load(text: str, decode: Callable[[str], T]) -> T:
+    if not text.startswith(_PREFIX):
+        msg = f"a stored specification is not of version {VERSION}: {text[:40]}"
+        raise UnreadableSpec(msg, hint="holdfast db upgrade")
+    try:
+        return decode(text[len(_PREFIX) : -1])
+    except msgspec.MsgspecError as error:
+        msg = f"a stored specification cannot be read: {error}"
+        raise UnreadableSpec(msg) from error
+
+
+def _plain(value: object) -> object:
+    """Leave out what has its default, at every depth."""
+    if is_dataclass(value):
+        found: dict[str, object] = {}
+        for name, default in _defaults(type(value)):  # type: ignore[arg-type] # a class is hashable
+            part = getattr(value, name)
+            if part is not default and part != default:
+                found[name] = _plain(part)
+        return found
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return value
+
+
+@cache
+def _defaults(kind: type[DataclassInstance]) -> Iterable[tuple[str, object]]:
+    return tuple((each.name, _default(each)) for each in fields(kind))
+
+
+def _default(each: Field[Any]) -> object:
+    if each.default is not MISSING:
+        return each.default
+    return _UNSET if each.default_factory is MISSING else each.default_factory()

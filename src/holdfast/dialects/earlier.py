@@ -1,0 +1,123 @@
+"""Compiles what earlier releases stored of specifications; only ``db upgrade`` comes here.
+
+Decides how a stored text of each earlier version becomes one of this version. Before version 1 a job was stored as a
+manifest in its short form, a job of pods with the ``spec`` of its ``batch/v1`` Job, a job set as its manifest alone.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from holdfast.compiled.codec import VERSION, dump_set_spec, dump_spec
+from holdfast.dialects.codec import load_policy
+from holdfast.dialects.jobset.job import API_VERSION as BATCH_VERSION
+from holdfast.dialects.jobset.loading import plain_job_spec
+from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.spec import JobSpec
+from holdfast.errors import HoldfastError, UnreadableSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_SAME = ("name", "queue", "priority", "labels", "annotations", "env", "gang")
+_METADATA = ("name", "labels", "annotations")
+_RENAMED = {
+    "workingDir": "working_dir",
+    "deadline": "deadline_s",
+    "totalDeadline": "total_deadline_s",
+    "schedulingTimeout": "scheduling_timeout_s",
+    "grace": "grace_s",
+    "nodeSelector": "node_selector",
+}
+
+
+def upgrade_job(text: str) -> str:
+    """Bring a job's stored specification to this version.
+
+    Raises:
+        UnreadableSpec: It cannot be read any more.
+    """
+    return _attempt(_upgrade_job, text)
+
+
+def upgrade_set(manifest: str) -> str:
+    """Compile a job set's stored manifest.
+
+    Raises:
+        UnreadableSpec: It cannot be read any more.
+    """
+    return _attempt(_compile_set, manifest)
+
+
+def _attempt(upgrade: Callable[[str], str], text: str) -> str:
+    try:
+        return upgrade(text)
+    except HoldfastError as error:
+        why = "; ".join([error.message, *map(str, error.problems)])
+        raise UnreadableSpec(why) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise UnreadableSpec(why) from error
+
+
+def _upgrade_job(text: str) -> str:
+    value = json.loads(text)
+    version = value.get("version", 0)
+    while version < VERSION:
+        value, version = _STEPS[version](value), version + 1
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _compile_job(value: dict[str, Any]) -> dict[str, Any]:
+    """Version 0 to 1."""
+    spec = _batch_job(value) if "kube" in value else _plain_job(value)
+    compiled: dict[str, Any] = json.loads(dump_spec(spec))
+    return compiled
+
+
+def _plain_job(value: Mapping[str, Any]) -> JobSpec:
+    given = {name: value[name] for name in _SAME if name in value}
+    given |= {attribute: value[name] for name, attribute in _RENAMED.items() if name in value}
+    asked = value.get("resources", {"cpu": 1, "memory": 0, "gpu": 0})
+    cpu = asked["cpu"]
+    return JobSpec(
+        command=tuple(value["command"]),
+        resources=Resources(int(cpu[:-1]) if isinstance(cpu, str) else cpu * 1000, asked["memory"], asked["gpu"]),
+        ports=tuple(value.get("ports", ())),
+        retry_policies=tuple(value.get("retryPolicies", ())),
+        inline_policies=tuple(load_policy(json.dumps(policy)) for policy in value.get("retry", ())),
+        **given,
+    )
+
+
+def _batch_job(value: Mapping[str, Any]) -> JobSpec:
+    metadata = {name: value.get(name, {}) for name in ("labels", "annotations")}
+    document = {
+        "apiVersion": BATCH_VERSION,
+        "kind": "Job",
+        "metadata": {"name": value["name"], **metadata},
+        "spec": value["kube"],
+    }
+    found = read_kube(document, lenient=True).manifest
+    if not isinstance(found, JobManifest):
+        msg = "it is no Job"
+        raise UnreadableSpec(msg)
+    return plain_job_spec(found)
+
+
+def _compile_set(manifest: str) -> str:
+    """Read a manifest that was accepted once, strictly or not; what was not looked at then is left out."""
+    value = json.loads(manifest)
+    known = {name: part for name, part in value["metadata"].items() if name in _METADATA}
+    found = read_kube({**value, "metadata": known}, lenient=True).manifest
+    if not isinstance(found, JobSetSpec):
+        msg = "it is no job set"
+        raise UnreadableSpec(msg)
+    return dump_set_spec(found)
+
+
+_STEPS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {0: _compile_job}
+"""From each earlier version of a job's specification to the next."""
