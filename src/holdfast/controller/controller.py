@@ -139,6 +139,8 @@ class Controller:
             TerminateAttempts(self.world),
         )
         self._looked_at = self._swept_at = float("-inf")
+        self._mark: object = None
+        """The store's, from before it was last looked at."""
         self.world.restore(snapshot)
         self._sets.restore(snapshot)
         for active in self.world.active.values():
@@ -177,6 +179,11 @@ class Controller:
             written=written if committed else Changes(),
         )
 
+    def has_news(self) -> bool:
+        """Say, cheaply, whether anything may have been asked for since the last look."""
+        mark = self._store.mark()
+        return mark is None or mark != self._mark
+
     def _has_more(self) -> bool:
         return bool(self.world.touched or self.world.backlog) or self.world.schedule_needed or self._sets.has_more()
 
@@ -190,11 +197,12 @@ class Controller:
 
     def _look(self, now: float) -> bool:
         """Read what people and operators asked for; returns whether there may be more."""
-        self._looked_at = now
+        self._looked_at, mark = now, self._store.mark()
         if self._book.refresh():
             self.world.schedule_needed = True
         if self.world.changes.handled:
             return False
+        self._mark = mark
         requests = self._store.requests(limit=self._settings.requests_per_tick)
         self._intake.take(requests, now)
         return len(requests) == self._settings.requests_per_tick

@@ -42,6 +42,7 @@ _CURRENT_RUNS = selects.RUNS.join(
     tables.ATTEMPT_ACTIVE,
     (tables.attempts.c.dispatch == tables.runs.c.dispatch) | tables.RUN_ACTIVE,
 )
+_NEWS = select(tables.settings.c.catalogue_version, select(tables.requests.c.id).exists())
 _earlier = tables.history.alias("earlier")
 _LAST_HISTORY = selects.HISTORY.join(
     tables.attempts,
@@ -98,6 +99,14 @@ class SqlControllerStore:
     def _last_history(connection: Connection, read: codec.Reader) -> Mapping[tuple[str, int], HistoryRow]:
         rows = (read.history(row) for row in connection.execute(_LAST_HISTORY))
         return {(row.job_id, row.attempt): row for row in rows}
+
+    def mark(self) -> object:
+        """Return what equals an earlier mark only if nothing was asked for and no catalogue changed since."""
+        if self._database.is_sqlite:
+            return self._database.data_version()
+        with self._database.reading() as connection:
+            version, is_asked = connection.execute(_NEWS).one()
+        return None if is_asked else version
 
     def requests(self, *, limit: int) -> Sequence[Request]:
         """Return the oldest requests not handled yet, without removing them."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import psycopg
-    from sqlalchemy import URL, Connection, Dialect, Engine
+    from sqlalchemy import URL, Connection, Dialect, Engine, PoolProxiedConnection
 
 _BUSY_S = 5.0
 """How long to wait for another process's write, or for a free connection."""
@@ -94,6 +94,7 @@ class Database:
         """
         self.url = read_url(url_or_path)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._watching: PoolProxiedConnection | None = None
         if self.is_sqlite:
             self._writers = _sqlite_engine(self.url, size=1, pragmas=_SQLITE_WRITER_PRAGMAS, begin="BEGIN IMMEDIATE")
             self._readers = _sqlite_engine(self.url, size=_READERS, pragmas=_SQLITE_READER_PRAGMAS, begin="BEGIN")
@@ -130,8 +131,28 @@ class Database:
         with translated(), self._readers.connect() as connection:
             yield connection
 
+    def data_version(self) -> int:
+        """Return a number that changes with every commit to a SQLite file, by whomever; for one thread at a time.
+
+        Raises:
+            Unavailable, Internal: As ``faults`` says.
+        """
+        with translated():
+            if self._watching is None:
+                # Kept for good: the numbers of two connections have nothing to do with each other.
+                self._watching = self._readers.raw_connection()
+                self._watching.detach()
+            cursor = self._watching.cursor()
+            cursor.execute("PRAGMA data_version")
+            [version] = cursor.fetchone() or (0,)
+            cursor.close()
+            return int(version)
+
     def close(self) -> None:
         """Close every connection; double close is fine."""
+        watching, self._watching = self._watching, None
+        if watching is not None:
+            watching.close()
         self._writers.dispose()
         self._readers.dispose()
 
