@@ -1,7 +1,7 @@
 """Trivial jobs through a real server by its command line, beside others that run many programs, in one run.
 
 Measured in turn: the bare spawn rate; HyperQueue, by its Python interface, as its wheel has no command, with files
-of each task's output; GNU parallel with a job log; Holdfast with and without a memory limit for each job. What cannot be
+of what each task prints; GNU parallel with a job log; Holdfast with and without memory limits. What cannot be
 had is said. At most eight are in flight. Submitting and waiting for the last count, starting servers does not.
 """
 

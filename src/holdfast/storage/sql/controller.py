@@ -15,7 +15,7 @@ from holdfast.ports.store import Snapshot
 from holdfast.storage.refusals import unknown_job, unknown_job_set
 from holdfast.storage.sql import codec, jobset_rows, selects, tables
 from holdfast.storage.sql.jobsets import active_pod_jobs, all_sets
-from holdfast.storage.sql.leadership import require_epoch
+from holdfast.storage.sql.leadership import EPOCH, require_epoch
 from holdfast.storage.sql.logs import append_events, recent_losses
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class SqlControllerStore:
         """Work on an open database whose schema is current."""
         self._database = database
         self._batches = batches
+        self._epoch, self._news = database.text_of(EPOCH), database.text_of(_NEWS)
 
     def load(self) -> Snapshot:
         """Read everything that is still going on."""
@@ -105,13 +106,15 @@ class SqlControllerStore:
         if self._database.is_sqlite:
             return self._database.data_version()
         with self._database.reading() as connection:
-            version, is_asked = connection.execute(_NEWS).one()
+            version, is_asked = connection.exec_driver_sql(self._news).one()
         return None if is_asked else version
 
     def requests(self, *, limit: int) -> Sequence[Request]:
         """Return the oldest requests not handled yet, without removing them."""
         query = select(tables.requests).order_by(tables.requests.c.id).limit(limit)
         with self._database.reading() as connection:
+            if not connection.exec_driver_sql(self._news).one()[1]:
+                return []
             return [codec.read_request(row) for row in connection.execute(query)]
 
     def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
@@ -149,7 +152,7 @@ class SqlControllerStore:
             (batches.handled, [(number,) for number in changes.handled]),
         )
         with self._database.writing() as connection:
-            require_epoch(connection, changes.epoch)
+            require_epoch(connection, changes.epoch, self._epoch)
             if batches.jobs.run(connection, jobs) != len(jobs):
                 raise unknown_job()
             if batches.job_sets.run(connection, sets) != len(sets):
