@@ -17,7 +17,7 @@ from holdfast.storage.sql import tables
 from holdfast.storage.sql.arrays import PLACE_IN_GROUP, columns_of, over_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from typing import Any
 
     from sqlalchemy import Connection, Dialect, Table
@@ -60,15 +60,18 @@ def _insert_into(table: Table, dialect: Dialect) -> Upsert:
     return postgresql.insert(table) if dialect.name == "postgresql" else sqlite.insert(table)
 
 
-def _upsert(table: Table, dialect: Dialect) -> Batch:
-    """Insert, or replace every column that is not part of the key."""
+def _upsert(table: Table, dialect: Dialect, *, but: Collection[str] = ()) -> Batch:
+    """Insert, or replace every column that is not part of the key, ``but`` those that are always the same for it.
+
+    Even where they stay as they are, a database looks up again whatever they refer to.
+    """
     statement = _insert_into(table, dialect)
     key = [column.name for column in table.primary_key]
     columns = [column.name for column in table.columns]
     return Batch(
         statement.on_conflict_do_update(
             index_elements=key,
-            set_={name: statement.excluded[name] for name in columns if name not in key},
+            set_={name: statement.excluded[name] for name in columns if name not in key and name not in but},
         ),
         dialect,
         columns,
@@ -132,7 +135,7 @@ class Batches:
         self.set_log = Batch(insert(tables.set_log), dialect, ("set_id", "at", "kind", "body"))
         self.deleted_sets = _delete_by_id(tables.job_sets, dialect)
         self.attempts = _upsert(tables.attempts, dialect)
-        self.runs = _upsert(tables.runs, dialect)
+        self.runs = _upsert(tables.runs, dialect, but={"job_id", "attempt", "dispatch", "rank"})
         self.history = _upsert(tables.history, dialect)
         self.nodes = _upsert(tables.nodes, dialect)
         self.events = _numbered_events(dialect)
