@@ -393,6 +393,14 @@ def test_an_address_that_is_none_is_a_setting_at_fault(url: str) -> None:
         client.version()
 
 
+@pytest.mark.parametrize("token", ["secret\n", "sécret", "a\r\nX-Y: z"])
+def test_a_token_no_header_can_carry_is_refused_and_not_shown(token: str) -> None:
+    with Client("http://127.0.0.1:1", token) as client, pytest.raises(InvalidRequest) as caught:
+        client.version()
+    assert "Authorization" in str(caught.value)
+    assert token.strip() not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("status", "kind"),
     [(502, Unavailable), (503, Unavailable), (418, InvalidRequest), (200, Internal), (302, Internal)],

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from holdfast.client.errors import error_of, foreign
 from holdfast.client.transport import FAILURES, HttpTransport, Request
-from holdfast.errors import InvalidSetting, Problem, Unavailable
+from holdfast.errors import InvalidRequest, InvalidSetting, Problem, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -149,7 +149,7 @@ class Connection:
     ) -> Request:
         query = urlencode({name: value for name, value in (params or {}).items() if value is not None}, doseq=True)
         target = f"{path}?{query}" if query else path
-        given = {**self._headers, **(headers or {})}
+        given = _sendable({**self._headers, **(headers or {})})
         if json is None:
             return Request(method, target, given)
         return Request(method, target, {**given, "Content-Type": "application/json"}, _written(json))
@@ -157,6 +157,18 @@ class Connection:
     def _unreachable(self, error: Exception) -> Unavailable:
         why = str(error) or type(error).__name__
         return Unavailable(f"Holdfast cannot be reached at {self._base_url}: {why}", hint="start it with: holdfast up")
+
+
+def _sendable(headers: dict[str, str]) -> dict[str, str]:
+    """Refuse what no header can carry; a token must not be shown."""
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            problem = Problem(
+                name, "only printable ASCII characters can be sent", hint="is there a line feed at its end?"
+            )
+            message = f"what is given for {name} cannot be sent"
+            raise InvalidRequest(message, problems=[problem])
+    return headers
 
 
 def _written(value: object) -> bytes:
