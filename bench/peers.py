@@ -162,14 +162,19 @@ def measure(count: int = COUNT) -> Iterator[tuple[str, float | str, str, str]]:
                 yield peer, str(error), "", ""
         for kind in KINDS:
             ours, after = holdfast(folder, count=count, memory=kind.memory), spawn_rate(count)
-            yield f"{kind.name}: jobs of /bin/true", ours.per_s, "/s", ""
-            for peer, bar in kind.bars.items():
-                if peer in rates:
-                    yield f"the same, beside {peer}", ours.per_s / rates[peer], "x", f">= {bar:g} x"
-            yield "the same, beside the spawn rate", ours.per_s / ((spawn + after) / 2), "x", f">= {kind.of_spawn} x"
-            yield "processor time of server and shim for each", ours.cpu_ms, "ms", kind.cpu
-            yield "of that the server's", ours.server_ms, "ms", ""
+            yield from _compared(kind, ours, rates, (spawn + after) / 2)
             spawn = after
+
+
+def _compared(
+    kind: Kind, ours: Ours, rates: Mapping[str, float], spawn: float
+) -> Iterator[tuple[str, float | str, str, str]]:
+    yield f"{kind.name}: jobs of /bin/true", ours.per_s, "/s", ""
+    for peer in kind.bars.keys() & rates.keys():
+        yield f"the same, beside {peer}", ours.per_s / rates[peer], "x", f">= {kind.bars[peer]:g} x"
+    yield "the same, beside the spawn rate", ours.per_s / spawn, "x", f">= {kind.of_spawn} x"
+    yield "processor time of server and shim for each", ours.cpu_ms, "ms", kind.cpu
+    yield "of that the server's", ours.server_ms, "ms", ""
 
 
 if __name__ == "__main__":

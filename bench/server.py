@@ -33,21 +33,28 @@ def serving(data: Path) -> Iterator[tuple[dict[str, str], psutil.Process]]:
     environment = {**inherited, **offered, "HOLDFAST_DATA": str(data)}
     with subprocess.Popen((*HOLDFAST, "up", "--port", "0"), env=environment, stderr=subprocess.DEVNULL) as process:
         try:
-            deadline = time.monotonic() + _PATIENCE_S
-            while not (data / "server.json").exists():
-                if process.poll() is not None or time.monotonic() > deadline:
-                    message = "the server did not start"
-                    raise RuntimeError(message)
-                time.sleep(0.05)
+            _await(data / "server.json", process)
             yield environment, psutil.Process(process.pid)
         finally:
-            holders = _holders(data)
-            process.terminate()
-            process.wait()
-            for one in holders:
-                with suppress(psutil.NoSuchProcess):
-                    one.terminate()
-            psutil.wait_procs(holders, 10)
+            _end(process, _holders(data))
+
+
+def _await(address: Path, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not address.exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            message = "the server did not start"
+            raise RuntimeError(message)
+        time.sleep(0.05)
+
+
+def _end(process: subprocess.Popen[bytes], holders: list[psutil.Process]) -> None:
+    process.terminate()
+    process.wait()
+    for one in holders:
+        with suppress(psutil.NoSuchProcess):
+            one.terminate()
+    psutil.wait_procs(holders, 10)
 
 
 def _holders(data: Path) -> list[psutil.Process]:
