@@ -9,7 +9,7 @@ import threading
 import time
 from pathlib import Path
 
-from holdfast.engines.process import ProcessEngine
+from holdfast.engines.process.engine import ProcessEngine
 from holdfast.ports.engine import RunOrder, RunPhase
 
 PROGRAM = "/bin/true"

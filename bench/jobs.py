@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.baseline import IN_FLIGHT, TRUE, spawn_rate
-from holdfast.app import wiring
+from holdfast.app import running, wiring
 from holdfast.app.datadir import DataDir
 from holdfast.app.driver import start_embedded
 from holdfast.app.settings import Settings
@@ -44,7 +44,7 @@ def _run(count: int, folder: Path, stack: ExitStack) -> tuple[float, float]:
     directory = DataDir(folder)
     store = wiring.store(settings, directory)
     stack.callback(store.close)
-    start_embedded(stack, settings, directory, wiring.own(settings, directory, "bench"))
+    start_embedded(stack, settings, directory, running.own(settings, directory, "bench"))
     spec = JobSpec(name="true", command=(TRUE,), resources=Resources(1000))
     began = time.perf_counter()
     Submitter(store, SystemClock(), SortableIds()).submit_many([spec] * count)

@@ -17,7 +17,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.app import wiring
+from holdfast.app import running, wiring
 from holdfast.app.datadir import DataDir
 from holdfast.app.driver import start_embedded
 from holdfast.app.settings import Settings
@@ -176,7 +176,7 @@ def _serve(stack: ExitStack, watch: Watch, data: Path) -> Store:
     store = wiring.store(settings, directory)
     stack.callback(store.close)
     watch.on(stack, store)
-    start_embedded(stack, settings, directory, wiring.own(settings, directory, "bench"))
+    start_embedded(stack, settings, directory, running.own(settings, directory, "bench"))
     return store
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from holdfast.app import wiring
+from holdfast.app import running, wiring
 from holdfast.app.datadir import DataDir
 from holdfast.app.driver import start_embedded
 from holdfast.app.settings import Settings
@@ -31,7 +31,7 @@ with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder, ExitStack(
     submitter = Submitter(store, SystemClock(), SortableIds())
     for start in range(0, count, 10_000):
         submitter.submit_many([JobSpec(name="queued", command=("true",))] * min(10_000, count - start))
-    embedded = start_embedded(stack, settings, directory, wiring.own(settings, directory, "bench"))
+    embedded = start_embedded(stack, settings, directory, running.own(settings, directory, "bench"))
     while len(store.requests(limit=1)) or not store.nodes():
         time.sleep(0.05)
     time.sleep(0.5)

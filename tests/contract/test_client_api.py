@@ -10,7 +10,6 @@ import threading
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 import uvicorn
 
@@ -19,7 +18,9 @@ from holdfast.cli.context import Cli
 from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun
 from holdfast.cli.submission import submit_jobs
-from holdfast.client import Client, InProcessTransport
+from holdfast.client import Client
+from holdfast.client.inprocess import InProcessTransport
+from holdfast.client.transport import Answer, HttpTransport, Request
 from holdfast.domain.failure import Cause, ContainerResult, Failure
 from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome
@@ -310,25 +311,32 @@ def test_without_the_token_only_health_is_told(connect: Callable[[str | None], C
         stranger.version()
 
 
-class Unreliable(httpx.BaseTransport):
-    """Loses the connection some times, before or after the server has done its work."""
+class Unreliable(InProcessTransport):
+    """Loses the connection some times, after the server has done its work."""
 
-    def __init__(self, inner: httpx.BaseTransport, *, losses: int) -> None:
-        self.inner, self.losses = inner, losses
+    losses = 0
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        response = self.inner.handle_request(request)
+    def send(self, request: Request, timeout_s: float) -> Answer:
+        answer = super().send(request, timeout_s)
         if self.losses:
             self.losses -= 1
-            raise httpx.ReadError("connection reset", request=request)  # noqa: TRY003, EM101 - httpx's own error
-        return response
+            raise ConnectionResetError
+        return answer
 
-    def close(self) -> None:
-        self.inner.close()
+
+class Foreign(HttpTransport):
+    """Something else answers."""
+
+    status = 0
+
+    def send(self, request: Request, timeout_s: float) -> Answer:
+        del request, timeout_s
+        return Answer(self.status, b"<html>proxy</html>")
 
 
 def _unreliable(app: FastAPI, losses: int, pauses: list[float]) -> Client:
-    transport = Unreliable(InProcessTransport(app), losses=losses)
+    transport = Unreliable(app)
+    transport.losses = losses
     return Client("http://holdfast", TOKEN, transport=transport, pause=pauses.append)
 
 
@@ -347,6 +355,28 @@ def test_what_must_not_be_done_twice_is_not_sent_again(app: FastAPI) -> None:
     assert pauses == []
 
 
+def test_a_connection_that_was_closed_meanwhile_is_not_used_again() -> None:
+    """Or else what must not be sent twice would fail after every pause."""
+    closed = threading.Event()
+
+    def answer_once_each() -> None:
+        for _ in range(2):
+            with listening.accept()[0] as connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            closed.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        answering = threading.Thread(target=answer_once_each)
+        answering.start()
+        transport = HttpTransport(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        with contextlib.closing(transport):
+            for _ in range(2):
+                assert transport.send(Request("POST", "/"), 10) == Answer(200, b"ok")
+                assert closed.wait(10)
+        answering.join()
+
+
 def test_a_server_that_is_not_there_is_unavailable_with_a_hint() -> None:
     pauses: list[float] = []
     with socket.create_server(("127.0.0.1", 0)) as unused:
@@ -363,12 +393,21 @@ def test_an_address_that_is_none_is_a_setting_at_fault(url: str) -> None:
         client.version()
 
 
+@pytest.mark.parametrize("token", ["secret\n", "sécret", "a\r\nX-Y: z"])
+def test_a_token_no_header_can_carry_is_refused_and_not_shown(token: str) -> None:
+    with Client("http://127.0.0.1:1", token) as client, pytest.raises(InvalidRequest) as caught:
+        client.version()
+    assert "Authorization" in str(caught.value)
+    assert token.strip() not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("status", "kind"),
     [(502, Unavailable), (503, Unavailable), (418, InvalidRequest), (200, Internal), (302, Internal)],
 )
 def test_an_answer_that_is_not_holdfasts_is_an_error(status: int, kind: type[Exception]) -> None:
-    transport = httpx.MockTransport(lambda _: httpx.Response(status, text="<html>proxy</html>"))
+    transport = Foreign("http://holdfast")
+    transport.status = status
     with Client("http://holdfast", transport=transport) as client, pytest.raises(kind):
         client.version()
 

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.domain.failure import Condition, ContainerResult, EndedBy, RunOutcome
 from holdfast.domain.resources import Resources
-from holdfast.engines.process import ProcessEngine
+from holdfast.engines.process.engine import ProcessEngine
 from holdfast.engines.simulated import SimulatedEngine, SimulatedRun
 from holdfast.ports.engine import Engine, NodeInfo, Observation, RunOrder, RunPhase, StopReason
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Queue, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
 from holdfast.domain.policy.model import (
     Action,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from holdfast.ports.store import Store
+    from tests.contract.conftest import Place
 
 SPEC = '{"command":["true"],"name":"a"}'
 
@@ -206,6 +207,24 @@ def test_a_handled_requests_id_is_not_given_again(store: Store) -> None:
 
 
 # Committing and loading
+
+
+NEWS: Sequence[Callable[[Store], object]] = (
+    lambda store: store.submit(Submission([job("j2")])),
+    lambda store: store.append(Request(RequestKind.CANCEL, ("j1",), 1.0)),
+    lambda store: store.put_queue(Queue("gpu")),
+)
+
+
+@pytest.mark.parametrize("news", NEWS)
+def test_a_mark_differs_once_anybody_wants_something(place: Place, news: Callable[[Store], object]) -> None:
+    store, other = place.open(), place.open()
+    submit(store, "j1")
+    store.commit(changes_of(handled=[one.id for one in store.requests(limit=9)]))
+    quiet = store.mark()
+    assert quiet == store.mark()
+    news(other)
+    assert store.mark() != quiet
 
 
 def test_every_field_of_every_record_is_kept(store: Store) -> None:

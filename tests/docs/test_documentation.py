@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from holdfast.app.settings import Settings
 from holdfast.cli import exit_codes
-from holdfast.cli.commands import COMMANDS
+from holdfast.cli.commands import commands
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_all, read_manifests
 from holdfast.dialects.native.settings import read_settings
@@ -80,7 +80,7 @@ def test_every_setting_is_documented(name: str) -> None:
     assert member_docs(Settings)[name], "say below the field what it means"
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", commands(), ids=lambda command: command.name)
 def test_every_command_and_option_is_documented(command: Command[Any]) -> None:
     reference = page("cli.md").partition(f"### holdfast {command.name}\n")[2]
     section = reference.partition("\n### ")[0]

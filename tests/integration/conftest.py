@@ -8,15 +8,17 @@ import threading
 import time
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
-import httpx
 import psutil
 import pytest
 
 from holdfast.api.rest.app import create_app
-from holdfast.client import Client, InProcessTransport
+from holdfast.client import Client
+from holdfast.client.inprocess import InProcessTransport
 from holdfast.domain.resources import Resources
-from holdfast.engines.process import ProcessEngine, log_path
+from holdfast.engines.process.engine import ProcessEngine
+from holdfast.engines.process.layout import log_path
 from holdfast.ports.engine import NodeInfo, Observation, RunOrder, RunPhase, StopReason
+from tests.asgi import asking
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    import httpx
     from fastapi import FastAPI
 
     from holdfast.domain.failure import RunOutcome
@@ -211,7 +214,7 @@ def app(lab: SetLab) -> FastAPI:
 
 @pytest.fixture
 def http(app: FastAPI) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url="http://holdfast", transport=InProcessTransport(app)) as client:
+    with asking(app) as client:
         yield client
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from holdfast.domain.failure import Condition, EndedBy
 from holdfast.domain.resources import Resources
-from holdfast.engines.process import log_path, log_start
 from holdfast.engines.process.engine import MEMORY_LABEL
+from holdfast.engines.process.layout import log_path, log_start
 from holdfast.engines.process.logs import ProcessLogs
 from holdfast.ports.engine import RunPhase, StopReason
 

@@ -17,7 +17,7 @@ import pytest
 
 from holdfast.domain.failure import Condition, EndedBy
 from holdfast.domain.resources import Resources
-from holdfast.engines.process import ProcessEngine
+from holdfast.engines.process.engine import ProcessEngine
 from holdfast.engines.process.shim import processes
 from holdfast.errors import EngineError
 from holdfast.ports.engine import RunPhase, StopReason
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SERVER = """
 import sys, pathlib
-from holdfast.engines.process import ProcessEngine
+from holdfast.engines.process.engine import ProcessEngine
 from holdfast.ports.engine import RunOrder
 
 engine = ProcessEngine(pathlib.Path(sys.argv[1]), shim_idle_s=0.1)

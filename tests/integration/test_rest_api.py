@@ -6,22 +6,23 @@ import json
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 from holdfast import errors
 from holdfast.api.rest.app import Probes, create_app
 from holdfast.api.rest.errors import STATUS, status_of
-from holdfast.client import InProcessTransport
 from holdfast.domain.job import Queue
 from holdfast.domain.resources import Resources
 from holdfast.errors import all_errors
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import JobFilter
 from holdfast.storage.memory import MemoryStore
+from tests.asgi import asking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import httpx
 
 TOKEN = "s3cret"  # noqa: S105 - a test's own
 JOB = {"name": "train", "command": ["true"]}
@@ -79,7 +80,7 @@ def http(store: MemoryStore, readiness: Readiness) -> Iterator[httpx.Client]:
         store=store, clock=Noon(), ids=Counting(), logs=OneLog(), token=TOKEN, probes=Probes(ready=readiness)
     )
     headers = {"authorization": f"Bearer {TOKEN}"}
-    with httpx.Client(base_url="http://holdfast", transport=InProcessTransport(app), headers=headers) as client:
+    with asking(app, headers) as client:
         yield client
 
 

@@ -7,18 +7,19 @@ from contextlib import closing
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 from holdfast.api.rest.app import create_app
-from holdfast.client import InProcessTransport
 from holdfast.storage.sql import open_store
+from tests.asgi import asking
 from tests.integration.conftest import Counting, NoLogs
 from tests.integration.test_rest_jobsets import TWO
 from tests.unit.conftest import VirtualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import httpx
 
 JOB_MANIFEST = {"command": ["x"], "name": "j", "priority": 1, "env": {"A": "b"}, "retry": {"retryLimit": 3}}
 BODIES: list[tuple[str, str, dict[str, Any]]] = [
@@ -35,7 +36,7 @@ HUGE = "9" * 5000
 def http(postgres_url: str) -> Iterator[httpx.Client]:
     with closing(open_store(postgres_url)) as store:
         app = create_app(store=store, clock=VirtualClock(), ids=Counting(), logs=NoLogs(), token=None)
-        with httpx.Client(base_url="http://holdfast", transport=InProcessTransport(app)) as client:
+        with asking(app) as client:
             client.post("/api/v1/jobs", json=JOB_MANIFEST).raise_for_status()
             client.post("/api/v1/jobsets", json=TWO).raise_for_status()
             yield client

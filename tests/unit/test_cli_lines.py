@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import pytest
 
-from holdfast.cli.commands import COMMANDS
+from holdfast.cli.commands import commands
 from holdfast.cli.context import Cli
 from holdfast.cli.main import parse, run_line
 from holdfast.cli.nouns import Noun, read_noun
@@ -75,13 +75,13 @@ def test_a_list_that_was_not_given_is_empty() -> None:
     assert (parsed[1].state, parsed[1].label, parsed[1].names) == ([], [], [])
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", commands(), ids=lambda command: command.name)
 def test_every_command_helps(command: Command[Any], capsys: pytest.CaptureFixture[str]) -> None:
     assert run_line([command.name, "--help"], Cli()) == 0
     assert command.summary in capsys.readouterr().out.replace("\n  ", " ")
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", commands(), ids=lambda command: command.name)
 def test_every_option_says_what_it_does(command: Command[Any]) -> None:
     hints = get_type_hints(command.options, include_extras=True)
     helps = {field.name: get_args(hints[field.name])[1].help for field in fields(command.options)}

@@ -10,7 +10,8 @@ import pytest
 
 from holdfast.domain.failure import ContainerResult, EndedBy
 from holdfast.domain.resources import Resources
-from holdfast.engines.process import log_path, log_start, translate
+from holdfast.engines.process import translate
+from holdfast.engines.process.layout import log_path, log_start
 from holdfast.engines.process.observe import observation
 from holdfast.engines.process.shim import journal as journals
 from holdfast.engines.process.shim import record as records

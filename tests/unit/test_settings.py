@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app import wiring
+from holdfast.app import running
 from holdfast.app.settings import read_settings
 from holdfast.controller.workloads.container_restarts import CRASH_BACKOFF
 from holdfast.domain.resources import Resources
@@ -28,15 +28,15 @@ def test_the_limit_of_a_log_is_a_size(monkeypatch: pytest.MonkeyPatch, text: str
 
 
 def test_pods_are_replaced_as_patiently_as_in_kubernetes_unless_the_operator_says_otherwise() -> None:
-    usual = wiring.pods(read_settings())
+    usual = running.pods(read_settings())
     assert (usual.backoff, usual.crash_backoff) == (POD_BACKOFF, CRASH_BACKOFF)
-    quick = wiring.pods(read_settings(pod_backoff="50ms", pod_backoff_max="20m"))
+    quick = running.pods(read_settings(pod_backoff="50ms", pod_backoff_max="20m"))
     assert (quick.backoff.initial_s, quick.backoff.max_s) == (0.05, 1200.0)
     assert (quick.crash_backoff.initial_s, quick.crash_backoff.max_s) == (0.05, 300.0)
 
 
 def test_what_the_machine_offers_is_divided_among_its_nodes() -> None:
-    offered = wiring.nodes(read_settings(nodes=2, cpus=8, memory="4Gi", gpus=4))
+    offered = running.nodes(read_settings(nodes=2, cpus=8, memory="4Gi", gpus=4))
     assert [node.capacity for node in offered] == [Resources(cpu_m=4000, memory=2 << 30, gpu=2)] * 2
     assert [node.labels["kubernetes.io/hostname"] for node in offered] == [node.name for node in offered]
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from holdfast.cli import exit_codes
-from holdfast.cli.commands import COMMANDS
+from holdfast.cli.commands import commands
 from holdfast.cli.nouns import Noun
 from tools.docs.source import table
 
@@ -22,9 +22,9 @@ def reference() -> str:
 
 
 def _sections() -> Iterator[str]:
-    for section in dict.fromkeys(command.section for command in COMMANDS):
+    for section in dict.fromkeys(command.section for command in commands()):
         yield f"## {section}"
-        for command in COMMANDS:
+        for command in commands():
             if command.section == section:
                 yield _command(command)
 

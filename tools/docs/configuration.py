@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.app.settings import Settings
+from holdfast.app.settings import PREFIX, Settings
 from tools.docs.source import markdown, member_docs, table
 
 if TYPE_CHECKING:
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 def settings() -> str:
     """List every setting: its variable, its default, its meaning."""
     docs = member_docs(Settings)
-    prefix = str(Settings.model_config.get("env_prefix", ""))
     rows = [
-        [f"`{prefix}{name}`".upper(), _default(field), markdown(docs[name])]
+        [f"`{PREFIX}{name}`".upper(), _default(field), markdown(docs[name])]
         for name, field in Settings.model_fields.items()
     ]
     return table(["Variable", "Default", "Meaning"], rows)

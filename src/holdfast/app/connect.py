@@ -8,7 +8,6 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from holdfast.app import logging
 from holdfast.app.datadir import DataDir
 from holdfast.app.settings import read_settings
 from holdfast.client import Client
@@ -32,7 +31,6 @@ def connect(*, drive: bool = False, settings: Settings | None = None) -> Iterato
         A client.
     """
     settings = settings or read_settings()
-    logging.configure(settings.log_level)
     if settings.url:
         token = settings.token.get_secret_value() if settings.token else None
         with Client(settings.url, token) as client:
@@ -50,13 +48,16 @@ def connect(*, drive: bool = False, settings: Settings | None = None) -> Iterato
 
 def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, drive: bool) -> Client:
     # Imported here because a client of a running server needs none of the server's parts.
-    from holdfast.app import driver, wiring  # noqa: PLC0415 - as said above
+    from holdfast.app import wiring  # noqa: PLC0415 - as said above
     from holdfast.client.inprocess import InProcessTransport  # noqa: PLC0415 - as said above
 
     store = wiring.store(settings, directory)
     stack.callback(store.close)
     application = wiring.application(directory, store, token=None)
     if drive:
+        from holdfast.app import driver, logging  # noqa: PLC0415 - and one that only asks needs none of its loops
+
+        logging.configure(settings.log_level)
         require_working = stack.enter_context(driver.driving(settings, directory))
         transport = InProcessTransport(application, before=require_working)
     else:

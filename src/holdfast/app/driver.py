@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from holdfast.app import upkeep, wiring
+from holdfast.app import running, upkeep, wiring
 from holdfast.app.embedded import Embedded
 from holdfast.app.loop import Loop
 from holdfast.app.telemetry import Telemetry
@@ -75,7 +75,7 @@ class _Driver:
             return
         with ExitStack() as stack:
             try:
-                ownership = wiring.own(self._settings, self._directory, "run")
+                ownership = running.own(self._settings, self._directory, "run")
                 stack.callback(ownership.release)
                 self._embedded = start_embedded(stack, self._settings, self._directory, ownership)
             except Unavailable:
@@ -111,15 +111,15 @@ def start_embedded(
     store = wiring.store(settings, directory)
     stack.callback(store.close)
     upkeep.refuse_loss(settings, directory, ownership)
-    leadership = wiring.leadership(settings, directory, ownership, store)
+    leadership = running.leadership(settings, directory, ownership, store)
     stack.callback(leadership.step_down)
     ownership.led(leadership.take())
     embedded = Embedded(
         store,
-        wiring.engine(settings, directory, ownership),
+        running.engine(settings, directory, ownership),
         leadership,
         telemetry or Telemetry(SystemClock().now),
-        ControllerSettings(pods=wiring.pods(settings)),
+        ControllerSettings(pods=running.pods(settings)),
     )
     stack.callback(embedded.stop)
     embedded.start()

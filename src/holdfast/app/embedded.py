@@ -7,6 +7,7 @@ is dropped and rebuilt from the store, under a lease that was just taken.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 import structlog
@@ -35,6 +36,8 @@ POLL_S = 0.05
 """The longest a request from another process waits before it is looked at."""
 LOOK_EVERY_S = 0.02
 HEARTBEAT_S = 1.0
+_SWEEP_S = 1.0
+"""The longest without a tick."""
 _AFTER_REFUSED_COMMIT_S = 0.2
 _STANDBY_S = 1.0
 _log = structlog.get_logger(__name__)
@@ -64,6 +67,8 @@ class Embedded:
         """Under which the controller's memory was loaded."""
         self._failure: HoldfastError | None = None
         self._hinted = False
+        self._due_at = float("-inf")
+        """When the controller has something to do without being told."""
         self._keep = Loop("holdfast-lease", leadership.keep)
         self._control = Loop("holdfast-controller", self._tick)
         self._mailbox = Mailbox(wake=self._control.wake, hopeless=leadership.is_over)
@@ -135,20 +140,26 @@ class Embedded:
         controller = self._controller if self._epoch == epoch else None
         # Forgotten while it works: a tick that raises leaves memory nobody should trust, and the next one rebuilds it.
         self._controller = None
-        controller = controller or self._loaded()
+        if controller is None:
+            controller = self._loaded()
+        elif self._is_idle(controller):
+            self._controller = controller
+            return POLL_S
         hinted, self._hinted = self._hinted, False
         began = self._clock.now()
         ticked = controller.tick(self._mailbox.take(), look=hinted)
         self._controller = controller
         self._mailbox.answer(ticked.responses, ticked.changed, self._ahead(controller, ticked))
         self._telemetry.ticked(ticked, began=began, now=self._clock.now())
+        self._due_at = 0.0 if ticked.more or not ticked.committed else min(ticked.next_due or inf, began + _SWEEP_S)
         if not ticked.committed:
             return _AFTER_REFUSED_COMMIT_S
-        if ticked.more:
-            return 0.0
-        if ticked.next_due is None:
-            return POLL_S
-        return min(POLL_S, max(0.0, ticked.next_due - self._clock.now()))
+        return min(POLL_S, max(0.0, self._due_at - self._clock.now()))
+
+    def _is_idle(self, controller: Controller) -> bool:
+        """Whether a tick would do nothing: nobody told or asked for anything, and nothing is due."""
+        told = self._hinted or self._mailbox.take() or self._clock.now() >= self._due_at
+        return not told and not controller.has_news()
 
     def _ahead(self, controller: Controller, ticked: Ticked) -> dict[str, ExchangeResponse]:
         """Answer who asked during the tick, where that tick changed the answer: else it would come a tick later."""

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import ExitStack
-from typing import TYPE_CHECKING
+import signal
+import threading
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, NoReturn
 
 import structlog
 import uvicorn
 
-from holdfast.app import connections, logging, upkeep, wiring
+from holdfast.app import connections, logging, running, upkeep, wiring
 from holdfast.app.datadir import DataDir, ServerAddress
 from holdfast.app.driver import start_embedded
 from holdfast.app.readiness import Readiness
 from holdfast.app.settings import DEFAULT_PORT, read_settings
-from holdfast.app.stopping import ended_by_sigterm
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SystemClock
 from holdfast.engines.process.client import require_compatible
@@ -28,7 +29,7 @@ from holdfast.errors import Refused, Unavailable
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from fastapi import FastAPI
@@ -69,8 +70,8 @@ def serve(
     logging.configure(settings.log_level)
     _require_loopback(host)
     directory = DataDir(settings.data)
-    with ended_by_sigterm(), ExitStack() as stack:
-        ownership = wiring.own(settings, directory, "up")
+    with _ended_by_sigterm(), ExitStack() as stack:
+        ownership = running.own(settings, directory, "up")
         stack.callback(ownership.release)
         require_compatible(directory.runs)
         token = settings.token.get_secret_value() if settings.token else secrets.token_urlsafe(_TOKEN_BYTES)
@@ -136,3 +137,29 @@ def _bind(config: uvicorn.Config) -> socket.socket:
         raise Unavailable(msg, hint="choose another with --port, or 0 for any free one") from error
     bound.listen(config.backlog)  # from when the address can be found, whoever comes waits instead of being refused
     return bound
+
+
+class _ToldToEnd(BaseException):
+    """Passes every ``except Exception`` on its way out.
+
+    By default SIGTERM ends a process on the spot, and leaves lease, address and write-ahead log as after a crash.
+    """
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Leave the context in good order on SIGTERM; outside the main thread signals are somebody else's."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        with suppress(_ToldToEnd):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(*_: object) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: a second one must not cut the first one short
+    raise _ToldToEnd

@@ -5,17 +5,19 @@ Decides names and defaults; nothing below ``app`` reads the environment.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotation at run time
 from typing import Annotated, Any
 
 import platformdirs
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from holdfast.domain.units import parse_duration, parse_memory
 from holdfast.errors import InvalidSetting, Problem
 
 DEFAULT_PORT = 7070
+PREFIX = "HOLDFAST_"
+"""How the names of the variables begin."""
 
 
 def _age(value: object) -> float | None:
@@ -30,10 +32,10 @@ def _size(value: object) -> int:
     return parse_memory(value)
 
 
-class Settings(BaseSettings):
-    """Settings of one Holdfast process; each is read from ``HOLDFAST_<NAME>``."""
+class Settings(BaseModel):
+    """Settings of one Holdfast process; ``read_settings`` takes each from ``HOLDFAST_<NAME>``."""
 
-    model_config = SettingsConfigDict(env_prefix="HOLDFAST_", frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: str | None = None
     """Where the server is, e.g. ``http://127.0.0.1:7070``; unset: look in the data directory."""
@@ -78,13 +80,18 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - of each setting's
         InvalidSetting: With every setting that is wrong, by the name of its variable.
     """
     try:
-        return Settings(**given)
+        return Settings(**{**_environment(), **given})
     except ValidationError as error:
         problems = [_problem(one["loc"], one["msg"], one["input"]) for one in error.errors()]
         msg = "Some settings are not valid." if len(problems) > 1 else "A setting is not valid."
         raise InvalidSetting(msg, problems=problems) from error
 
 
+def _environment() -> dict[str, str]:
+    names = {f"{PREFIX}{name.upper()}": name for name in Settings.model_fields}
+    return {name: os.environ[variable] for variable, name in names.items() if variable in os.environ}
+
+
 def _problem(place: tuple[int | str, ...], message: str, value: object) -> Problem:
     name = "_".join(str(part) for part in place).upper()
-    return Problem(f"HOLDFAST_{name}", f"{message}, not {value!r}")
+    return Problem(f"{PREFIX}{name}", f"{message}, not {value!r}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from holdfast.app import logging, wiring
+from holdfast.app import logging, running, wiring
 from holdfast.app.loop import Loop
 from holdfast.app.ownership import require_database
 from holdfast.app.settings import Settings, read_settings
@@ -61,7 +61,7 @@ def upgrade() -> tuple[str, str | None, str]:
     before = migrations.current(place)
     if before != migrations.HEAD:
         with ExitStack() as stack:
-            stack.callback(wiring.own(settings, directory, "db upgrade").release)
+            stack.callback(running.own(settings, directory, "db upgrade").release)
             migrations.upgrade(place, before_upgrade=lambda: require_compatible(directory.runs))
     return upkeep.shown(place), before, migrations.HEAD
 
@@ -95,7 +95,7 @@ def restore(source: Path) -> Path | None:
     """
     settings, directory, place = _surroundings()
     with ExitStack() as stack:
-        ownership = wiring.own(settings, directory, "db restore")
+        ownership = running.own(settings, directory, "db restore")
         stack.callback(ownership.release)
         kept = upkeep.restore(place, source)
         ownership.forget_database()

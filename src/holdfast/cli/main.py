@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command, typer_command
-from holdfast.cli.commands import COMMANDS
+from holdfast.cli.commands import NAMES, command, commands
 from holdfast.cli.context import Cli
 from holdfast.errors import HoldfastError
 
@@ -50,17 +50,17 @@ class _Overview(TyperGroup):
 
     def list_commands(self, _ctx: object) -> list[str]:
         """Name all commands, in the order of the overview."""
-        return [command.name for command in COMMANDS]
+        return list(NAMES)
 
     def get_command(self, _ctx: object, cmd_name: str) -> TyperCommand | None:
         """Build one command."""
-        found = next((command for command in COMMANDS if command.name == cmd_name), None)
-        return typer_command(found, self.deliver) if found else None
+        return typer_command(command(cmd_name), self.deliver) if cmd_name in NAMES else None
 
     def format_commands(self, _ctx: object, formatter: _HelpWriter) -> None:
         """Write the overview by section, without building any command."""
-        for section in dict.fromkeys(command.section for command in COMMANDS):
-            rows = [(command.name, command.summary) for command in COMMANDS if command.section == section]
+        listed = commands()
+        for section in dict.fromkeys(one.section for one in listed):
+            rows = [(one.name, one.summary) for one in listed if one.section == section]
             with formatter.section(section):
                 formatter.write_dl(rows)
 

@@ -6,6 +6,5 @@ with Client("http://127.0.0.1:7070", token) as client:
 """
 
 from holdfast.client.client import Client
-from holdfast.client.inprocess import InProcessTransport
 
-__all__ = ["Client", "InProcessTransport"]
+__all__ = ["Client"]

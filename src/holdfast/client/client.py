@@ -16,7 +16,7 @@ from holdfast.wire.catalogue import Health, VersionView
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import httpx
+    from holdfast.client.transport import Transport
 
 
 class Client(JobCalls, JobSetCalls, CatalogueCalls, EventCalls):
@@ -27,7 +27,7 @@ class Client(JobCalls, JobSetCalls, CatalogueCalls, EventCalls):
         base_url: str,
         token: str | None = None,
         *,
-        transport: httpx.BaseTransport | None = None,
+        transport: Transport | None = None,
         timeout_s: float = TIMEOUT_S,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:

@@ -5,19 +5,22 @@ Decides which requests are sent again after a lost connection: those that mean t
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
-import httpx
 from pydantic import BaseModel, ValidationError
 
 from holdfast.client.errors import error_of, foreign
-from holdfast.errors import InvalidSetting, Problem, Unavailable
+from holdfast.client.transport import FAILURES, HttpTransport, Request
+from holdfast.errors import InvalidRequest, InvalidSetting, Problem, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from holdfast.client.transport import Answer, Transport
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -49,29 +52,29 @@ class Connection:
         base_url: str,
         token: str | None,
         *,
-        transport: httpx.BaseTransport | None,
+        transport: Transport | None,
         timeout_s: float,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """Remember the address; nothing is sent yet."""
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.pause = pause
-        self.streams: bool = getattr(transport, "streams", True)
-        """Whether an answer can be read while it comes."""
-        self._base_url = base_url
+        self._base_url = _checked(base_url)
         self._timeout_s = timeout_s
-        # Proxies and the like come from the environment, which only `app` reads.
-        self._http = httpx.Client(
-            base_url=_checked(base_url), headers=headers, transport=transport, timeout=timeout_s, trust_env=False
-        )
+        self._transport = transport or HttpTransport(base_url)
+
+    @property
+    def streams(self) -> bool:
+        """Whether an answer can be read while it comes."""
+        return self._transport.streams
 
     def close(self) -> None:
         """Let go of the connection; double close is fine."""
-        self._http.close()
+        self._transport.close()
 
     def get(self, path: str, answer: type[M], params: Mapping[str, Any] | None = None) -> M:
         """Read something."""
-        return self.call(answer, "GET", path, params=_present(params))
+        return self.call(answer, "GET", path, params=params)
 
     def call(
         self,
@@ -80,7 +83,7 @@ class Connection:
         path: str,
         *,
         repeatable: bool | None = None,
-        **request: Any,  # noqa: ANN401 - httpx's own arguments
+        **request: Any,  # noqa: ANN401 - as `_request` takes them
     ) -> M:
         """Send one request and read its answer.
 
@@ -92,9 +95,9 @@ class Connection:
         try:
             return answer.model_validate_json(response.content)
         except ValidationError as error:
-            raise foreign(response) from error
+            raise foreign(response, self._base_url + path) from error
 
-    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> httpx.Response:  # noqa: ANN401 - httpx's own arguments
+    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> Answer:  # noqa: ANN401 - as `_request` takes them
         """Send one request, again after a lost connection when that is safe.
 
         Raises:
@@ -102,17 +105,18 @@ class Connection:
             Unavailable: It could not be reached.
         """
         again = method in _REPEATABLE if repeatable is None else repeatable
+        asked = self._request(method, path, **request)
         for pause in (*PAUSES_S, None) if again else (None,):
             try:
-                response = self._http.request(method, path, **request)
-            except httpx.TransportError as error:
-                if pause is None or isinstance(error, httpx.TimeoutException):
+                answer = self._transport.send(asked, self._timeout_s)
+            except FAILURES as error:
+                if pause is None or isinstance(error, TimeoutError):
                     raise self._unreachable(error) from error
                 self.pause(pause)
             else:
-                if response.is_success:
-                    return response
-                raise error_of(response)
+                if answer.is_success:
+                    return answer
+                raise error_of(answer, self._base_url + path)
         raise AssertionError  # the last round returns or raises
 
     def lines(self, path: str, *, params: Mapping[str, Any], headers: Mapping[str, str]) -> Iterator[str]:
@@ -122,20 +126,53 @@ class Connection:
             HoldfastError: What the server answered instead.
             Unavailable: It could not be reached, or was silent for too long.
         """
-        timeout = httpx.Timeout(self._timeout_s, read=SILENCE_S)
-        given: dict[str, Any] = {"params": _present(params), "headers": dict(headers), "timeout": timeout}
+        asked = self._request("GET", path, params=params, headers=headers)
         try:
-            with self._http.stream("GET", path, **given) as response:
-                if not response.is_success:
-                    response.read()
-                    raise error_of(response)
-                yield from _lines(response.iter_bytes())
-        except httpx.TransportError as error:
+            yield from _lines(self._pieces(asked))
+        except FAILURES as error:
             raise self._unreachable(error) from error
 
-    def _unreachable(self, error: httpx.TransportError) -> Unavailable:
+    def _pieces(self, asked: Request) -> Iterator[bytes]:
+        for part in self._transport.stream(asked, SILENCE_S):
+            if not part.is_success:
+                raise error_of(part, self._base_url + asked.target)
+            yield part.content
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        json: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Request:
+        query = urlencode({name: value for name, value in (params or {}).items() if value is not None}, doseq=True)
+        target = f"{path}?{query}" if query else path
+        given = _sendable({**self._headers, **(headers or {})})
+        if json is None:
+            return Request(method, target, given)
+        return Request(method, target, {**given, "Content-Type": "application/json"}, _written(json))
+
+    def _unreachable(self, error: Exception) -> Unavailable:
         why = str(error) or type(error).__name__
         return Unavailable(f"Holdfast cannot be reached at {self._base_url}: {why}", hint="start it with: holdfast up")
+
+
+def _sendable(headers: dict[str, str]) -> dict[str, str]:
+    """Refuse what no header can carry; a token must not be shown."""
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            problem = Problem(
+                name, "only printable ASCII characters can be sent", hint="is there a line feed at its end?"
+            )
+            message = f"what is given for {name} cannot be sent"
+            raise InvalidRequest(message, problems=[problem])
+    return headers
+
+
+def _written(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
@@ -145,10 +182,6 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
         *whole, rest = (rest + piece).split(b"\n")
         for line in whole:
             yield line.decode().removesuffix("\r")
-
-
-def _present(params: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {name: value for name, value in (params or {}).items() if value is not None}
 
 
 def _checked(base_url: str) -> str:

@@ -11,7 +11,7 @@ from holdfast.wire.problems import ProblemDetails
 from holdfast.wire.render_problems import read_problem
 
 if TYPE_CHECKING:
-    import httpx
+    from holdfast.client.transport import Answer
 
 _FIRST_REFUSAL = 400
 _FIRST_SERVER_ERROR = 500
@@ -19,12 +19,12 @@ _UNAVAILABLE = frozenset({502, 503, 504})
 _LONGEST_EXCERPT = 200
 
 
-def error_of(response: httpx.Response) -> HoldfastError:
-    """Make the error a response stands for; one that Holdfast did not write is told from its status alone."""
+def error_of(answer: Answer, url: str) -> HoldfastError:
+    """Make the error an answer stands for; one that Holdfast did not write is told from its status alone."""
     try:
-        details = ProblemDetails.model_validate_json(response.content)
+        details = ProblemDetails.model_validate_json(answer.content)
     except ValidationError:
-        return foreign(response)
+        return foreign(answer, url)
     return of_details(details)
 
 
@@ -48,9 +48,9 @@ def _class_of(code: str, status: int) -> type[HoldfastError]:
     return InvalidRequest if _FIRST_REFUSAL <= status < _FIRST_SERVER_ERROR else Internal
 
 
-def foreign(response: httpx.Response) -> HoldfastError:
+def foreign(answer: Answer, url: str) -> HoldfastError:
     """Make the error for an answer that is not one of Holdfast's."""
-    excerpt = response.text[:_LONGEST_EXCERPT].strip()
-    message = f"{response.request.url} answered {response.status_code}, and not as Holdfast does: {excerpt}"
+    excerpt = answer.text[:_LONGEST_EXCERPT].strip()
+    message = f"{url} answered {answer.status}, and not as Holdfast does: {excerpt}"
     hint = "is this the address of a Holdfast server, with nothing else in between?"
-    return _class_of("", response.status_code)(message, hint=hint)
+    return _class_of("", answer.status)(message, hint=hint)

@@ -130,6 +130,8 @@ class Controller:
         limits = self._settings.round_limits
         self._placement = Placement(self.state, self._catalog.queues, limits, self.quarantine)
         self._looked_at = self._swept_at = float("-inf")
+        self._mark: object = None
+        """The store's, from before it was last looked at."""
         self._restore(snapshot, made)
         for active in self.state.active.values():
             for run in active.runs.values():
@@ -192,6 +194,11 @@ class Controller:
             written=written if committed else Changes(),
         )
 
+    def has_news(self) -> bool:
+        """Say, cheaply, whether anything may have been asked for since the last look."""
+        mark = self._store.mark()
+        return mark is None or mark != self._mark
+
     def _has_more(self) -> bool:
         return self.state.queue.has_more() or self.state.schedule_needed
 
@@ -205,11 +212,12 @@ class Controller:
 
     def _look(self, now: float) -> bool:
         """Read what people and operators asked for; returns whether there may be more."""
-        self._looked_at = now
+        self._looked_at, mark = now, self._store.mark()
         if self._catalog.refresh():
             self.state.schedule_needed = True
         if self.state.changes.handled:
             return False
+        self._mark = mark
         requests = self._store.requests(limit=self._settings.requests_per_tick)
         self._requests.take(requests, now)
         return len(requests) == self._settings.requests_per_tick

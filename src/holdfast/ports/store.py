@@ -172,6 +172,13 @@ class ControllerStore(Protocol):
         """Read everything that is still going on."""
         ...
 
+    def mark(self) -> object:
+        """Return, cheaply, what equals an earlier mark only if nothing was asked for and no catalogue changed since.
+
+        ``None`` says nothing about that.
+        """
+        ...
+
     def requests(self, *, limit: int) -> Sequence[Request]:
         """Return the oldest requests not handled yet, without removing them."""
         ...

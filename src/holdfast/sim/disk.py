@@ -103,6 +103,11 @@ class ControllersStore:
         self._point()
         return self._store.load()
 
+    def mark(self) -> object:
+        """Return what equals an earlier mark only if nothing was written."""
+        self._point()
+        return self._store.mark()
+
     def requests(self, *, limit: int) -> Sequence[Request]:
         """Return the oldest requests not handled yet."""
         self._point()

@@ -15,8 +15,8 @@ MUTATIONS = (
     Mutation(
         "a deposed writer may commit (SQL)",
         "storage/sql/leadership.py",
-        "refusals.require_newest_epoch(epoch, newest=connection.execute(_EPOCH).scalar_one())",
-        "connection.execute(_EPOCH).scalar_one()",
+        "refusals.require_newest_epoch(epoch, newest=connection.exec_driver_sql(newest).scalar_one())",
+        "connection.exec_driver_sql(newest).scalar_one()",
         ("contract/test_store_leadership.py",),
     ),
     Mutation(

@@ -1,35 +1,33 @@
-"""All commands, one file each, in the order the overview lists them."""
+"""All commands, one file each or a few that belong together, in the order the overview lists them.
+
+Decides where each is; a command's file is imported when the command is called, so that none pays for the others.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from holdfast.cli.commands.apply import APPLY
-from holdfast.cli.commands.attempts import ATTEMPTS
-from holdfast.cli.commands.create import CREATE
-from holdfast.cli.commands.db import DB
-from holdfast.cli.commands.delete import DELETE
-from holdfast.cli.commands.describe import DESCRIBE
-from holdfast.cli.commands.events import EVENTS
-from holdfast.cli.commands.get import GET
-from holdfast.cli.commands.logs import LOGS
-from holdfast.cli.commands.restart import RESTART
-from holdfast.cli.commands.run import RUN
-from holdfast.cli.commands.steer import CANCEL, HOLD, RELEASE
-from holdfast.cli.commands.submit import SUBMIT
-from holdfast.cli.commands.suspend import RESUME, SUSPEND
-from holdfast.cli.commands.up import UP
-from holdfast.cli.commands.update import UPDATE
-from holdfast.cli.commands.version import VERSION
-from holdfast.cli.commands.wait import WAIT
-from holdfast.cli.commands.why import WHY
 
 if TYPE_CHECKING:
     from holdfast.cli.command import Command
 
-COMMANDS: tuple[Command[Any], ...] = (
-    *(RUN, SUBMIT),
-    *(GET, DESCRIBE, ATTEMPTS, LOGS, EVENTS, WHY, WAIT),
-    *(CANCEL, HOLD, RELEASE, SUSPEND, RESUME, RESTART),
-    *(UP, APPLY, CREATE, UPDATE, DELETE, DB, VERSION),
+NAMES = (
+    *("run", "submit"),
+    *("get", "describe", "attempts", "logs", "events", "why", "wait"),
+    *("cancel", "hold", "release", "suspend", "resume", "restart"),
+    *("up", "apply", "create", "update", "delete", "db", "version"),
 )
+_FILES = {"cancel": "steer", "hold": "steer", "release": "steer", "resume": "suspend"}
+"""Of commands whose file has another name."""
+
+
+def command(name: str) -> Command[Any]:
+    """Return one of the commands."""
+    module = import_module(f"holdfast.cli.commands.{_FILES.get(name, name)}")
+    found: Command[Any] = getattr(module, name.upper())
+    return found
+
+
+def commands() -> list[Command[Any]]:
+    """Return all of them."""
+    return [command(name) for name in NAMES]

@@ -1,6 +1,7 @@
 """Writes results in the form asked for; leaves which columns a thing has to the views beside it.
 
 Decides that only a terminal gets colours and a width: off a terminal a table is plain text, aligned and never cut.
+Rich and YAML are imported where they are needed, because most commands need neither.
 """
 
 from __future__ import annotations
@@ -8,16 +9,14 @@ from __future__ import annotations
 import json
 from typing import IO, TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from holdfast.cli.render.words import printable
 from holdfast.dialects.steering import WRITTEN_OUT
-from holdfast.dialects.yaml_writing import write_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from rich.console import Console
+    from rich.table import Table
 
 _STYLES = {
     "Succeeded": "green",
@@ -46,7 +45,7 @@ class Output:
     def __init__(self, stream: IO[str]) -> None:
         """Look at the stream: a terminal gets Rich, anything else plain text."""
         self._stream = stream
-        self._console = Console(file=stream, highlight=False)
+        self._is_terminal = stream.isatty()
 
     def text(self, line: str) -> None:
         """Write a line; control characters in it are written out."""
@@ -54,21 +53,30 @@ class Output:
 
     def heading(self, line: str) -> None:
         """Write a line that stands out on a terminal."""
-        if self._console.is_terminal:
-            self._console.print(Text(printable(line), style="bold"))
-        else:
-            self.text(line)
+        self._styled(line, "bold")
 
     def prose(self, line: str) -> None:
         """Write a sentence, wrapped to a terminal's width."""
-        if self._console.is_terminal:
-            self._console.print(Text(printable(line)))
+        self._styled(line, "")
+
+    def _styled(self, line: str, style: str) -> None:
+        if self._is_terminal:
+            from rich.text import Text  # noqa: PLC0415 - start-up time
+
+            self._console().print(Text(printable(line), style=style))
         else:
             self.text(line)
+
+    def _console(self, width: int | None = None) -> Console:
+        from rich.console import Console  # noqa: PLC0415 - start-up time
+
+        return Console(file=self._stream, highlight=False, width=width)
 
     def document(self, value: object, form: str) -> None:
         """Write plain data as JSON or YAML."""
         if form == "yaml":
+            from holdfast.dialects.yaml_writing import write_yaml  # noqa: PLC0415 - start-up time
+
             self._stream.write(write_yaml(value))
         else:
             self.text(json.dumps(value, indent=2, ensure_ascii=False).translate(WRITTEN_OUT))
@@ -82,12 +90,10 @@ class Output:
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Write a table; an empty one still shows its columns."""
         rows = [[printable(cell) for cell in row] for row in rows]
-        if self._console.is_terminal:
+        if self._is_terminal:
             # A console of its own, because `print` never goes beyond its console's width.
-            wide = Console(
-                file=self._stream, highlight=False, width=max(self._console.width, _least_width(columns, rows))
-            )
-            wide.print(_rich_table(columns, rows))
+            width = max(self._console().width, _least_width(columns, rows))
+            self._console(width).print(_rich_table(columns, rows))
         else:
             for line in plain_table(columns, rows):
                 self.text(line)
@@ -95,6 +101,9 @@ class Output:
 
 def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Make a table in which only the last column, the one of free text, is folded."""
+    from rich.table import Table  # noqa: PLC0415 - start-up time
+    from rich.text import Text  # noqa: PLC0415 - start-up time
+
     table = Table(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="bold")
     for column in columns[:-1]:
         table.add_column(column, no_wrap=True)

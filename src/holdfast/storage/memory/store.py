@@ -54,6 +54,11 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
         with self._lock:
             return replace(self._table.snapshot(), job_sets=self.job_sets(), losses=self.recent_losses())
 
+    def mark(self) -> object:
+        """Return what equals an earlier mark only if nothing was asked for and no catalogue changed since."""
+        with self._lock:
+            return self._version, self._requested
+
     def requests(self, *, limit: int) -> Sequence[Request]:
         """Return the oldest requests not handled yet, without removing them."""
         with self._lock:

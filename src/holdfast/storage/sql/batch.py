@@ -6,6 +6,7 @@ spends more time on parameters than SQLite on the rows; leaves building the tupl
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Text, bindparam, case, func, insert, literal_column, select, update
@@ -16,7 +17,7 @@ from holdfast.storage.sql import tables
 from holdfast.storage.sql.arrays import PLACE_IN_GROUP, columns_of, over_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from typing import Any
 
     from sqlalchemy import Connection, Dialect, Table
@@ -47,23 +48,30 @@ class Batch:
         """Run over all rows, no two of which may be about the same thing; returns how many rows were touched."""
         if not rows:
             return 0
-        given = columns_of(self._compiled, rows) if self._by_column else rows
-        return connection.exec_driver_sql(self._text, given).rowcount
+        if self._by_column:
+            return connection.exec_driver_sql(self._text, columns_of(self._compiled, rows)).rowcount
+        # The driver itself: what SQLAlchemy does around each statement costs as much as SQLite's work on a few rows.
+        with closing(connection.connection.cursor()) as cursor:
+            cursor.executemany(self._text, rows)
+            return cursor.rowcount
 
 
 def _insert_into(table: Table, dialect: Dialect) -> Upsert:
     return postgresql.insert(table) if dialect.name == "postgresql" else sqlite.insert(table)
 
 
-def _upsert(table: Table, dialect: Dialect) -> Batch:
-    """Insert, or replace every column that is not part of the key."""
+def _upsert(table: Table, dialect: Dialect, *, but: Collection[str] = ()) -> Batch:
+    """Insert, or replace every column that is not part of the key, ``but`` those that are always the same for it.
+
+    Even where they stay as they are, a database looks up again whatever they refer to.
+    """
     statement = _insert_into(table, dialect)
     key = [column.name for column in table.primary_key]
     columns = [column.name for column in table.columns]
     return Batch(
         statement.on_conflict_do_update(
             index_elements=key,
-            set_={name: statement.excluded[name] for name in columns if name not in key},
+            set_={name: statement.excluded[name] for name in columns if name not in key and name not in but},
         ),
         dialect,
         columns,
@@ -129,7 +137,7 @@ class Batches:
         self.set_log = Batch(insert(tables.set_log), dialect, ("set_id", "at", "kind", "body"))
         self.deleted_sets = _delete_by_id(tables.job_sets, dialect)
         self.attempts = _upsert(tables.attempts, dialect)
-        self.runs = _upsert(tables.runs, dialect)
+        self.runs = _upsert(tables.runs, dialect, but={"job_id", "attempt", "dispatch", "rank"})
         self.history = _upsert(tables.history, dialect)
         self.nodes = _upsert(tables.nodes, dialect)
         self.events = _numbered_events(dialect)

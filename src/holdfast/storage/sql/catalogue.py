@@ -46,11 +46,12 @@ class SqlCatalogueStore:
         """Work on an open database whose schema is current."""
         self._database = database
         self._batches = batches
+        self._version = database.text_of(select(tables.settings.c.catalogue_version))
 
     def catalogue_version(self) -> int:
         """Return the catalogue's version, cheaply."""
         with self._database.reading() as connection:
-            version: int = connection.execute(select(tables.settings.c.catalogue_version)).scalar_one()
+            version: int = connection.exec_driver_sql(self._version).scalar_one()
         return version
 
     def catalogue(self) -> Catalogue:

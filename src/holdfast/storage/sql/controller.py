@@ -16,7 +16,7 @@ from holdfast.ports.store import Snapshot
 from holdfast.storage.refusals import unknown_job, unknown_job_set
 from holdfast.storage.sql import codec, jobset_rows, selects, tables
 from holdfast.storage.sql.jobsets import active_pod_jobs, all_sets
-from holdfast.storage.sql.leadership import require_epoch
+from holdfast.storage.sql.leadership import EPOCH, require_epoch
 from holdfast.storage.sql.logs import append_events, recent_losses
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ _CURRENT_RUNS = selects.RUNS.join(
     tables.ATTEMPT_ACTIVE,
     (tables.attempts.c.dispatch == tables.runs.c.dispatch) | tables.RUN_ACTIVE,
 )
+_NEWS = select(tables.settings.c.catalogue_version, select(tables.requests.c.id).exists())
 _earlier = tables.history.alias("earlier")
 _LAST_HISTORY = selects.HISTORY.join(
     tables.attempts,
@@ -63,6 +64,7 @@ class SqlControllerStore:
         """Work on an open database whose schema is current."""
         self._database = database
         self._batches = batches
+        self._epoch, self._news = database.text_of(EPOCH), database.text_of(_NEWS)
 
     def load(self) -> Snapshot:
         """Read everything that is still going on."""
@@ -108,10 +110,20 @@ class SqlControllerStore:
         rows = (read.history(row) for row in connection.execute(_LAST_HISTORY))
         return {(row.job_id, row.attempt): row for row in rows}
 
+    def mark(self) -> object:
+        """Return what equals an earlier mark only if nothing was asked for and no catalogue changed since."""
+        if self._database.is_sqlite:
+            return self._database.data_version()
+        with self._database.reading() as connection:
+            version, is_asked = connection.exec_driver_sql(self._news).one()
+        return None if is_asked else version
+
     def requests(self, *, limit: int) -> Sequence[Request]:
         """Return the oldest requests not handled yet, without removing them."""
         query = select(tables.requests).order_by(tables.requests.c.id).limit(limit)
         with self._database.reading() as connection:
+            if not connection.exec_driver_sql(self._news).one()[1]:
+                return []
             return [codec.read_request(row) for row in connection.execute(query)]
 
     def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
@@ -151,7 +163,7 @@ class SqlControllerStore:
             (batches.handled, [(number,) for number in changes.handled]),
         )
         with self._database.writing() as connection:
-            require_epoch(connection, changes.epoch)
+            require_epoch(connection, changes.epoch, self._epoch)
             if batches.jobs.run(connection, jobs) != len(jobs):
                 raise unknown_job()
             if batches.job_sets.run(connection, sets) != len(sets):

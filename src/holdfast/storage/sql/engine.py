@@ -7,9 +7,9 @@ Decides pragmas, pools and isolation; leaves statements to the stores and the me
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqlalchemy import QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import psycopg
-    from sqlalchemy import URL, Connection, Dialect, Engine
+    from sqlalchemy import URL, Connection, Dialect, Engine, PoolProxiedConnection, Select
 
 _BUSY_S = 5.0
 """How long to wait for another process's write, or for a free connection."""
@@ -94,6 +94,7 @@ class Database:
         """
         self.url = read_url(url_or_path)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._watching: PoolProxiedConnection | None = None
         if self.is_sqlite:
             self._writers = _sqlite_engine(self.url, size=1, pragmas=_SQLITE_WRITER_PRAGMAS, begin="BEGIN IMMEDIATE")
             self._readers = _sqlite_engine(self.url, size=_READERS, pragmas=_SQLITE_READER_PRAGMAS, begin="BEGIN")
@@ -130,8 +131,34 @@ class Database:
         with translated(), self._readers.connect() as connection:
             yield connection
 
+    def data_version(self) -> int:
+        """Return a number that changes with every commit to a SQLite file, by whomever; for one thread at a time.
+
+        Raises:
+            Unavailable, Internal: As ``faults`` says.
+        """
+        with translated():
+            if self._watching is None:
+                # Kept for good: the numbers of two connections have nothing to do with each other.
+                self._watching = self._readers.raw_connection()
+                self._watching.detach()
+            with closing(self._watching.cursor()) as cursor:
+                cursor.execute("PRAGMA data_version")
+                [version] = cursor.fetchone() or (0,)
+            return int(version)
+
+    def text_of(self, statement: Select[Any]) -> str:
+        """Write out a statement without parameters that is asked again and again, for ``exec_driver_sql``.
+
+        What SQLAlchemy does to find out that it knows a statement costs more than the answer.
+        """
+        return str(statement.compile(dialect=self.dialect))
+
     def close(self) -> None:
         """Close every connection; double close is fine."""
+        watching, self._watching = self._watching, None
+        if watching is not None:
+            watching.close()
         self._writers.dispose()
         self._readers.dispose()
 
@@ -153,7 +180,8 @@ def _sqlite_engine(url: URL, *, size: int, pragmas: tuple[str, ...], begin: str)
             connection.execute(pragma).close()
 
     def begun(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+        with closing(connection.connection.cursor()) as cursor:
+            cursor.execute(begin)
 
     def make_private(*_: object) -> None:
         if not path.exists() and path.parent.is_dir():

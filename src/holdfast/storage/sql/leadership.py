@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.storage.sql.engine import Database
 
 _HELD = select(tables.leadership.c.epoch, tables.leadership.c.owner, tables.leadership.c.expires_at)
-_EPOCH = select(tables.leadership.c.epoch).with_for_update(read=True)
+EPOCH = select(tables.leadership.c.epoch).with_for_update(read=True)
 _PATIENCE = text("SET LOCAL lock_timeout = '5s'")
 """As long as SQLite waits: a session that died without a word may hold the row for longer."""
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
@@ -51,11 +51,11 @@ class SqlLeadershipStore:
         return led
 
 
-def require_epoch(connection: Connection, epoch: int | None) -> None:
-    """Make sure, until the transaction ends, that a writer's lease is still the newest.
+def require_epoch(connection: Connection, epoch: int | None, newest: str) -> None:
+    """Make sure, until the transaction ends, that a writer's lease is still the newest, which a statement tells.
 
     Raises:
         Conflict: Another controller leads.
     """
     if epoch is not None:
-        refusals.require_newest_epoch(epoch, newest=connection.execute(_EPOCH).scalar_one())
+        refusals.require_newest_epoch(epoch, newest=connection.exec_driver_sql(newest).scalar_one())

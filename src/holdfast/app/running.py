@@ -1,0 +1,102 @@
+"""Puts the parts together that run programs: who owns and leads, the engine, and how patient it is.
+
+A command that only asks or submits needs none of them, and pays for none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.app import wiring
+from holdfast.app.leadership import ALONE, Leadership, Terms, place_of, process_at, shared
+from holdfast.app.ownership import Ownership
+from holdfast.app.time import SystemClock
+from holdfast.controller.workloads.kinds import PodSettings
+from holdfast.domain.resources import Resources
+from holdfast.domain.units import parse_memory
+from holdfast.engines.process.engine import ProcessEngine, default_nodes
+from holdfast.errors import InvalidSetting, Problem
+from holdfast.ports.engine import NodeInfo
+from holdfast.storage.sql import upkeep
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.app.datadir import DataDir
+    from holdfast.app.settings import Settings
+    from holdfast.ports.store import ControllerStore
+
+
+def own(settings: Settings, directory: DataDir, purpose: str) -> Ownership:
+    """Take the data directory, and the file of its database where it is one, for this process alone.
+
+    Raises:
+        DataDirLocked: Another process has one of them.
+        Conflict: The directory is a copy of one that is in use.
+        Unavailable: They cannot be written.
+    """
+    return Ownership(directory, upkeep.file_of(wiring.database(settings, directory)), purpose)
+
+
+def leadership(settings: Settings, directory: DataDir, ownership: Ownership, opened: ControllerStore) -> Leadership:
+    """Return the lease of this process on its database; not taken yet.
+
+    Whoever holds the file of a database knows that every process which led it before is dead. On a database server
+    that is known only of those on the same data directory.
+    """
+    place = place_of(directory.path, ownership.word)
+    heir_of = "" if ownership.has_database else place
+    return Leadership(opened, process_at(place), SystemClock(), terms=terms(settings, ownership), heir_of=heir_of)
+
+
+def terms(settings: Settings, ownership: Ownership) -> Terms:
+    """Return how long a lease is; one on a database server protects programs, too."""
+    return ALONE if ownership.has_database else shared(settings.lease)
+
+
+def engine(settings: Settings, directory: DataDir, ownership: Ownership) -> ProcessEngine:
+    """Open the local-process engine; its programs end when no server has kept a lease for them."""
+    return ProcessEngine(
+        directory.runs,
+        nodes=nodes(settings),
+        log_limit=settings.log_limit,
+        pids_limit=settings.pids_limit,
+        lease_s=terms(settings, ownership).programs_s,
+    )
+
+
+def pods(settings: Settings) -> PodSettings:
+    """Return how patient jobs made of pods are; the base is also that of programs that start again in their pod."""
+    usual = PodSettings()
+    jobs, programs = usual.backoff, usual.crash_backoff
+    base_s, most_s = settings.pod_backoff, settings.pod_backoff_max
+    return PodSettings(
+        backoff=replace(jobs, initial_s=base_s, max_s=most_s),
+        crash_backoff=replace(programs, initial_s=base_s, max_s=min(most_s, programs.max_s or most_s)),
+    )
+
+
+def nodes(settings: Settings) -> Sequence[NodeInfo]:
+    """Return the nodes this machine is divided into, with the capacity the operator set.
+
+    Raises:
+        InvalidSetting: The memory setting is not a size.
+    """
+    try:
+        memory = parse_memory(settings.memory) if settings.memory is not None else None
+    except ValueError as error:
+        problem = Problem("HOLDFAST_MEMORY", str(error))
+        raise InvalidSetting(problems=[problem]) from error
+    cpu_m = None if settings.cpus is None else round(settings.cpus * 1000)
+    share = settings.nodes
+    return [_offering(node, cpu_m, memory, settings.gpus, share) for node in default_nodes(share)]
+
+
+def _offering(node: NodeInfo, cpu_m: int | None, memory: int | None, gpus: int, share: int) -> NodeInfo:
+    capacity = Resources(
+        cpu_m=node.capacity.cpu_m if cpu_m is None else cpu_m // share,
+        memory=node.capacity.memory if memory is None else memory // share,
+        gpu=gpus // share,
+    )
+    return NodeInfo(node.name, capacity, node.labels)

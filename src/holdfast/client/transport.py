@@ -1,0 +1,142 @@
+"""One request and its answer, and the way to a server: HTTP/1.1 over the standard library.
+
+Decides when a connection is used again: unless its end is known to have come. A command that asks a server one thing
+should not spend most of its time on importing a library that can do everything.
+"""
+
+from __future__ import annotations
+
+import http.client
+import select
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator, Mapping
+
+_CHUNK = 1 << 16
+_SUCCESS = range(200, 300)
+FAILURES = (OSError, http.client.HTTPException)
+"""What a transport raises when it got no answer, or not the whole of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a server."""
+
+    method: str
+    target: str
+    """Path and query, encoded."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What it answered, or a part of that."""
+
+    status: int
+    content: bytes
+
+    @property
+    def is_success(self) -> bool:
+        """Whether it did what was asked."""
+        return self.status in _SUCCESS
+
+    @property
+    def text(self) -> str:
+        """The content as text."""
+        return self.content.decode(errors="replace")
+
+
+class Transport(Protocol):
+    """A way to a server; not to be shared between threads."""
+
+    streams: bool
+    """Whether an answer can be read while it comes."""
+
+    def send(self, request: Request, timeout_s: float) -> Answer:
+        """Send a request and return the whole answer."""
+        ...
+
+    def stream(self, request: Request, timeout_s: float) -> Iterator[Answer]:
+        """Send a request and yield the answer in parts as they come; what is no success comes whole."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the connection; double close is fine."""
+        ...
+
+
+class HttpTransport(Transport):
+    """Reaches a server by its address."""
+
+    streams = True
+
+    def __init__(self, base_url: str) -> None:
+        """Remember the address; nothing is sent yet."""
+        parts = urlsplit(base_url)
+        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname or "", parts.port
+        self._path = parts.path.rstrip("/")
+        self._connection: http.client.HTTPConnection | None = None
+
+    def send(self, request: Request, timeout_s: float) -> Answer:
+        """Send a request and return the whole answer.
+
+        Raises:
+            OSError: The connection was lost, or was silent for too long (``TimeoutError``).
+            HTTPException: The answer is none of HTTP, or was cut off.
+        """
+        connection = self._connected(timeout_s)
+        try:
+            response = self._asked(connection, request)
+            return Answer(response.status, response.read())
+        except BaseException:
+            self.close()
+            raise
+
+    def stream(self, request: Request, timeout_s: float) -> Iterator[Answer]:
+        """Send a request and yield the answer in parts as they come; what is no success comes whole.
+
+        Raises:
+            OSError, HTTPException: As ``send``.
+        """
+        with closing(self._new(timeout_s)) as connection:
+            response = self._asked(connection, request)
+            if response.status not in _SUCCESS:
+                yield Answer(response.status, response.read())
+            while part := response.read1(_CHUNK):
+                yield Answer(response.status, part)
+
+    def close(self) -> None:
+        """Let go of the connection; double close is fine."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _asked(self, connection: http.client.HTTPConnection, request: Request) -> http.client.HTTPResponse:
+        connection.request(request.method, self._path + request.target, request.body, dict(request.headers))
+        return connection.getresponse()
+
+    def _connected(self, timeout_s: float) -> http.client.HTTPConnection:
+        kept = self._connection
+        if kept is not None and kept.sock is not None and not _has_news(kept.sock):
+            kept.sock.settimeout(timeout_s)
+            return kept
+        self.close()
+        self._connection = self._new(timeout_s)
+        return self._connection
+
+    def _new(self, timeout_s: float) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        return kind(self._host, self._port, timeout=timeout_s)
+
+
+def _has_news(sock: socket.socket) -> bool:
+    """Whether a connection nothing was asked of has something to tell, which can only be its end."""
+    waiting = select.poll()
+    waiting.register(sock, select.POLLIN)
+    return bool(waiting.poll(0))

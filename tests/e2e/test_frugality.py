@@ -1,0 +1,52 @@
+"""What costs next to nothing: a server that has nothing to do, and a command that asks a server."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from tests.e2e.server import Server, wait_until
+from tests.unit.test_cli_lines import HEAVY
+
+if TYPE_CHECKING:
+    from holdfast.client import Client
+
+_TURNS = 10
+_MOST_PER_S = 6.0
+_MOST_MODULES = 420
+_ASKING = """
+import sys
+from holdfast.cli.context import Cli
+from holdfast.cli.main import run_line
+
+assert run_line(["get", "jobs"], Cli()) == 0
+print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
+
+
+def test_an_idle_server_takes_a_turn_once_in_a_while(server: Server) -> None:
+    with server.start() as client:
+        client.submit({"command": ["true"]})
+        wait_until(lambda: list(client.jobs(states=["Succeeded"])), "the job's end")
+        before, began = _turns(client), time.monotonic()
+        wait_until(lambda: _turns(client) >= before + _TURNS, "a few turns")
+        assert time.monotonic() - began > _TURNS / _MOST_PER_S
+
+
+def _turns(client: Client) -> int:
+    found = re.search(r"^holdfast_tick_seconds_count (\S+)", client.metrics(), re.MULTILINE)
+    assert found is not None
+    return int(float(found[1]))
+
+
+def test_a_command_that_asks_a_server_imports_little(server: Server) -> None:
+    """Imports take most of a command's time."""
+    with server.start():
+        words = [sys.executable, "-c", _ASKING]
+        done = subprocess.run(words, env=server.environ, capture_output=True, text=True, check=True)
+    loaded = done.stderr.split()
+    assert HEAVY & {name.split(".")[0] for name in loaded} == {"pydantic"}
+    assert len(loaded) < _MOST_MODULES
