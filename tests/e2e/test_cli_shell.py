@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.e2e.server import wait_until
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
@@ -208,6 +210,24 @@ def test_a_job_as_json_says_what_happened_and_what_was_decided(served: Shell) ->
     assert {"name": "inline/retries", "used": 0, "limit": 2} in decision["limits"]
     assert [rule["matched"] for rule in decision["considered"]][-1] is True
     assert [attempt["number"] for attempt in job["attempts"]] == [1, 2, 3]
+
+
+def test_without_a_server_a_job_is_cancelled_by_the_one_who_asks(shell: Shell) -> None:
+    pid = shell.folder / "pid"
+    program = f"echo $$ > {pid}.new && mv {pid}.new {pid} && exec sleep 1000"
+    with shell.start("run", "--name", "endless", "--", "sh", "-c", program) as running:
+        wait_until(pid.exists, "the program runs")
+        running.kill()
+        running.wait()
+    shell.run("run", "--detach", "--name", "later", "--", "true")
+    said = shell.run("cancel", "endless")
+    assert said.code == 0, said.err
+    assert shell.run("get", "job", "endless", "-o", "json").json["state"] == "Cancelled"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+    assert shell.run("get", "job", "later", "-o", "json").json["state"] == "Queued"
+    assert shell.run("cancel", "later").code == 0
+    assert shell.run("get", "job", "later", "-o", "json").json["state"] == "Cancelled"
 
 
 def test_many_jobs_are_submitted_from_a_file_and_waited_for(served: Shell) -> None:

@@ -67,6 +67,8 @@ class ControllerSettings:
     """After how long a silent executor counts as lost; ``None``: never, for an executor in this process."""
     epoch: int | None = None
     """Under which the store lets it commit; ``None`` where it owns the store alone."""
+    places: bool = True
+    """Whether what waits is started; else only what was started already is looked after."""
     round_limits: RoundLimits = RoundLimits()  # noqa: RUF009 - frozen
     pods: PodSettings = PodSettings()  # noqa: RUF009 - frozen
 
@@ -215,7 +217,8 @@ class Controller:
         self._sets.advance(now, most=bounds.pod_jobs_per_tick)
         if self.world.schedule_needed:
             self.world.schedule_needed = False
-            self._coordinator.run(self._schedule, self._schedule.source(now), now)
+            if self._settings.places:
+                self._coordinator.run(self._schedule, self._schedule.source(now), now)
             self._settle(self.world.take_touched(), now)
             self._sets.follow_up(now)
 
