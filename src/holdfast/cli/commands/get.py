@@ -55,6 +55,8 @@ def get(options: GetOptions, cli: Cli) -> int:
 
     Prints everything there is unless --limit says otherwise; as JSON or YAML a list is {"items": [...]}. A single job
     as JSON has everything that is known of it. A wide table has more columns where there are more.
+    What a job TOOK is counted from the first start of a program to the last end, or until now while it runs; waiting
+    before that does not count.
     """
     flags = Flags()
     noun = read_noun(options.kind)

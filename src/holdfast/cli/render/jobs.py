@@ -11,10 +11,11 @@ if TYPE_CHECKING:
 
     from holdfast.cli.render.words import Table
     from holdfast.wire.jobs import AttemptView, JobSummary, RunView
+    from holdfast.wire.jobsets import ChildView
 
 
-def job_table(jobs: Sequence[JobSummary]) -> Table:
-    """Tabulate jobs, one a row."""
+def job_table(jobs: Sequence[JobSummary], *, now_s: float) -> Table:
+    """Tabulate jobs, one a row; what runs has taken until ``now_s``, in seconds since the epoch."""
     columns = ("ID", "NAME", "QUEUE", "STATE", "ATTEMPT", "RETRIES", "SUBMITTED", "TOOK", "REASON")
     rows = [
         (
@@ -25,7 +26,7 @@ def job_table(jobs: Sequence[JobSummary]) -> Table:
             str(job.attempt),
             str(job.retries),
             when(job.submitted_at),
-            span(job.submitted_at, job.ended_at),
+            took(job, now_s),
             _reason(job),
         )
         for job in jobs
@@ -33,12 +34,17 @@ def job_table(jobs: Sequence[JobSummary]) -> Table:
     return columns, rows
 
 
+def took(job: JobSummary | ChildView, now_s: float) -> str:
+    """Write how long a job's programs took, from the first start to the last end; of one that runs, until now."""
+    return span(job.started_at, job.ended_at, now_s if job.state == "Running" else None)
+
+
 def _reason(job: JobSummary) -> str:
     return f"{job.reason} (due {when(job.retry_at)})".strip() if job.retry_at and job.state == "BackOff" else job.reason
 
 
-def attempt_table(attempts: Sequence[AttemptView]) -> Table:
-    """Tabulate attempts, one a row."""
+def attempt_table(attempts: Sequence[AttemptView], *, now_s: float) -> Table:
+    """Tabulate attempts, one a row; what runs has taken until ``now_s``."""
     columns = ("ATTEMPT", "STATE", "CAUSE", "ENDED WITH", "CATEGORY", "NODE", "STARTED", "TOOK", "DECISION")
     rows = [
         (
@@ -49,7 +55,7 @@ def attempt_table(attempts: Sequence[AttemptView]) -> Table:
             "/".join(filter(None, (attempt.category, attempt.subcategory))),
             attempt.node or "",
             when(attempt.started_at),
-            span(attempt.started_at, attempt.ended_at),
+            span(attempt.started_at, attempt.ended_at, now_s),
             f"{attempt.decision.action}: {attempt.decision.reason}" if attempt.decision else "",
         )
         for attempt in attempts
@@ -57,8 +63,8 @@ def attempt_table(attempts: Sequence[AttemptView]) -> Table:
     return columns, rows
 
 
-def run_table(runs: Sequence[RunView]) -> Table:
-    """Tabulate the runs of one attempt, one rank a row."""
+def run_table(runs: Sequence[RunView], *, now_s: float) -> Table:
+    """Tabulate the runs of one attempt, one rank a row; what runs has taken until ``now_s``."""
     columns = ("RANK", "STATE", "ENDED WITH", "ENDED BY", "NODE", "STARTED", "TOOK", "MESSAGE")
     rows = [
         (
@@ -68,7 +74,7 @@ def run_table(runs: Sequence[RunView]) -> Table:
             run.ended_by or "",
             run.node or "",
             when(run.started_at),
-            span(run.started_at, run.ended_at),
+            span(run.started_at, run.ended_at, now_s),
             run.message,
         )
         for run in runs
