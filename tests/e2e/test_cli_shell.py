@@ -262,6 +262,29 @@ def test_policies_and_queues_are_applied_changed_and_deleted(served: Shell) -> N
     assert served.run("get", "retrypolicies", "-o", "name").out == ""
 
 
+def test_a_dry_run_finds_what_the_real_one_would_and_ends_alike(served: Shell) -> None:
+    file = served.folder / "dry.yaml"
+    queue = "apiVersion: holdfast.dev/v1\nkind: Queue\nmetadata: {name: dry}\nspec: {retryPolicies: [ask-dry]}\n"
+    job = "apiVersion: holdfast.dev/v1\nkind: Job\nmetadata: {name: dry}\nspec: {command: ['true'], queue: dry}\n"
+    together = (HOLD.replace("ask", "ask-dry"), queue, job)
+    file.write_text("---\n".join(together))
+    for verb in ("apply", "create"):
+        said = served.run(verb, "-f", str(file), "--dry-run")
+        assert (said.code, said.err) == (0, "")
+        assert said.out.count("kind:") == 3
+    assert served.run("get", "queue", "dry").code == 3
+    file.write_text("---\n".join(together[1:]))
+    for words in (("apply", "-f", str(file)), ("create", "queue", "dry", "--retry-policy", "ask-dry")):
+        dry, real = served.run(*words, "--dry-run"), served.run(*words)
+        assert (dry.code, real.code) == (2, 2)
+        assert "there is no retry policy 'ask-dry'" in dry.err
+        assert dry.out == ""
+    file.write_text(job)
+    dry, real = served.run("submit", "-f", str(file), "--dry-run"), served.run("submit", "-f", str(file))
+    assert (dry.code, dry.err) == (real.code, real.err)
+    assert real.code == 2
+
+
 def test_one_number_lowered_stops_retries(served: Shell) -> None:
     served.run("update", "settings", "--global-max-retries", "0")
     said = served.run("run", "--retries", "3", "--", "sh", "-c", "exit 3")

@@ -133,13 +133,6 @@ def test_wrong_flags_are_reported_together() -> None:
     assert [flag in text for flag in ("--output", "--limit", "--state", "--label")] == [True] * 4
 
 
-def test_a_dry_run_prints_what_would_be_sent_and_needs_no_server() -> None:
-    stdout = io.StringIO()
-    line = "create queue ml --retry-policy infra,ml-training --weight 2 --dry-run"
-    assert run_line(line.split(), Cli(stdout=stdout)) == 0
-    assert "retryPolicies:\n  - infra\n  - ml-training\n" in stdout.getvalue()
-
-
 def test_starting_imports_nothing_heavy() -> None:
     program = "import sys, holdfast.cli.main as main; main.parse(['--help']); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

@@ -96,7 +96,7 @@ class Submitter:
             Conflict: The idempotency key was used for something else.
         """
         written = [item if isinstance(item, HoldfastError) else _written(item) for item in items]
-        errors = self._errors(written)
+        errors = self.refusals(written)
         if errors and atomic:
             raise _all_of(errors, len(items))
         accepted = [(i, item.spec) for i, item in enumerate(written) if i not in errors and isinstance(item, Written)]
@@ -113,13 +113,17 @@ class Submitter:
             InvalidManifest: Something is wrong; with the problems of every item.
         """
         written = [item if isinstance(item, HoldfastError) else _written(item) for item in items]
-        errors = self._errors(written)
+        errors = self.refusals(written)
         if errors:
             raise _all_of(errors, len(items))
         return [_name(item) for item in written]
 
-    def _errors(self, items: Sequence[Written | HoldfastError]) -> dict[int, HoldfastError]:
-        """Say of each item that cannot be accepted why, by its place."""
+    def refusals(self, items: Sequence[Written | HoldfastError]) -> dict[int, HoldfastError]:
+        """Say of each item that cannot be accepted why, by its place.
+
+        Raises:
+            InvalidRequest: There are none, or too many.
+        """
         _check_count(len(items))
         catalogue = self.store.catalogue()
         return {
@@ -265,9 +269,14 @@ def _all_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:
     """Make one error of many, with paths that tell the items apart."""
     if count == 1:
         return errors[0]
-    problems = [_within(index, problem) for index, error in errors.items() for problem in _problems_of(error)]
+    problems = problems_of(errors)
     msg = f"{len(errors)} of {count} manifests are not valid; nothing was submitted"
     return InvalidManifest(msg, problems=problems)
+
+
+def problems_of(errors: Mapping[int, HoldfastError]) -> list[Problem]:
+    """List the problems of many items, with paths that tell them apart."""
+    return [_within(index, problem) for index, error in errors.items() for problem in _problems_of(error)]
 
 
 def _problems_of(error: HoldfastError) -> Sequence[Problem]:

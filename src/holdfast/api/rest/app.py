@@ -25,6 +25,7 @@ from holdfast.api.rest.routes import (
     nodes,
     policies,
     queues,
+    rehearsals,
     set_control,
     settings,
     submissions,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 _NOUNS = (
     system,
     submissions,
+    rehearsals,
     jobs,
     log_routes,
     attempts,

@@ -12,10 +12,10 @@ from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun
-from holdfast.cli.options import FilesOption, LenientOption, TimeoutOption
+from holdfast.cli.options import DryRunOption, FilesOption, LenientOption, TimeoutOption
 from holdfast.cli.submission import Submitted, submit_all
 from holdfast.cli.watching.waiting import JOB_SETS, Wanted, wait_for, wait_for_sets
-from holdfast.cli.writing import WAIT_FOR_SETS
+from holdfast.cli.writing import WAIT_FOR_SETS, write_manifests
 
 if TYPE_CHECKING:
     from holdfast.client import Client
@@ -29,6 +29,7 @@ class SubmitOptions:
 
     file: FilesOption = field(default_factory=list)
     lenient: LenientOption = False
+    dry_run: DryRunOption = False
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait until every job and job set has ended.")] = False
     timeout: TimeoutOption = None
     output: Annotated[
@@ -53,6 +54,8 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
         flags.wrong("--timeout", "has nothing to limit", hint="add --wait")
     flags.finish()
     manifests = read_manifests(options.file, cli, allowed=(Noun.JOB, Noun.JOB_SET), lenient=options.lenient)
+    if options.dry_run:
+        return write_manifests(manifests, "create", cli, lenient=options.lenient, dry_run=True)
     with cli.connect(drive=options.wait) as client:
         submitted = submit_all(client, manifests, cli, lenient=options.lenient)
         _print([*submitted.sets, *submitted.jobs], form, cli)

@@ -6,13 +6,13 @@ Decides that a text is of its format, and what a submission consists of; leaves 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, auto
 from typing import Any, NoReturn, Self, TypeVar
 
 from holdfast.dialects.documents import Document, read_documents
-from holdfast.dialects.manifests import read_manifest, try_job
+from holdfast.dialects.manifests import read_manifest, read_one, try_job
 from holdfast.dialects.native import settings as native_settings
 from holdfast.dialects.salvage import all_problems
 from holdfast.domain.category import FailureCategory
@@ -169,8 +169,18 @@ def bulk_items(documents: list[Document], *, lenient: bool = False) -> list[Writ
     Raises:
         InvalidRequest: ``items`` is no list, or has company.
     """
+    items = several(documents)
+    return None if items is None else [_item_of(item, lenient=lenient) for item in items]
+
+
+def several(documents: list[Document]) -> Sequence[Any] | None:
+    """Return the items of what was sent; ``None`` when it is a single manifest.
+
+    Raises:
+        InvalidRequest: ``items`` is no list, or has company.
+    """
     if len(documents) > 1:
-        return [_item_of(document, lenient=lenient) for document in documents]
+        return documents
     value = documents[0].value
     if "items" not in value:
         return None
@@ -181,13 +191,32 @@ def bulk_items(documents: list[Document], *, lenient: bool = False) -> list[Writ
         problems.append(Problem("items", "must be a list of manifests"))
     if problems:
         raise InvalidRequest(problems=problems)
-    return [_item_of(item, lenient=lenient) for item in value["items"]]
+    items: Sequence[Any] = value["items"]
+    return items
 
 
 def _item_of(item: Any, *, lenient: bool) -> Written | HoldfastError:  # noqa: ANN401 - an item may be anything
     if not isinstance(item, (dict, Document)):
-        return InvalidManifest(problems=[Problem("", f"a manifest is a mapping of fields, not {type(item).__name__}")])
+        return no_mapping(item)
     return written_job(item, lenient=lenient)
+
+
+def no_mapping(item: object) -> InvalidManifest:
+    """Say that an item cannot be a manifest."""
+    return InvalidManifest(problems=[Problem("", f"a manifest is a mapping of fields, not {type(item).__name__}")])
+
+
+def catalogue_manifest(item: Document | Mapping[str, Any]) -> RetryPolicy | Queue | FailureCategory:
+    """Read a manifest that must be a retry policy, a queue or a failure category.
+
+    Raises:
+        InvalidManifest: It is not; ``InvalidPolicy`` of a retry policy.
+    """
+    reading = read_one(item)
+    if isinstance(reading.manifest, RetryPolicy | Queue | FailureCategory):
+        return reading.manifest
+    value = item.value if isinstance(item, Document) else item
+    raise (InvalidPolicy if value.get("kind") == "RetryPolicy" else InvalidManifest)(problems=reading.problems)
 
 
 def written_job(document: Document | Mapping[str, Any], *, lenient: bool = False) -> Written:

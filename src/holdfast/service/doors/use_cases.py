@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.service.audit import Audit
 from holdfast.service.categories import Categories
 from holdfast.service.control import Control
+from holdfast.service.doors.rehearsal import Rehearsal
 from holdfast.service.events import EventLog
 from holdfast.service.explain import Explainer
 from holdfast.service.jobsets.control import SetControl
@@ -32,6 +33,7 @@ class UseCases:
 
     store: Store
     submitter: Submitter
+    rehearsal: Rehearsal
     control: Control
     queries: Queries
     explainer: Explainer
@@ -53,6 +55,7 @@ def use_cases_over(store: Store, clock: Clock, ids: Ids, logs: LogReader) -> Use
     return UseCases(
         store=store,
         submitter=Submitter(store, clock, ids),
+        rehearsal=Rehearsal(store, clock, ids),
         control=Control(store, clock),
         queries=Queries(store, explainer),
         explainer=explainer,

@@ -6,7 +6,7 @@ from holdfast.api.rest.answers import answer, refusals, takes
 from holdfast.api.rest.bodies import BodyText
 from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
-from holdfast.api.rest.parameters import MustExist, Name
+from holdfast.api.rest.parameters import DryRun, MustExist, Name, created
 from holdfast.domain.job import Queue
 from holdfast.service.doors.manifests import manifest_of
 from holdfast.service.doors.views import queue_view
@@ -32,9 +32,12 @@ def list_all(use: Use) -> Response:
     responses=refusals(409, 413, 415),
     openapi_extra=_BODY,
 )
-def create(use: Use, by: By, body: BodyText) -> Response:
+def create(use: Use, by: By, body: BodyText, *, dry_run: DryRun = False) -> Response:
     """Create a queue; it must be new."""
-    return answer(queue_view(use.queues.put(manifest_of(body, Queue), create=True, by=by)), status=201)
+    return answer(
+        queue_view(use.queues.put(manifest_of(body, Queue), create=True, by=by, dry_run=dry_run)),
+        status=created(dry_run=dry_run),
+    )
 
 
 @router.get("/{name}", summary="Read a queue", response_model=QueueView, responses=refusals(404))
@@ -50,10 +53,12 @@ def get(use: Use, name: Name) -> Response:
     responses=refusals(404, 413, 415),
     openapi_extra=_BODY,
 )
-def put(use: Use, by: By, name: Name, body: BodyText, must_exist: MustExist = False) -> Response:  # noqa: FBT002 - a query parameter
+def put(
+    use: Use, by: By, name: Name, body: BodyText, *, must_exist: MustExist = False, dry_run: DryRun = False
+) -> Response:
     """Create or replace a queue."""
     entry = manifest_of(body, Queue, name=name)
-    return answer(queue_view(use.queues.put(entry, create=False if must_exist else None, by=by)))
+    return answer(queue_view(use.queues.put(entry, create=False if must_exist else None, by=by, dry_run=dry_run)))
 
 
 @router.delete("/{name}", summary="Delete a queue", status_code=204, response_model=None, responses=refusals(404, 409))

@@ -6,6 +6,7 @@ from holdfast.api.rest.answers import answer, refusals, takes
 from holdfast.api.rest.bodies import BodyText
 from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
+from holdfast.api.rest.parameters import DryRun
 from holdfast.service.doors.manifests import read_settings
 from holdfast.service.doors.views import settings_view
 from holdfast.wire.base import API
@@ -37,7 +38,8 @@ def get(use: Use) -> Response:
     responses=refusals(413, 415),
     openapi_extra=takes("manifest", "All settings; one left out gets its default.", _SCHEMA),
 )
-def put(use: Use, by: By, body: BodyText) -> Response:
+def put(use: Use, by: By, body: BodyText, *, dry_run: DryRun = False) -> Response:
     """Replace the settings; they apply to failures judged from now on."""
-    use.settings.put(*read_settings(body), by=by)
-    return answer(settings_view(*use.settings.get()))
+    wanted = read_settings(body)
+    use.settings.put(*wanted, by=by, dry_run=dry_run)
+    return answer(settings_view(*wanted))
