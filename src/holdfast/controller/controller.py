@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import structlog
-
 from holdfast.controller.coordinator import KILL_ALLOWANCE_S, Coordinator
 from holdfast.controller.handlers import (
     PrepareAttempts,
@@ -44,8 +42,6 @@ if TYPE_CHECKING:
     from holdfast.ports.clock import Dice, SteadyClock
     from holdfast.ports.exchange import ExchangeRequest
     from holdfast.ports.store import ControllerStore
-
-_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +77,8 @@ class Ticked:
     """Answers, by executor, to the exchanges it was given; none to what was overtaken, nor when the commit failed."""
     changed: frozenset[str]
     """Executors whose desired set changed: worth a hint."""
-    committed: bool
+    refused: Unavailable | None
+    """Why nothing could be committed, if so; it is tried again at the next tick."""
     more: bool
     """Whether there is more to do at once."""
     next_due: float | None
@@ -166,17 +163,17 @@ class Controller:
         self._sweep(now)
         self._advance(now)
         written = self.world.changes
-        committed = self._commit()
-        changed = self._publisher.publish(now) if committed else frozenset()
+        refused = self._commit()
+        changed = frozenset() if refused else self._publisher.publish(now)
         told = [exchange for exchange in exchanges if not self._observations.is_overtaken(exchange)]
-        responses = {exchange.executor: self.answer(exchange) for exchange in told if committed}
+        responses = {exchange.executor: self.answer(exchange) for exchange in told if not refused}
         return Ticked(
             responses=responses,
             changed=changed,
-            committed=committed,
+            refused=refused,
             more=more or self._has_more(),
             next_due=min((at for at in (self.world.next_due(), self._sets.next_due()) if at is not None), default=None),
-            written=written if committed else Changes(),
+            written=Changes() if refused else written,
         )
 
     def _has_more(self) -> bool:
@@ -239,20 +236,19 @@ class Controller:
     def _in_flight(self, active: Active) -> bool:
         return self.world.active.get(active.attempt.job_id) is active
 
-    def _commit(self) -> bool:
+    def _commit(self) -> Unavailable | None:
         changes = self.world.changes
         if not changes:
-            return True
+            return None
         changes.epoch = self._settings.epoch
         try:
             self._store.commit(changes)
         except Uncertain:
             raise  # to commit this again could write its events twice; what is durable is read anew instead
         except Unavailable as error:
-            _log.warning("commit failed; trying again", error=str(error))
-            return False
+            return error
         self.world.changes = Changes()
-        return True
+        return None
 
     def _circumstances(self, job: Job, now: float) -> Circumstances:
         spec = self.world.spec(job)

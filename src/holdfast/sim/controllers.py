@@ -230,7 +230,7 @@ class ControllerHost:
     def _after(self, ticked: Ticked) -> None:
         for executor in sorted(ticked.changed):
             self.hint(executor)
-        if not ticked.committed:
+        if ticked.refused is not None:
             self._again()
         elif ticked.more:
             self._agenda.after(0.0, self.tick)
