@@ -191,7 +191,7 @@ def test_a_detached_job_is_found_by_every_other_command(shell: Shell) -> None:
     submitted = shell.run("run", "--detach", "--name", "later", "--", "sh", "-c", "echo done; exit 4")
     job = submitted.out.strip()
     assert "no server is running" in submitted.err
-    assert shell.run("get", "jobs", "--state", "queued", "-o", "name").out == f"{job}\n"
+    assert shell.run("get", "jobs", "--state", "queued", "-o", "name").out == f"job/{job}\n"
     assert shell.run("wait", job).code == 1
     assert shell.run("logs", "later").out == "done\n"
     why = shell.run("why", job[:12])
@@ -307,7 +307,7 @@ def test_a_server_is_found_by_address_and_token_too(served: Shell, tmp_path: Pat
     address = json.loads((served.folder / "data" / "server.json").read_text())
     assert (served.folder / "data" / "server.json").stat().st_mode & 0o777 == 0o600
     elsewhere = {"HOLDFAST_URL": address["url"], "HOLDFAST_TOKEN": address["token"]}
-    assert Shell(tmp_path, elsewhere).run("get", "queues", "-o", "name").out == "default\n"
+    assert Shell(tmp_path, elsewhere).run("get", "queues", "-o", "name").out == "queue/default\n"
     assert Shell(tmp_path, {**elsewhere, "HOLDFAST_TOKEN": "wrong"}).run("get", "queues").code == 4
     assert Shell(tmp_path, {"HOLDFAST_URL": "http://127.0.0.1:9"}).run("get", "queues").code == 5
 

@@ -133,7 +133,7 @@ def test_an_age_reads_as_in_kubectl(seconds: int, shown: str) -> None:
 
 
 def test_job_sets_are_listed_and_got_in_every_form() -> None:
-    assert said("get jobsets -o name").out == "train\n"
+    assert said("get jobsets -o name").out == "jobset/train\n"
     assert said("get js").out.splitlines()[1].split() == ["train", "3", "false", "100s"]
     assert json.loads(said("get jobset train -o json").out)["name"] == "train"
     assert [one["id"] for one in json.loads(said("get jobsets train train -o json").out)["items"]] == ["01s", "01s"]

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +14,7 @@ from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.printing import GET_FORMATS, print_thing, print_things
 from holdfast.cli.render.catalogue import settings_table
-from holdfast.cli.things import SHELVES, table_of
+from holdfast.cli.things import SHELVES, SINGULAR, table_of
 from holdfast.cli.watching.waiting import JOB_STATES
 
 if TYPE_CHECKING:
@@ -66,11 +67,17 @@ def get(options: GetOptions, cli: Cli) -> int:
     flags.finish()
     with cli.connect() as client:
         if noun is Noun.SETTINGS:
-            print_thing(cli.output(), client.settings(), form, table=lambda found: settings_table(found[0]), name=str)
+            print_thing(
+                cli.output(),
+                client.settings(),
+                form,
+                table=lambda found: settings_table(found[0]),
+                name=lambda _: str(noun),
+            )
             return exit_codes.OK
         things = _fetched(client, noun, options.names) if options.names else _listed(client, noun, where, limit)
     table = table_of(noun, now_s=cli.clock(), wide=form == "wide")
-    name = _set_name if noun is Noun.JOB_SET else _name
+    name = partial(_name, noun)
     if len(options.names) == 1:
         print_thing(cli.output(), things[0], form, table=table, name=name)
     else:
@@ -78,18 +85,10 @@ def get(options: GetOptions, cli: Cli) -> int:
     return exit_codes.OK
 
 
-class _Named(Protocol):
-    name: str
-
-
-def _name(thing: _Named) -> str:
-    """Name a thing so that other commands understand it: jobs by id, the rest by name."""
-    return str(getattr(thing, "id", thing.name))
-
-
-def _set_name(thing: _Named) -> str:
-    """Name a job set: there is never another of its name."""
-    return thing.name
+def _name(noun: Noun, thing: Any) -> str:  # noqa: ANN401 - a thing of any kind
+    """Name a thing so that other commands understand it; several jobs may have one name, so they have their id."""
+    named = thing.id if noun in {Noun.JOB, Noun.AUDIT} else thing.name
+    return f"{SINGULAR[noun]}/{named}"
 
 
 def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
