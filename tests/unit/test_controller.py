@@ -14,7 +14,8 @@ from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPo
 from holdfast.domain.spec import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.errors import Unavailable
-from holdfast.ports.engine import NodeInfo, RunPhase, StopReason
+from holdfast.ports.engine import NodeInfo, Observation, RunPhase, StopReason
+from holdfast.ports.exchange import ExchangeRequest
 from holdfast.ports.store import RequestKind
 from tests.unit.conftest import Lab, ends_with, exits, job_named, retrying
 
@@ -65,6 +66,20 @@ def test_a_retry_waits_for_its_backoff_and_is_ready_at_that_instant(lab: Lab) ->
     lab.clock.time = 1_000_031.0
     lab.step()
     assert lab.job(job).state is JobState.RUNNING
+
+
+def test_progress_is_written_down_every_few_seconds_at_most(lab: Lab) -> None:
+    job = lab.submit(job_named("slow"), exits(0, after_s=1000.0))
+    lab.pass_s(2)
+    (run,), life, written = lab.runs(job), lab.clock.now(), [""]
+    for step in range(1, 81):
+        lab.clock.time += 0.25
+        seen = Observation(run.uid, RunPhase.RUNNING, run.started_at, progress=f"step {step}")
+        request = ExchangeRequest("local", step, lab.engine.nodes(), {run.uid: seen}, life, "memory 1")
+        lab.controller.tick([request])
+        written.append(lab.runs(job)[0].progress)
+    assert 3 <= len(set(written)) - 1 <= 5
+    assert int(written[-1].removeprefix("step ")) > 55
 
 
 def test_a_waiting_retry_holds_no_resources(lab: Lab) -> None:

@@ -76,7 +76,7 @@ def table_of(noun: Noun, *, now_s: float, wide: bool = False) -> Callable[[Seque
         wide: Whether to show more columns, where there are more.
     """
     if noun is Noun.JOB:
-        return partial(jobs.job_table, now_s=now_s)
+        return partial(jobs.job_table, now_s=now_s, wide=wide)
     if noun is Noun.JOB_SET:
         return partial(jobsets.jobset_table, now_s=now_s, wide=wide)
     return SHELVES[noun].table

@@ -203,6 +203,7 @@ class Controller:
             return
         self._swept_at = now
         self._observations.lose_silent(now)
+        self._observations.write_progress(now)
         self._coordinator.wake_overdue(now)
         self._sets.sweep()
         self.world.schedule_needed = True

@@ -7,6 +7,7 @@ only where that is known to be younger than the belief that it was there.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.controller.world import NODE_WRITTEN_EVERY_S
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from holdfast.ports.engine import NodeInfo
     from holdfast.ports.exchange import ExchangeRequest
 
+PROGRESS_WRITTEN_EVERY_S = 5.0
 _NEVER = (float("-inf"), 0)
 _STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.CASCADE})
 
@@ -54,8 +56,22 @@ class Observations:
         """The life and sequence of each executor's last request."""
         self._nodes: dict[str, tuple[Sequence[NodeInfo] | None, float]] = {}
         """What each executor last said of its nodes, and when; the same object says the same."""
+        self._progress: dict[str, str] = {}
+        self._progress_at = float("-inf")
         self._expected: dict[str, list[str]] = {}
         """Uids of runs that ran when this memory began, or that an executor had, until it tells what it has since."""
+
+    def write_progress(self, now: float) -> None:
+        """Write down how far runs say they are, all at once and every few seconds at most."""
+        if not self._progress or now - self._progress_at < PROGRESS_WRITTEN_EVERY_S:
+            return
+        self._progress_at, said, self._progress = now, self._progress, {}
+        for uid, progress in said.items():
+            found = self._find(uid)
+            if found is not None and progress not in {"", found[1].progress}:
+                active, run = found
+                # No more than that: nothing is decided by it, so nobody needs to look at its attempt.
+                active.runs[uid] = self._world.changes.runs[uid] = replace(run, progress=progress)
 
     def expect(self, run: Run) -> None:
         """After a restart of ours: start the lease of a run's executor, and notice when the run is missing."""
@@ -79,6 +95,7 @@ class Observations:
         for uid, observation in request.observed.items():
             if before.get(uid) is not observation:
                 self._report(uid, observation, now)
+                self._progress[uid] = observation.progress
         self._miss([*before, *self._expected.pop(request.executor, ())], request, now)
         self._seen[request.executor] = request.observed
         self._losses.settle(now)

@@ -170,6 +170,8 @@ class Run:
     started_at: float | None = None
     ended_at: float | None = None
     outcome: RunOutcome | None = None
+    progress: str = ""
+    """What it last said of how far it is, while it runs; renewed every few seconds at most."""
 
     @property
     def dispatch(self) -> int:
@@ -191,6 +193,7 @@ class Run:
             self.started_at,
             self.ended_at,
             self.outcome,
+            self.progress,
         )
 
 

@@ -75,7 +75,11 @@ def get(options: GetOptions, cli: Cli) -> int:
                 name=lambda _: str(noun),
             )
             return exit_codes.OK
-        things = _fetched(client, noun, options.names) if options.names else _listed(client, noun, where, limit)
+        things = (
+            _fetched(client, noun, options.names)
+            if options.names
+            else _listed(client, noun, where, limit, full=form == "wide")
+        )
     table = table_of(noun, now_s=cli.clock(), wide=form == "wide")
     name = partial(_name, noun)
     if len(options.names) == 1:
@@ -110,9 +114,9 @@ def _fetched(client: "Client", noun: Noun, names: Sequence[str]) -> Sequence[Any
     return [SHELVES[noun].fetched(client, name) for name in names]
 
 
-def _listed(client: "Client", noun: Noun, where: dict[str, Any], limit: int | None) -> Sequence[Any]:
+def _listed(client: "Client", noun: Noun, where: dict[str, Any], limit: int | None, *, full: bool) -> Sequence[Any]:
     if noun is Noun.JOB:
-        return list(client.jobs(**where, limit=limit))
+        return list((client.full_jobs if full else client.jobs)(**where, limit=limit))
     return list(SHELVES[noun].listed(client))[:limit]
 
 

@@ -14,8 +14,14 @@ if TYPE_CHECKING:
     from holdfast.wire.jobsets import ChildView
 
 
-def job_table(jobs: Sequence[JobSummary], *, now_s: float) -> Table:
-    """Tabulate jobs, one a row; what runs has taken until ``now_s``, in seconds since the epoch."""
+_MOST_RANKS = 4
+
+
+def job_table(jobs: Sequence[JobSummary], *, now_s: float, wide: bool = False) -> Table:
+    """Tabulate jobs, one a row; what runs has taken until ``now_s``, in seconds since the epoch.
+
+    A wide table has the progress of those of which everything is known.
+    """
     columns = ("ID", "NAME", "QUEUE", "STATE", "ATTEMPT", "RETRIES", "SUBMITTED", "TOOK", "REASON")
     rows = [
         (
@@ -27,11 +33,20 @@ def job_table(jobs: Sequence[JobSummary], *, now_s: float) -> Table:
             str(job.retries),
             when(job.submitted_at),
             took(job, now_s),
+            *((_progress(job),) if wide else ()),
             _reason(job),
         )
         for job in jobs
     ]
-    return columns, rows
+    return (*columns[:-1], *(("PROGRESS",) if wide else ()), columns[-1]), rows
+
+
+def _progress(job: JobSummary) -> str:
+    """Write what the runs of a job's last attempt say of how far they are, with their ranks where there are several."""
+    attempts = getattr(job, "attempts", ())
+    runs = attempts[-1].runs if attempts else ()
+    said = [(run.rank, run.progress) for run in runs if run.progress]
+    return said[0][1] if len(runs) == 1 and said else "; ".join(f"{rank}: {text}" for rank, text in said[:_MOST_RANKS])
 
 
 def took(job: JobSummary | ChildView, now_s: float) -> str:
@@ -65,7 +80,7 @@ def attempt_table(attempts: Sequence[AttemptView], *, now_s: float) -> Table:
 
 def run_table(runs: Sequence[RunView], *, now_s: float) -> Table:
     """Tabulate the runs of one attempt, one rank a row; what runs has taken until ``now_s``."""
-    columns = ("RANK", "STATE", "ENDED WITH", "ENDED BY", "NODE", "STARTED", "TOOK", "MESSAGE")
+    columns = ("RANK", "STATE", "ENDED WITH", "ENDED BY", "NODE", "STARTED", "TOOK", "PROGRESS", "MESSAGE")
     rows = [
         (
             str(run.rank),
@@ -75,6 +90,7 @@ def run_table(runs: Sequence[RunView], *, now_s: float) -> Table:
             run.node or "",
             when(run.started_at),
             span(run.started_at, run.ended_at, now_s),
+            run.progress,
             run.message,
         )
         for run in runs

@@ -141,6 +141,7 @@ def run_row(run: Run) -> tuple[Any, ...]:
         run.started_at,
         run.ended_at,
         dump_outcome(run.outcome),
+        storable(run.progress),
     )
 
 
@@ -264,7 +265,7 @@ class Reader:
 
     def run(self, row: Row) -> Run:
         """Build a run from its row."""
-        uid, job_id, attempt, _, rank, status, since, executor, node, *amounts, started, ended, outcome = row
+        uid, job_id, attempt, _, rank, status, since, executor, node, *amounts, started, ended, outcome, progress = row
         share = self._words.setdefault
         return Run(
             uid=uid,
@@ -279,6 +280,7 @@ class Reader:
             started_at=started,
             ended_at=ended,
             outcome=load_outcome(outcome),
+            progress=progress,
         )
 
     def history(self, row: Row) -> HistoryRow:
