@@ -126,4 +126,7 @@ def start_embedded(
     )
     stack.callback(embedded.stop)
     embedded.start()
+    reserve = Loop("holdfast-reserve", directory.reserve.keep)
+    stack.callback(reserve.stop)
+    reserve.start()
     return embedded

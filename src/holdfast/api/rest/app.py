@@ -80,6 +80,8 @@ class Probes:
     """Says why nothing may be taken in, if so."""
     stopping: Callable[[], bool] = lambda: False
     """Says that the server is about to stop, so that streams end."""
+    make_room: Callable[[], bool] = lambda: False
+    """Gives up what is kept of a full disk."""
     actor: str | None = None
     """Who calls, where all callers are this process; otherwise their token tells."""
 
@@ -114,7 +116,7 @@ def create_app(
         # A path with a slash too many is an error like any other, not a redirect that drops the token.
         redirect_slashes=False,
     )
-    app.state.use_cases = use_cases_over(store, clock, ids, logs)
+    app.state.use_cases = use_cases_over(store, clock, ids, logs, make_room=probes.make_room)
     app.state.health = Health(metrics, probes.ready)
     app.state.actor = probes.actor
     app.state.listeners = Listeners(store.last_event_seq, probes.stopping)

@@ -22,6 +22,8 @@ from holdfast.service.settings import Settings
 from holdfast.service.submit import Submitter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.logs import LogReader
     from holdfast.ports.store import Store
@@ -49,14 +51,14 @@ class UseCases:
     audit: Audit
 
 
-def use_cases_over(store: Store, clock: Clock, ids: Ids, logs: LogReader) -> UseCases:
-    """Make the use cases over one store."""
+def use_cases_over(store: Store, clock: Clock, ids: Ids, logs: LogReader, *, make_room: Callable[[], bool]) -> UseCases:
+    """Make the use cases over one store; ``make_room`` gives up what is kept of a full disk, for cancelling."""
     explainer, job_sets = Explainer(store), JobSets(store, clock, ids)
     return UseCases(
         store=store,
         submitter=Submitter(store, clock, ids),
         rehearsal=Rehearsal(store, clock, ids),
-        control=Control(store, clock),
+        control=Control(store, clock, make_room=make_room),
         queries=Queries(store, explainer),
         explainer=explainer,
         job_sets=job_sets,
