@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -20,7 +21,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import column, insert, table
 
-from holdfast.domain.job import ChildOf
+from holdfast.domain.job import Ceiling, ChildOf
 from holdfast.domain.jobset.stored import JobSet
 from holdfast.errors import Conflict
 from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
@@ -117,6 +118,24 @@ def test_job_sets_from_before_versions_begin_with_one(kind: str, path: Path, req
     store = open_store(url)
     store.append(Request(RequestKind.SET_RESTART, ("s",), 1.0), version=1)
     assert store.job_set("s") == replace(old, version=2)
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_limits_of_queues_keep_their_meaning(kind: str, path: Path, request: pytest.FixtureRequest) -> None:
+    url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
+    limits = {"some": {"cpu": "2000m", "memory": 0, "gpu": 0}, "none": {"cpu": "0m", "memory": 0, "gpu": 0}}
+    database = Database(url)
+    with database.writing() as connection:
+        command.upgrade(steps.configuration(connection), "0005")
+        for name, limit in limits.items():
+            body = json.dumps({"metadata": {"name": name}, "spec": {"weight": 1.0, "maxRunning": limit}})
+            connection.execute(insert(table("queues", column("name"), column("body"))).values(name=name, body=body))
+    database.close()
+    migrations.upgrade(url)
+    store = open_store(url)
+    queues = store.catalogue().queues
+    assert (queues["some"].max_running, queues["none"].max_running) == (Ceiling(cpu_m=2000), Ceiling())
     store.close()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.job import Queue
+from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.spec import JobSpec, Resources
 from holdfast.errors import Conflict, HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
@@ -33,7 +33,7 @@ class Counting:
 def store() -> MemoryStore:
     store = MemoryStore()
     store.put_policy(RetryPolicy("infra"))
-    store.put_queue(Queue("small", max_running=Resources(2000, 1 << 30, 0)))
+    store.put_queue(Queue("small", max_running=Ceiling(2000, 1 << 30)))
     return store
 
 

@@ -21,7 +21,7 @@ from holdfast.service.naming import unknown_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from holdfast.domain.job import Queue
+    from holdfast.domain.job import Ceiling, Queue
     from holdfast.domain.spec import JobSpec, Resources
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.clock import Clock, Ids
@@ -223,8 +223,6 @@ def _too_much(spec: JobSpec) -> list[Problem]:
 
 def _beyond_queue(spec: JobSpec, queue: Queue) -> list[Problem]:
     """Check that the queue's own limit does not keep the job out for ever."""
-    if queue.max_running is None:
-        return []
     hint = "ask for less, or for another queue"
     return [
         Problem(
@@ -233,11 +231,11 @@ def _beyond_queue(spec: JobSpec, queue: Queue) -> list[Problem]:
             hint=hint,
         )
         for name, asked, limit, shown in _dimensions(spec.resources, queue.max_running)
-        if limit and asked * spec.gang > limit
+        if limit is not None and asked * spec.gang > limit
     ]
 
 
-def _dimensions(request: Resources, limit: Resources) -> Iterable[tuple[str, int, int, Callable[[int], str]]]:
+def _dimensions(request: Resources, limit: Ceiling) -> Iterable[tuple[str, int, int | None, Callable[[int], str]]]:
     yield "cpu", request.cpu_m, limit.cpu_m, format_cpu
     yield "memory", request.memory, limit.memory, format_memory
     yield "gpu", request.gpu, limit.gpu, str
