@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from holdfast.dialects.jobset.loading import load_set, with_suspend
 from holdfast.domain.events import JobSetChanged
@@ -100,8 +100,12 @@ class SetIntake:
                 self._restart(work, request, now)
             case RequestKind.SET_DELETE:
                 self._sets.delete(work, now)
+            case RequestKind.SET_SUBMIT:
+                pass  # to find it was to take it in
+            case RequestKind.SUBMIT | RequestKind.CANCEL | RequestKind.HOLD | RequestKind.RELEASE:
+                pass  # about jobs
             case _:
-                pass
+                assert_never(request.kind)
         self._sets.look_again(work.row.id)
 
     def _suspend(self, work: SetWork, now: float, *, suspend: bool) -> None:
@@ -147,14 +151,27 @@ class SetIntake:
         if job.child is not None or job.id not in self._pods.jobs:
             return
         match request.kind:
-            case RequestKind.CANCEL if not job.cancel_requested:
+            case RequestKind.CANCEL | RequestKind.HOLD if job.cancel_requested:
+                pass
+            case RequestKind.CANCEL:
                 reason = request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}"
                 running = job.state is JobState.RUNNING
                 self._world.put_job(replace(job, cancel_requested=running, reason=reason, updated_at=now))
                 self._pods.delete(job.id, now)
-            case RequestKind.HOLD if not job.cancel_requested:
+            case RequestKind.HOLD:
                 self._pods.suspend(job.id, suspended=True)
             case RequestKind.RELEASE:
                 self._pods.suspend(job.id, suspended=False)
+            case RequestKind.SUBMIT:
+                pass  # it is there
+            case (
+                RequestKind.SET_SUBMIT
+                | RequestKind.SET_UPDATE
+                | RequestKind.SET_SUSPEND
+                | RequestKind.SET_RESUME
+                | RequestKind.SET_RESTART
+                | RequestKind.SET_DELETE
+            ):
+                pass  # about job sets
             case _:
-                pass
+                assert_never(request.kind)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.sets.memory import SetWork, Timers
 from holdfast.controller.sets.plans import created
@@ -226,6 +226,8 @@ class JobSets:
                 self._pods.suspend(job_id, suspended=False)
             case ResizeJob():
                 self._pods.resize(job_id, order.parallelism, order.completions)
+            case _:
+                assert_never(order)
 
     def _create(self, work: SetWork, job_id: str, order: CreateJob, now: float) -> None:
         job = self._world.jobs[job_id]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
 
 from holdfast.dialects.jobset.loading import load_set, with_suspend
 from holdfast.errors import AlreadyExists, VersionConflict
@@ -49,8 +49,12 @@ def _done(row: JobSet, request: Request) -> JobSet:
             return _suspended(row, suspend=request.kind is RequestKind.SET_SUSPEND)
         case RequestKind.SET_DELETE:
             return replace(row, deleting=True)
-        case _:
+        case RequestKind.SET_SUBMIT | RequestKind.SET_RESTART:
             return row
+        case RequestKind.SUBMIT | RequestKind.CANCEL | RequestKind.HOLD | RequestKind.RELEASE:
+            return row  # about jobs
+        case _:
+            assert_never(request.kind)
 
 
 def _suspended(row: JobSet, *, suspend: bool) -> JobSet:
