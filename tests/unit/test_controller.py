@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +16,7 @@ from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import NodeInfo, Observation, RunPhase, StopReason
 from holdfast.ports.exchange import ExchangeRequest
-from holdfast.ports.store import RequestKind
+from holdfast.ports.store import Changes, RequestKind
 from tests.unit.conftest import Lab, ends_with, exits, job_named, retrying
 
 if TYPE_CHECKING:
@@ -80,6 +80,15 @@ def test_progress_is_written_down_every_few_seconds_at_most(lab: Lab) -> None:
         written.append(lab.runs(job)[0].progress)
     assert 3 <= len(set(written)) - 1 <= 5
     assert int(written[-1].removeprefix("step ")) > 55
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Changes) if field.name != "epoch"])
+def test_whatever_a_tick_changed_is_worth_a_commit(name: str) -> None:
+    changes = Changes(epoch=3)
+    assert not changes
+    kept = getattr(changes, name)
+    kept.append(1) if isinstance(kept, list) else kept.update({1: None})
+    assert changes
 
 
 def test_a_waiting_retry_holds_no_resources(lab: Lab) -> None:

@@ -6,8 +6,9 @@ requests) and edit the catalogue. Records are ``domain`` values; no row or sessi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.ports.catalogue import CatalogueStore
@@ -124,18 +125,11 @@ class Changes:
 
     def __bool__(self) -> bool:
         """Whether there is anything to commit."""
-        return bool(
-            self.jobs
-            or self.attempts
-            or self.runs
-            or self.history
-            or self.nodes
-            or self.handled
-            or self.job_sets
-            or self.deleted_sets
-            or self.set_log
-            or self.pod_jobs
-        )
+        return any(_CONTENT(self))
+
+
+_CONTENT = attrgetter(*(field.name for field in fields(Changes) if field.name != "epoch"))
+"""All that a commit writes; the epoch says who writes it."""
 
 
 @dataclass(frozen=True, slots=True)
