@@ -95,7 +95,7 @@ def test_a_database_from_before_job_sets_keeps_its_jobs_and_takes_job_sets(
     store = open_store(url)
     (old,) = store.load().jobs
     assert (old.id, old.child) == ("old", None)
-    assert [(each.job_ids, each.payload) for each in store.requests(limit=10)] == [(("old",), "")]
+    assert [(each.targets, each.payload) for each in store.requests(limit=10)] == [(("old",), "")]
     child = replace(old, id="new", child=ChildOf("s", "workers", 0))
     store.submit(Submission([child], job_set=JobSet(id="s", name="s", created_at=1.0, manifest="{}")))
     assert [each.child for each in store.jobs(JobFilter())] == [None, child.child]

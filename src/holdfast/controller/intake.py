@@ -50,12 +50,12 @@ class Intake:
             elif request.kind is RequestKind.SUBMIT:
                 self._admit(request)
             else:
-                for job_id in request.job_ids:
+                for job_id in request.targets:
                     self._act(request, job_id, now)
             self._world.changes.handled.append(request.id)
 
     def _admit(self, request: Request) -> None:
-        unknown = [job_id for job_id in request.job_ids if job_id not in self._world.jobs]
+        unknown = [job_id for job_id in request.targets if job_id not in self._world.jobs]
         for job in self._jobs_by_id(unknown):
             self._world.admit(job)
             if not job.terminal and self._world.has_pods(job):

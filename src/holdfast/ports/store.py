@@ -40,7 +40,7 @@ class RequestKind(StrEnum):
     HOLD = "hold"
     RELEASE = "release"
     SET_SUBMIT = "set_submit"
-    """The named job sets were appended with their jobs; take them in. Here and below ``job_ids`` name job sets."""
+    """The named job sets were appended with their jobs; take them in. Here and below the targets are job sets."""
     SET_UPDATE = "set_update"
     """``payload`` is the set's new manifest, already checked."""
     SET_SUSPEND = "set_suspend"
@@ -65,7 +65,8 @@ class Request:
     """One request to the controller, kept until the tick that acted on it commits."""
 
     kind: RequestKind
-    job_ids: tuple[str, ...]
+    targets: tuple[str, ...]
+    """Ids of jobs, or of job sets where it is about those."""
     created_at: float
     actor: str = ""
     reason: str = ""

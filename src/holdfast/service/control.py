@@ -118,7 +118,7 @@ class Control:
     def _hold_is_pending(self, job: Job) -> bool:
         """Whether the controller has yet to act on a hold, as when no server is running."""
         pending = self.store.requests(limit=_MOST_PENDING)
-        return not job.terminal and any(one.kind is RequestKind.HOLD and job.id in one.job_ids for one in pending)
+        return not job.terminal and any(one.kind is RequestKind.HOLD and job.id in one.targets for one in pending)
 
 
 def _check_free(job: Job, verb: str) -> None:

@@ -65,7 +65,7 @@ class SetIntake:
 
     def take(self, request: Request, now: float) -> None:
         """Act on a request about job sets."""
-        for set_id in request.job_ids:
+        for set_id in request.targets:
             work = self._find(set_id)
             if work is not None and not work.row.deleting:
                 self._act(request, work, now)

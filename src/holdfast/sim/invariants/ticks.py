@@ -43,7 +43,7 @@ class TickChecks:
     def _nobody_forgotten(self, world: World, store: Store) -> None:
         unknown = {job.id for job in self._record.unfinished()} - world.jobs.keys()
         if unknown:
-            told = {job_id for request in store.requests(limit=10_000) for job_id in request.job_ids}
+            told = {job_id for request in store.requests(limit=10_000) for job_id in request.targets}
             for set_id in told & self._sets.rows.keys():
                 told |= {job.id for job in self._sets.jobs[set_id].values()}
             if unknown - told:

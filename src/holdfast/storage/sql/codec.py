@@ -181,7 +181,7 @@ def request_row(request: Request) -> dict[str, Any]:
     """Return a request's columns without its id."""
     return {
         "kind": request.kind.value,
-        "job_ids": dump_json(request.job_ids),
+        "job_ids": dump_json(request.targets),
         "created_at": request.created_at,
         "actor": storable(request.actor),
         "reason": storable(request.reason),
