@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -89,6 +89,27 @@ def test_whatever_a_tick_changed_is_worth_a_commit(name: str) -> None:
     kept = getattr(changes, name)
     kept.append(1) if isinstance(kept, list) else kept.update({1: None})
     assert changes
+
+
+class Looked(dict[str, str]):
+    """Which job each run is of, and which runs were asked about."""
+
+    def get(self, uid: str, default: Any = None) -> Any:  # noqa: ANN401 - as its parent
+        self.asked = [*getattr(self, "asked", ()), uid]
+        return super().get(uid, default)
+
+
+def test_what_an_executor_repeats_is_taken_in_once_however_it_came(lab: Lab) -> None:
+    for number in range(3):
+        lab.submit(job_named(f"slow{number}", resources=Resources(1000)), FOREVER)
+    lab.pass_s(20)
+    looked = lab.controller.world.owner = Looked(lab.controller.world.owner)
+    life, copies = lab.clock.now(), {}
+    for number in range(1, 4):
+        copies = {uid: replace(seen) for uid, seen in lab.engine.observe().items()}  # as over a wire
+        lab.controller.tick([ExchangeRequest("local", number, lab.engine.nodes(), copies, life, "memory 1")])
+    assert len(copies) == 3
+    assert getattr(looked, "asked", []) == []
 
 
 def test_a_waiting_retry_holds_no_resources(lab: Lab) -> None:

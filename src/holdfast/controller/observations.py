@@ -55,7 +55,7 @@ class Observations:
         self._newest: dict[str, tuple[float, int]] = {}
         """The life and sequence of each executor's last request."""
         self._nodes: dict[str, tuple[Sequence[NodeInfo] | None, float]] = {}
-        """What each executor last said of its nodes, and when; the same object says the same."""
+        """What each executor last said of its nodes, and when."""
         self._progress: dict[str, str] = {}
         self._progress_at = float("-inf")
         self._expected: dict[str, list[str]] = {}
@@ -93,7 +93,9 @@ class Observations:
         self._see_nodes(request, now)
         before = self._seen.get(request.executor, {})
         for uid, observation in request.observed.items():
-            if before.get(uid) is not observation:
+            # In one process what is unchanged is the same object; what came over a wire is only equal.
+            seen = before.get(uid)
+            if seen is not observation and seen != observation:
                 self._report(uid, observation, now)
                 self._progress[uid] = observation.progress
         self._miss([*before, *self._expected.pop(request.executor, ())], request, now)
@@ -125,7 +127,8 @@ class Observations:
 
     def _see_nodes(self, request: ExchangeRequest, now: float) -> None:
         nodes, seen_at = self._nodes.get(request.executor, (None, 0.0))
-        if nodes is request.nodes and now - seen_at < NODE_WRITTEN_EVERY_S:
+        same = nodes is request.nodes or nodes == request.nodes
+        if same and now - seen_at < NODE_WRITTEN_EVERY_S:
             return
         self._nodes[request.executor] = (request.nodes, now)
         self._world.ledger.drop_places(request.executor, but={node.name for node in request.nodes})
