@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.job import Job, JobState, Queue
+from holdfast.domain.job import Ceiling, Job, JobState, Queue
 from holdfast.domain.policy.model import (
     Action,
     Backoff,
@@ -90,7 +90,7 @@ def test_a_policy_in_use_is_not_deleted_and_its_users_are_named(store: Store) ->
 
 def test_a_queue_is_kept_whole_and_replaced(store: Store) -> None:
     store.put_policy(POLICY)
-    queue = Queue("gpu", 2.5, Resources(4000, 8 << 30, 2), 7, ("infra",), paused=True)
+    queue = Queue("gpu", 2.5, Ceiling(4000, 8 << 30, 2), 7, ("infra",), paused=True)
     store.put_queue(queue, create=True)
     assert store.catalogue().queues["gpu"] == queue
     store.put_queue(Queue("gpu"), create=False)

@@ -193,7 +193,7 @@ def test_requests_stay_in_order_of_arrival_until_handled(store: Store) -> None:
         store.append(Request(kind, (f"job-{number}",), float(number), "ann", "tired"))
     assert [each.kind for each in store.requests(limit=2)] == [RequestKind.HOLD, RequestKind.CANCEL]
     first, second, third = store.requests(limit=10)
-    assert (first.actor, first.reason, first.created_at, first.job_ids) == ("ann", "tired", 0.0, ("job-0",))
+    assert (first.actor, first.reason, first.created_at, first.targets) == ("ann", "tired", 0.0, ("job-0",))
     store.commit(Changes(handled=[second.id, 12345]))
     assert store.requests(limit=10) == [first, third]
 

@@ -200,7 +200,7 @@ def test_a_request_keeps_what_its_kind_needs(store: Store) -> None:
     payload = '{"group":"workers","index":☃}'
     store.append(Request(RequestKind.SET_RESTART, ("s1",), 1.0, payload=payload))
     (request,) = store.requests(limit=10)
-    assert (request.kind, request.job_ids, request.payload) == (RequestKind.SET_RESTART, ("s1",), payload)
+    assert (request.kind, request.targets, request.payload) == (RequestKind.SET_RESTART, ("s1",), payload)
 
 
 @pytest.mark.parametrize(

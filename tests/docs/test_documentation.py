@@ -12,6 +12,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
+from holdfast.api.rest.errors import details_of
 from holdfast.app.settings import Settings
 from holdfast.cli import exit_codes
 from holdfast.cli.commands import commands
@@ -25,8 +26,10 @@ from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import PodAction
-from holdfast.errors import all_errors
+from holdfast.errors import InvalidManifest, all_errors
 from holdfast.wire.jobsets import JobSetSummary
+from holdfast.wire.problems import ProblemDetails
+from holdfast.wire.render_problems import read_problem
 from tools.docs import pages
 from tools.docs.blocks import BLOCKS
 from tools.docs.http import application
@@ -72,6 +75,13 @@ def test_every_generated_part_is_shown_somewhere() -> None:
 @pytest.mark.parametrize("error", all_errors()[1:], ids=lambda error: error.code)
 def test_every_error_code_is_documented(error: type[HoldfastError]) -> None:
     assert f"`{error.code}`" in page("rest.md")
+
+
+def test_the_problem_of_the_documentation_is_what_a_server_answers() -> None:
+    (text,) = re.findall(r"```json\n(\{\n  \"type\".*?)```", page("rest.md"), flags=re.DOTALL)
+    shown = ProblemDetails.model_validate_json(text)
+    problems = [read_problem(entry) for entry in shown.errors]
+    assert shown == details_of(InvalidManifest(problems=problems))
 
 
 @pytest.mark.parametrize("name", sorted(Settings.model_fields))

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.e2e.server import wait_until
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
@@ -189,7 +191,7 @@ def test_a_detached_job_is_found_by_every_other_command(shell: Shell) -> None:
     submitted = shell.run("run", "--detach", "--name", "later", "--", "sh", "-c", "echo done; exit 4")
     job = submitted.out.strip()
     assert "no server is running" in submitted.err
-    assert shell.run("get", "jobs", "--state", "queued", "-o", "name").out == f"{job}\n"
+    assert shell.run("get", "jobs", "--state", "queued", "-o", "name").out == f"job/{job}\n"
     assert shell.run("wait", job).code == 1
     assert shell.run("logs", "later").out == "done\n"
     why = shell.run("why", job[:12])
@@ -208,6 +210,24 @@ def test_a_job_as_json_says_what_happened_and_what_was_decided(served: Shell) ->
     assert {"name": "inline/retries", "used": 0, "limit": 2} in decision["limits"]
     assert [rule["matched"] for rule in decision["considered"]][-1] is True
     assert [attempt["number"] for attempt in job["attempts"]] == [1, 2, 3]
+
+
+def test_without_a_server_a_job_is_cancelled_by_the_one_who_asks(shell: Shell) -> None:
+    pid = shell.folder / "pid"
+    program = f"echo $$ > {pid}.new && mv {pid}.new {pid} && exec sleep 1000"
+    with shell.start("run", "--name", "endless", "--", "sh", "-c", program) as running:
+        wait_until(pid.exists, "the program runs")
+        running.kill()
+        running.wait()
+    shell.run("run", "--detach", "--name", "later", "--", "true")
+    said = shell.run("cancel", "endless")
+    assert said.code == 0, said.err
+    assert shell.run("get", "job", "endless", "-o", "json").json["state"] == "Cancelled"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+    assert shell.run("get", "job", "later", "-o", "json").json["state"] == "Queued"
+    assert shell.run("cancel", "later").code == 0
+    assert shell.run("get", "job", "later", "-o", "json").json["state"] == "Cancelled"
 
 
 def test_many_jobs_are_submitted_from_a_file_and_waited_for(served: Shell) -> None:
@@ -242,6 +262,29 @@ def test_policies_and_queues_are_applied_changed_and_deleted(served: Shell) -> N
     assert served.run("get", "retrypolicies", "-o", "name").out == ""
 
 
+def test_a_dry_run_finds_what_the_real_one_would_and_ends_alike(served: Shell) -> None:
+    file = served.folder / "dry.yaml"
+    queue = "apiVersion: holdfast.dev/v1\nkind: Queue\nmetadata: {name: dry}\nspec: {retryPolicies: [ask-dry]}\n"
+    job = "apiVersion: holdfast.dev/v1\nkind: Job\nmetadata: {name: dry}\nspec: {command: ['true'], queue: dry}\n"
+    together = (HOLD.replace("ask", "ask-dry"), queue, job)
+    file.write_text("---\n".join(together))
+    for verb in ("apply", "create"):
+        said = served.run(verb, "-f", str(file), "--dry-run")
+        assert (said.code, said.err) == (0, "")
+        assert said.out.count("kind:") == 3
+    assert served.run("get", "queue", "dry").code == 3
+    file.write_text("---\n".join(together[1:]))
+    for words in (("apply", "-f", str(file)), ("create", "queue", "dry", "--retry-policy", "ask-dry")):
+        dry, real = served.run(*words, "--dry-run"), served.run(*words)
+        assert (dry.code, real.code) == (2, 2)
+        assert "there is no retry policy 'ask-dry'" in dry.err
+        assert dry.out == ""
+    file.write_text(job)
+    dry, real = served.run("submit", "-f", str(file), "--dry-run"), served.run("submit", "-f", str(file))
+    assert (dry.code, dry.err) == (real.code, real.err)
+    assert real.code == 2
+
+
 def test_one_number_lowered_stops_retries(served: Shell) -> None:
     served.run("update", "settings", "--global-max-retries", "0")
     said = served.run("run", "--retries", "3", "--", "sh", "-c", "exit 3")
@@ -264,7 +307,7 @@ def test_a_server_is_found_by_address_and_token_too(served: Shell, tmp_path: Pat
     address = json.loads((served.folder / "data" / "server.json").read_text())
     assert (served.folder / "data" / "server.json").stat().st_mode & 0o777 == 0o600
     elsewhere = {"HOLDFAST_URL": address["url"], "HOLDFAST_TOKEN": address["token"]}
-    assert Shell(tmp_path, elsewhere).run("get", "queues", "-o", "name").out == "default\n"
+    assert Shell(tmp_path, elsewhere).run("get", "queues", "-o", "name").out == "queue/default\n"
     assert Shell(tmp_path, {**elsewhere, "HOLDFAST_TOKEN": "wrong"}).run("get", "queues").code == 4
     assert Shell(tmp_path, {"HOLDFAST_URL": "http://127.0.0.1:9"}).run("get", "queues").code == 5
 

@@ -218,6 +218,28 @@ def test_a_locked_database_refuses_submissions_clearly_and_goes_on_when_free(mac
         wait_until(lambda: all_succeeded(client, 2))
 
 
+def test_a_database_that_is_away_is_told_once_and_so_is_its_return(
+    machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gate, programs = tmp_path / "gate", 5
+    with machine.serving() as client:
+        client.submit_bulk(manifests(programs, f"while [ ! -e {gate} ]; do sleep 0.05; done"))
+        wait_until(lambda: {job.state for job in client.jobs()} == {"Running"})
+        with closing(sqlite3.connect(machine.data / "holdfast.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            gate.touch()
+            wait_until(lambda: not is_ready(client))
+            for _ in range(2):
+                with pytest.raises(Unavailable):
+                    client.submit({"name": "refused", "shell": "true"})
+            other.execute("ROLLBACK")
+        wait_until(lambda: all_succeeded(client, programs))
+    told = [line.split("[warning", 1)[1] for line in capfd.readouterr().err.splitlines() if "[warning" in line]
+    assert len(told) == 2, told
+    assert "waiting for the database" in told[0]
+    assert "works again" in told[1]
+
+
 def test_a_damaged_database_is_refused_and_a_backup_brings_its_jobs_back(machine: Machine) -> None:
     database, copy = machine.data / "holdfast.db", machine.data / "friday.db"
     with machine.serving() as client:

@@ -141,3 +141,30 @@ def test_a_full_disk_refuses_new_jobs_and_loses_none(tmp_path: Path, disk: Disk,
     expected = [f"n{number} {word}" for number in range(20) for word in ("begins", "ends")]
     assert sorted(ledger.read_text().splitlines()) == sorted(expected)
     assert machine.run("db", "check").code == 0
+
+
+def test_the_job_that_fills_the_disk_can_be_cancelled(tmp_path: Path) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    with mounted(folder) as is_small:
+        if not is_small:
+            pytest.skip("a file system cannot be mounted here, so no disk can be filled by a job")
+        machine, ballast = Machine(folder / "data"), folder / "ballast"
+        reserve = machine.data / "reserve"
+        with machine.serving() as client:
+            wait_until(reserve.exists)
+            greedy = client.submit({"name": "greedy", "shell": f"cat /dev/zero > {ballast}; exec sleep 1000"}).id
+            wait_until(lambda: not _room(folder))
+            submit_until_refused(client)
+            client.cancel(greedy)
+            wait_until(lambda: client.job(greedy).state == "Cancelled")
+            assert not reserve.exists()
+            ballast.unlink()
+            wait_until(reserve.exists)
+            client.submit({"name": "after", "shell": "true"})
+            wait_until(lambda: client.job("after").state == "Succeeded")
+
+
+def _room(folder: Path) -> int:
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize

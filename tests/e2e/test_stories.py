@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.cli.render.describe import job_sections
+from holdfast.cli.render.jobs import job_table
+from tests.e2e.server import wait_until
+
 if TYPE_CHECKING:
     from tests.e2e.conftest import Holdfast
 
@@ -103,6 +107,19 @@ def test_a_held_job_waits_for_a_person_and_goes_on_when_released(holdfast: Holdf
     assert "look first" in job.reason
     holdfast.client.release(job.id)
     assert holdfast.wait(job.id, lambda view: view.state == "Succeeded").attempt == 2
+
+
+def test_progress_is_shown_while_a_program_runs(holdfast: Holdfast) -> None:
+    program = 'echo "step 1" > "$HOLDFAST_PROGRESS_FILE"; sleep 1000'
+    job = holdfast.client.submit({"name": "slow", "shell": program}).id
+    wait_until(lambda: holdfast.client.attempts(job), "an attempt")
+    wait_until(lambda: holdfast.client.job(job).attempts[0].runs[0].progress == "step 1", "its progress")
+    view = holdfast.client.job(job)
+    assert view.state == "Running"
+    columns, rows = job_table([view], now_s=0.0, wide=True)
+    assert dict(zip(columns, rows[0], strict=True))["PROGRESS"] == "step 1"
+    assert "step 1" in dict(job_sections(view, now_s=0.0))["Runs of attempt 1"][1][0]
+    holdfast.client.cancel(job)
 
 
 def test_a_cancelled_job_never_retries(holdfast: Holdfast) -> None:

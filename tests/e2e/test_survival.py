@@ -210,7 +210,7 @@ def test_the_address_of_a_killed_server_is_not_trusted(server: Server, claimed: 
     if claimed != "its own":
         left.write_text(json.dumps({**json.loads(left.read_text()), "pid": os.getpid()}))
     listed = holdfast(server, "get", "queues", "-o", "name")
-    assert (listed.returncode, listed.stdout) == (0, "default\n")
+    assert (listed.returncode, listed.stdout) == (0, "queue/default\n")
     submitted = holdfast(server, "run", "--detach", "--name", "later", "--", "true")
     assert submitted.returncode == 0
     assert "no server is running" in submitted.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -21,7 +22,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import column, insert, table
 
 from holdfast.compiled.codec import dump_set_spec
-from holdfast.domain.job import ChildOf
+from holdfast.domain.job import Ceiling, ChildOf
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.errors import Conflict
@@ -97,7 +98,7 @@ def test_a_database_from_before_job_sets_keeps_its_jobs_and_takes_job_sets(
     store = open_store(url)
     (old,) = store.load().jobs
     assert (old.id, old.child) == ("old", None)
-    assert [(each.job_ids, each.payload) for each in store.requests(limit=10)] == [(("old",), "")]
+    assert [(each.targets, each.payload) for each in store.requests(limit=10)] == [(("old",), "")]
     child = replace(old, id="new", child=ChildOf("s", "workers", 0))
     store.submit(Submission([child], job_set=JobSet(id="s", name="s", created_at=1.0, manifest="{}")))
     assert [each.child for each in store.jobs(JobFilter())] == [None, child.child]
@@ -122,6 +123,24 @@ def test_job_sets_from_before_versions_begin_with_one(kind: str, path: Path, req
     store = open_store(url)
     store.append(Request(RequestKind.SET_RESTART, ("s",), 1.0), version=1)
     assert store.job_set("s") == replace(old, version=2)
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_limits_of_queues_keep_their_meaning(kind: str, path: Path, request: pytest.FixtureRequest) -> None:
+    url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
+    limits = {"some": {"cpu": "2000m", "memory": 0, "gpu": 0}, "none": {"cpu": "0m", "memory": 0, "gpu": 0}}
+    database = Database(url)
+    with database.writing() as connection:
+        command.upgrade(steps.configuration(connection), "0005")
+        for name, limit in limits.items():
+            body = json.dumps({"metadata": {"name": name}, "spec": {"weight": 1.0, "maxRunning": limit}})
+            connection.execute(insert(table("queues", column("name"), column("body"))).values(name=name, body=body))
+    database.close()
+    migrations.upgrade(url)
+    store = open_store(url)
+    queues = store.catalogue().queues
+    assert (queues["some"].max_running, queues["none"].max_running) == (Ceiling(cpu_m=2000), Ceiling())
     store.close()
 
 

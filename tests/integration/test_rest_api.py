@@ -11,8 +11,7 @@ import pytest
 from holdfast import errors
 from holdfast.api.rest.app import Probes, create_app
 from holdfast.api.rest.errors import STATUS, status_of
-from holdfast.domain.job import Queue
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Ceiling, Queue
 from holdfast.errors import all_errors
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import JobFilter
@@ -65,7 +64,7 @@ class Readiness:
 @pytest.fixture
 def store() -> MemoryStore:
     store = MemoryStore()
-    store.put_queue(Queue("small", max_running=Resources(500, 0, 0)))
+    store.put_queue(Queue("small", max_running=Ceiling(500)))
     return store
 
 

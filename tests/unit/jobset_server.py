@@ -185,7 +185,8 @@ class Surroundings(Cli):
     at: float = 0.0
     notes: list[str] = field(default_factory=list)
 
-    def connect(self, *, drive: bool = False) -> AbstractContextManager[Client]:
+    def connect(self, *, drive: bool = False, places: bool = True) -> AbstractContextManager[Client]:
+        assert places
         self.notes.append("drives" if drive else "asks")
         return nullcontext(cast("Client", self.server))
 

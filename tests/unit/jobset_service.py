@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from holdfast.domain.job import Queue
+from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.resources import Resources
 from holdfast.ports.engine import NodeInfo
@@ -53,7 +53,7 @@ def served_lab() -> SetLab:
     """Make a lab with a queue, a policy, and programs that run on."""
     lab = SetLab()
     lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
-    lab.store.put_queue(Queue("small", max_running=Resources(500_000, 1 << 40, 0)))
+    lab.store.put_queue(Queue("small", max_running=Ceiling(500_000, 1 << 40)))
     lab.store.put_policy(RetryPolicy("patient"))
     lab.plan = lambda _: exits(0, after_s=FOREVER)
     return lab

@@ -133,7 +133,7 @@ def test_an_age_reads_as_in_kubectl(seconds: int, shown: str) -> None:
 
 
 def test_job_sets_are_listed_and_got_in_every_form() -> None:
-    assert said("get jobsets -o name").out == "train\n"
+    assert said("get jobsets -o name").out == "jobset/train\n"
     assert said("get js").out.splitlines()[1].split() == ["train", "3", "false", "100s"]
     assert json.loads(said("get jobset train -o json").out)["name"] == "train"
     assert [one["id"] for one in json.loads(said("get jobsets train train -o json").out)["items"]] == ["01s", "01s"]
@@ -159,7 +159,7 @@ def test_a_set_without_a_failure_policy_says_so() -> None:
     facts = dict(jobset_facts(one))
     assert "no failure policy" in facts["Restarts"]
     assert "Left failed" not in facts
-    assert [title for title, _ in jobset_sections(one, [])][-1].startswith("Jobs")
+    assert [title for title, _ in jobset_sections(one, [], now_s=0.0)][-1].startswith("Jobs")
 
 
 def test_a_job_made_of_pods_shows_its_pods_conditions_and_place() -> None:
@@ -168,7 +168,7 @@ def test_a_job_made_of_pods_shows_its_pods_conditions_and_place() -> None:
     assert facts["Job set"] == "01s, replicatedJob workers, index 0"
     assert (facts["Pods"], facts["Pods now"]) == ("2 at once, 3 completions", "2 active, 1 succeeded; 1 ready")
     assert (facts["Completed indexes"], "Gang" in facts) == ("0", False)
-    assert job_sections(one)[0][0] == "Conditions"
+    assert job_sections(one, now_s=0.0)[0][0] == "Conditions"
     stream = io.StringIO()
     assert one.pods is not None
     print_pods(one.pods, Output(stream))

@@ -69,6 +69,49 @@ def test_the_documented_lines_parse(line: str) -> None:
     assert parsed[0].name == line.split(maxsplit=1)[0]
 
 
+@pytest.mark.parametrize(
+    ("line", "same"),
+    [
+        ("get job/a job/b", "get job a b"),
+        ("get queues/ml -o json", "get queues ml -o json"),
+        ("get jobs --queue queue/ml --jobset jobset/train", "get jobs --queue ml --jobset train"),
+        ("delete --no-wait jobset/a b", "delete --no-wait jobset a b"),
+        ("suspend jobset/train", "suspend jobset train"),
+        ("restart replicatedjob/train/workers", "restart replicatedjob train/workers"),
+        ("restart job/train-workers-0", "restart job train-workers-0"),
+        ("describe retrypolicy/infra", "describe retrypolicy infra"),
+        ("describe job/a", "describe job a"),
+        ("wait jobset/a jobset/b", "wait jobset a b"),
+        ("why js/train", "why js train"),
+        ("cancel job/a b", "cancel a b"),
+        ("attempts job/a", "attempts a"),
+        ("logs job/a -f", "logs a -f"),
+        ("events --job job/a", "events --job a"),
+        ("update queue/ml --weight 2", "update queue ml --weight 2"),
+        ("create queue/a queue/b", "create queue a b"),
+        ("get job a/b", "get job a/b"),
+    ],
+)
+def test_what_is_printed_as_a_name_is_taken_as_one(line: str, same: str) -> None:
+    found, meant = parse(line.split()), parse(same.split())
+    assert found is not None
+    assert found == meant
+
+
+@pytest.mark.parametrize("line", ["get job/a queue/b", "cancel jobset/a", "wait job/a jobset/b"])
+def test_names_of_other_kinds_than_is_meant_are_refused(line: str) -> None:
+    code, text = said(*line.split())
+    assert code == 2
+    assert "is none of the jobs" in text
+
+
+@pytest.mark.parametrize("line", ["delete queue", "suspend jobset", "restart jobset"])
+def test_a_kind_alone_names_nothing(line: str) -> None:
+    code, text = said(*line.split())
+    assert code == 2
+    assert "NAME" in text
+
+
 def test_a_list_that_was_not_given_is_empty() -> None:
     parsed = parse(["get", "jobs"])
     assert parsed is not None
@@ -131,13 +174,6 @@ def test_a_wrong_line_says_what_is_wrong_and_exits_with_2(line: str, says: str) 
 def test_wrong_flags_are_reported_together() -> None:
     _, text = said("get", "jobs", "-o", "xml", "--limit", "x", "--state", "Lost", "--label", "a")
     assert [flag in text for flag in ("--output", "--limit", "--state", "--label")] == [True] * 4
-
-
-def test_a_dry_run_prints_what_would_be_sent_and_needs_no_server() -> None:
-    stdout = io.StringIO()
-    line = "create queue ml --retry-policy infra,ml-training --weight 2 --dry-run"
-    assert run_line(line.split(), Cli(stdout=stdout)) == 0
-    assert "retryPolicies:\n  - infra\n  - ml-training\n" in stdout.getvalue()
 
 
 def test_starting_imports_nothing_heavy() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -102,12 +103,30 @@ def test_times_are_to_the_second_and_spans_only_of_what_has_ended() -> None:
 
 
 def test_a_waiting_retry_shows_when_it_is_due() -> None:
-    columns, rows = job_table([summary(reason="exit code 3", retry_at="2026-01-01T00:00:09.000Z")])
+    columns, rows = job_table([summary(reason="exit code 3", retry_at="2026-01-01T00:00:09.000Z")], now_s=0.0)
     assert dict(zip(columns, rows[0], strict=True))["REASON"] == "exit code 3 (due 2026-01-01T00:00:09Z)"
 
 
+@pytest.mark.parametrize(
+    ("facts", "took"),
+    [
+        ({"state": "Queued"}, ""),
+        ({"state": "Cancelled", "ended_at": "2026-01-01T00:01:00Z"}, ""),
+        ({"state": "Running", "started_at": "2026-01-01T00:01:00Z"}, "2m"),
+        ({"state": "BackOff", "started_at": "2026-01-01T00:01:00Z"}, ""),
+        ({"state": "Failed", "started_at": "2026-01-01T00:01:00Z", "ended_at": "2026-01-01T00:01:05Z"}, "5s"),
+    ],
+)
+def test_a_job_took_as_long_as_its_programs_ran_however_long_it_waited(facts: dict[str, str], took: str) -> None:
+    now_s = datetime.fromisoformat("2026-01-01T00:03:00Z").timestamp()
+    columns, rows = job_table([summary(**facts)], now_s=now_s)
+    assert dict(zip(columns, rows[0], strict=True))["TOOK"] == took
+
+
 def test_an_attempt_shows_cause_ending_and_decision() -> None:
-    columns, rows = attempt_table([attempt(cause="oom_killed", signal=9, category="memory", subcategory="host")])
+    columns, rows = attempt_table(
+        [attempt(cause="oom_killed", signal=9, category="memory", subcategory="host")], now_s=0.0
+    )
     row = dict(zip(columns, rows[0], strict=True))
     assert (row["CAUSE"], row["ENDED WITH"], row["CATEGORY"]) == ("oom_killed", "signal 9", "memory/host")
     assert row["DECISION"] == "Retry: matched rule: Retry"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,8 +14,9 @@ from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPo
 from holdfast.domain.resources import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.errors import Unavailable
-from holdfast.ports.engine import NodeInfo, RunPhase, StopReason
-from holdfast.ports.store import RequestKind
+from holdfast.ports.engine import NodeInfo, Observation, RunPhase, StopReason
+from holdfast.ports.exchange import ExchangeRequest
+from holdfast.ports.store import Changes, RequestKind
 from tests.unit.conftest import Lab, ends_with, exits, job_named, retrying
 
 if TYPE_CHECKING:
@@ -65,6 +66,50 @@ def test_a_retry_waits_for_its_backoff_and_is_ready_at_that_instant(lab: Lab) ->
     lab.clock.time = 1_000_031.0
     lab.step()
     assert lab.job(job).state is JobState.RUNNING
+
+
+def test_progress_is_written_down_every_few_seconds_at_most(lab: Lab) -> None:
+    job = lab.submit(job_named("slow"), exits(0, after_s=1000.0))
+    lab.pass_s(2)
+    (run,), life, written = lab.runs(job), lab.clock.now(), [""]
+    for step in range(1, 81):
+        lab.clock.time += 0.25
+        seen = Observation(run.uid, RunPhase.RUNNING, run.started_at, progress=f"step {step}")
+        request = ExchangeRequest("local", step, lab.engine.nodes(), {run.uid: seen}, life, "memory 1")
+        lab.controller.tick([request])
+        written.append(lab.runs(job)[0].progress)
+    assert 3 <= len(set(written)) - 1 <= 5
+    assert int(written[-1].removeprefix("step ")) > 55
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Changes) if field.name != "epoch"])
+def test_whatever_a_tick_changed_is_worth_a_commit(name: str) -> None:
+    changes = Changes(epoch=3)
+    assert not changes
+    kept = getattr(changes, name)
+    kept.append(1) if isinstance(kept, list) else kept.update({1: None})
+    assert changes
+
+
+class Looked(dict[str, str]):
+    """Which job each run is of, and which runs were asked about."""
+
+    def get(self, uid: str, default: Any = None) -> Any:  # noqa: ANN401 - as its parent
+        self.asked = [*getattr(self, "asked", ()), uid]
+        return super().get(uid, default)
+
+
+def test_what_an_executor_repeats_is_taken_in_once_however_it_came(lab: Lab) -> None:
+    for number in range(3):
+        lab.submit(job_named(f"slow{number}", resources=Resources(1000)), FOREVER)
+    lab.pass_s(20)
+    looked = lab.controller.state.owner = Looked(lab.controller.state.owner)
+    life, copies = lab.clock.now(), {}
+    for number in range(1, 4):
+        copies = {uid: replace(seen) for uid, seen in lab.engine.observe().items()}  # as over a wire
+        lab.controller.tick([ExchangeRequest("local", number, lab.engine.nodes(), copies, life, "memory 1")])
+    assert len(copies) == 3
+    assert getattr(looked, "asked", []) == []
 
 
 def test_a_waiting_retry_holds_no_resources(lab: Lab) -> None:

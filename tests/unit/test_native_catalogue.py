@@ -11,9 +11,8 @@ from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_manifest, read_manifests, supported
 from holdfast.dialects.native.settings import read_settings
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.job import Queue
+from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.policy.model import Backoff, ContainerScope, ExitCodeOperator, ExitCodes, RetrySettings
-from holdfast.domain.resources import Resources
 from holdfast.errors import InvalidManifest, InvalidRequest, Problem
 
 
@@ -36,8 +35,26 @@ def test_every_field_of_a_queue_is_read_and_written() -> None:
         "paused": True,
     }
     queue = read_manifest(manifest("Queue", "q", spec))
-    assert queue == Queue("q", 2.5, Resources(2500, 1024**3, 2), 7, ("infra", "ml"), paused=True)
+    assert queue == Queue("q", 2.5, Ceiling(2500, 1024**3, 2), 7, ("infra", "ml"), paused=True)
     assert isinstance(queue, Queue)
+    assert codec.load_queue(codec.dump_queue(queue)) == queue
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [
+        ({}, Ceiling()),
+        ({"gpu": 0}, Ceiling(gpu=0)),
+        ({"cpu": 0, "memory": 0}, Ceiling(cpu_m=0, memory=0)),
+        ({"cpu": 2}, Ceiling(cpu_m=2000)),
+    ],
+)
+def test_an_explicit_limit_of_none_is_none_and_one_left_out_is_no_limit(
+    limits: dict[str, object], most: Ceiling
+) -> None:
+    queue = read_manifest(manifest("Queue", "q", {"maxRunning": limits}))
+    assert isinstance(queue, Queue)
+    assert queue.max_running == most
     assert codec.load_queue(codec.dump_queue(queue)) == queue
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.job import Queue
+from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
 from holdfast.domain.placement import Place, Shape, ever_fits, fit, why_not, without_hopeless_avoidance
 from holdfast.domain.resources import Resources
@@ -164,7 +164,8 @@ def test_queues_share_capacity_by_weight() -> None:
     [
         (Queue("default", paused=True), "queue default is paused"),
         (Queue("default", max_running_jobs=1), "queue default is at its limit of 1 running jobs"),
-        (Queue("default", max_running=Resources(1500, 0)), "queue default is at its cpu limit"),
+        (Queue("default", max_running=Ceiling(cpu_m=1500)), "queue default is at its cpu limit"),
+        (Queue("default", max_running=Ceiling(cpu_m=0)), "queue default is at its cpu limit"),
     ],
 )
 def test_a_queue_limit_blocks_and_says_so(queue: Queue, reason: str) -> None:

@@ -51,7 +51,7 @@ def test_a_job_that_has_not_ended_can_be_cancelled(store: MemoryStore, control: 
     _put(store, state)
     control.cancel("train", "typo")
     (request,) = store.requests(limit=9)
-    assert (request.kind, request.job_ids, request.actor, request.reason, request.created_at) == (
+    assert (request.kind, request.targets, request.actor, request.reason, request.created_at) == (
         RequestKind.CANCEL,
         ("job000001",),
         "ann",

@@ -68,7 +68,7 @@ def test_a_set_is_stored_with_all_of_its_jobs(sets: JobSets, lab: SetLab) -> Non
     assert {job.queue for job in jobs} == {"small"}
     assert jobs[1].spec == jobs[2].spec != jobs[0].spec
     (request,) = lab.store.requests(limit=9)
-    assert (request.kind, request.job_ids) == (RequestKind.SET_SUBMIT, (applied.job_set.id,))
+    assert (request.kind, request.targets) == (RequestKind.SET_SUBMIT, (applied.job_set.id,))
     labelled = JobFilter(labels=(("team", "blue"), ("jobset.sigs.k8s.io/replicatedjob-name", "workers")))
     assert [job.name for job in lab.store.jobs(labelled)] == ["short-workers-0", "short-workers-1"]
 

@@ -8,8 +8,7 @@ import pytest
 
 from holdfast.cli.render.jobsets import jobset_facts
 from holdfast.dialects.manifests import read_job
-from holdfast.domain.job import JobState, Queue
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Ceiling, JobState, Queue
 from holdfast.errors import NotFound, Refused
 from holdfast.ports.store import JobFilter
 from holdfast.service.explain import Explainer
@@ -224,7 +223,7 @@ def test_a_kubernetes_job_that_somebody_else_manages_says_so(lab: SetLab) -> Non
 
 
 def test_a_kubernetes_job_is_refused_where_it_is_written(lab: SetLab) -> None:
-    lab.store.put_queue(Queue("tiny", max_running=Resources(0, 1 << 20, 0)))
+    lab.store.put_queue(Queue("tiny", max_running=Ceiling(memory=1 << 20)))
     document = {**JOB, "metadata": {"name": "pi", "labels": {"holdfast.dev/queue": "tiny"}}}
     with pytest.raises(Refused) as caught:
         Submitter(lab.store, lab.clock, Counting()).submit(Written(read_job(document)))

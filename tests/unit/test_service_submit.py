@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.job import Queue
+from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.spec import JobSpec
@@ -34,7 +34,7 @@ class Counting:
 def store() -> MemoryStore:
     store = MemoryStore()
     store.put_policy(RetryPolicy("infra"))
-    store.put_queue(Queue("small", max_running=Resources(2000, 1 << 30, 0)))
+    store.put_queue(Queue("small", max_running=Ceiling(2000, 1 << 30)))
     return store
 
 
@@ -57,7 +57,7 @@ def test_a_submitted_job_is_stored_queued_with_a_request_to_take_it_in(
     job = submitter.submit(_spec(gang=4, priority=7, labels={"team": "nlp"}))
     stored = store.job(job.id)
     assert (stored.state, stored.gang, stored.priority, stored.queued_at) == ("Queued", 4, 7, 1000.0)
-    assert [(request.kind, request.job_ids) for request in store.requests(limit=9)] == [(RequestKind.SUBMIT, (job.id,))]
+    assert [(request.kind, request.targets) for request in store.requests(limit=9)] == [(RequestKind.SUBMIT, (job.id,))]
     assert [one.id for one in store.jobs(JobFilter(labels=(("team", "nlp"),)))] == [job.id]
 
 

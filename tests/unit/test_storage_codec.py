@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import create_mock_engine, insert
+from sqlalchemy import LargeBinary, Text, create_mock_engine, insert
 
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
 from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
@@ -22,6 +22,7 @@ from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition,
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import Internal
 from holdfast.storage.sql import codec, facts, jobset_rows, tables
+from holdfast.storage.sql.arrays import Given
 from holdfast.storage.sql.batch import Batch, Batches
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ ATTEMPT = Attempt(
     "j", 1, AttemptStatus.ERROR, 2.0, 3, 4, 5.0, 6.0, 7.0, Resources(1, 2, 3), Ending.FAILED,
     Failure(Cause.UNKNOWN, frozenset()), Decision(Action.FAIL, DecisionCode.FAIL_RULE, "r"), 8.0, "m",
 )  # fmt: skip
-RUN = Run("j-1-2-3", "j", 1, 2, RunStatus.ERROR, 4.0, "e", "n", Resources(1, 2, 3), 5.0, 6.0, RunOutcome())
+RUN = Run("j-1-2-3", "j", 1, 2, RunStatus.ERROR, 4.0, "e", "n", Resources(1, 2, 3), 5.0, 6.0, RunOutcome(), "half")
 HISTORY = HistoryRow("j", 1, 2, "p", AttemptStatus.PENDING, AttemptStatus.ERROR, Outcome.GIVE_UP, 3.0, 4.0, "e", "m", 5)
 NODE = Node("n", "e", Resources(1, 2, 3), {"zone": "a"}, 4.0)
 SET_STATE = JobSetState(
@@ -321,8 +322,9 @@ def test_every_hot_statement_compiles_for_every_dialect(dialect: Dialect) -> Non
 
 
 def test_a_statement_that_takes_its_values_in_another_order_is_a_defect() -> None:
+    given = Given({"body": Text(), "digest": LargeBinary()}, SQLITE)
     with pytest.raises(Internal, match="rows come as"):
-        Batch(insert(tables.specs), SQLITE, ("body", "digest"))
+        Batch(given.into(insert(tables.specs)), SQLITE, given)
 
 
 def test_counters_are_stored_as_json() -> None:

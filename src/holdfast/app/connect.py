@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def connect(*, drive: bool = False, settings: Settings | None = None) -> Iterator[Client]:
+def connect(*, drive: bool = False, places: bool = True, settings: Settings | None = None) -> Iterator[Client]:
     """Open a client for as long as the context lasts.
 
     Args:
         drive: Where no server runs, also run the jobs of the data directory in this process meanwhile, as
             soon as no other process does.
+        places: Whether to start waiting jobs meanwhile; else only what runs is looked after.
         settings: Where to look; by default the environment's.
 
     Yields:
@@ -43,10 +44,10 @@ def connect(*, drive: bool = False, settings: Settings | None = None) -> Iterato
             yield client
         return
     with ExitStack() as stack:
-        yield _in_process(stack, settings, directory, drive=drive)
+        yield _in_process(stack, settings, directory, drive=drive, places=places)
 
 
-def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, drive: bool) -> Client:
+def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, drive: bool, places: bool) -> Client:
     # Imported here because a client of a running server needs none of the server's parts.
     from holdfast.app import wiring  # noqa: PLC0415 - as said above
     from holdfast.client.inprocess import InProcessTransport  # noqa: PLC0415 - as said above
@@ -58,7 +59,7 @@ def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, dri
         from holdfast.app import driver, logging  # noqa: PLC0415 - and one that only asks needs none of its loops
 
         logging.configure(settings.log_level)
-        require_working = stack.enter_context(driver.driving(settings, directory))
+        require_working = stack.enter_context(driver.driving(settings, directory, places=places))
         transport = InProcessTransport(application, before=require_working)
     else:
         transport = InProcessTransport(application)

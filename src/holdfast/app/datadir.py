@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+RESERVE_BYTES = 1 << 20
+_PLENTY = 4
+_LOOK_AGAIN_S = 5.0
+
+
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
     """Where a running server is and how to get in."""
@@ -53,6 +58,11 @@ class DataDir:
     def runs(self) -> Path:
         """Where the process engine keeps work directories and logs."""
         return self.path / "runs"
+
+    @property
+    def reserve(self) -> Reserve:
+        """What is kept of its disk."""
+        return Reserve(self.path)
 
     @property
     def _server_file(self) -> Path:
@@ -102,6 +112,40 @@ class DataDir:
                 self._server_file.unlink()
         self._announced.close()
         self._announced = None
+
+
+class Reserve:
+    """A little of the disk, kept so that a job that fills it can still be cancelled."""
+
+    def __init__(self, folder: Path) -> None:
+        """Keep it in a folder; ``keep`` makes it."""
+        self._file = folder / "reserve"
+
+    def keep(self) -> float:
+        """Make it if it is not there and there is plenty of room; returns when to look again."""
+        if not self._file.exists() and self._room() > _PLENTY * RESERVE_BYTES:
+            fresh = self._file.with_suffix(".new")
+            with suppress(OSError):
+                fresh.write_bytes(os.urandom(RESERVE_BYTES))  # what holds no zeros is stored in full everywhere
+                fresh.replace(self._file)
+        return _LOOK_AGAIN_S
+
+    def give_up(self) -> bool:
+        """Make room of it where there is none; returns whether it did."""
+        if self._room() >= RESERVE_BYTES:
+            return False
+        try:
+            self._file.unlink()
+        except OSError:
+            return False
+        return True
+
+    def _room(self) -> int:
+        try:
+            disk = os.statvfs(self._file.parent)
+        except OSError:
+            return 0
+        return disk.f_bavail * disk.f_frsize
 
 
 def _is_locked(file: IO[str]) -> bool:

@@ -30,8 +30,8 @@ _DRIVING_S = 3600.0
 
 
 @contextmanager
-def driving(settings: Settings, directory: DataDir) -> Iterator[Callable[[], None]]:
-    """Drive the directory's jobs for as long as the context lasts.
+def driving(settings: Settings, directory: DataDir, *, places: bool = True) -> Iterator[Callable[[], None]]:
+    """Drive the directory's jobs for as long as the context lasts; without ``places`` only those that run.
 
     Yields:
         Raises what nobody gets over by waiting, if such a thing has happened to whoever drives here.
@@ -40,7 +40,7 @@ def driving(settings: Settings, directory: DataDir) -> Iterator[Callable[[], Non
         Conflict: The directory is a copy of one that is in use, or its database is not the one it had.
         EngineError, Internal: The engine does not start; the database is damaged.
     """
-    driver = _Driver(settings, directory)
+    driver = _Driver(settings, directory, places=places)
     watch = Loop("holdfast-driver", driver.watch)
     driver.try_to_drive()
     watch.start()
@@ -54,8 +54,9 @@ def driving(settings: Settings, directory: DataDir) -> Iterator[Callable[[], Non
 class _Driver:
     """Holds the directory and the loops once it has them."""
 
-    def __init__(self, settings: Settings, directory: DataDir) -> None:
+    def __init__(self, settings: Settings, directory: DataDir, *, places: bool) -> None:
         self._settings = settings
+        self._places = places
         self._directory = directory
         self._held: ExitStack | None = None
         self._embedded: Embedded | None = None
@@ -77,7 +78,7 @@ class _Driver:
             try:
                 ownership = running.own(self._settings, self._directory, "run")
                 stack.callback(ownership.release)
-                self._embedded = start_embedded(stack, self._settings, self._directory, ownership)
+                self._embedded = start_embedded(stack, self._settings, self._directory, ownership, places=self._places)
             except Unavailable:
                 return  # somebody else drives, or the database is away for now
             self._held = stack.pop_all()
@@ -99,6 +100,8 @@ def start_embedded(
     directory: DataDir,
     ownership: Ownership,
     telemetry: Telemetry | None = None,
+    *,
+    places: bool = True,
 ) -> Embedded:
     """Start controller and executor on a data directory this process owns; the stack ends them.
 
@@ -119,8 +122,11 @@ def start_embedded(
         running.engine(settings, directory, ownership),
         leadership,
         telemetry or Telemetry(SystemClock().now),
-        ControllerSettings(pods=running.pods(settings)),
+        ControllerSettings(places=places, pods=running.pods(settings)),
     )
     stack.callback(embedded.stop)
     embedded.start()
+    reserve = Loop("holdfast-reserve", directory.reserve.keep)
+    stack.callback(reserve.stop)
+    reserve.start()
     return embedded

@@ -40,6 +40,7 @@ _SWEEP_S = 1.0
 """The longest without a tick."""
 _AFTER_REFUSED_COMMIT_S = 0.2
 _STANDBY_S = 1.0
+_AWAY = "waiting for the database"
 _log = structlog.get_logger(__name__)
 
 
@@ -66,6 +67,7 @@ class Embedded:
         self._epoch: int | None = None
         """Under which the controller's memory was loaded."""
         self._failure: HoldfastError | None = None
+        self._told = ""
         self._hinted = False
         self._due_at = float("-inf")
         """When the controller has something to do without being told."""
@@ -123,18 +125,23 @@ class Embedded:
             self._leadership.lose(error.message)
             self._keep.wake()
         except Unavailable as error:
-            self._failed("waiting for the database", error)
+            self._failed(_AWAY, error)
         except HoldfastError as error:
             self._failed("the controller cannot work", error)
         else:
-            self._failure = None
             return wait_s
         return _STANDBY_S
 
     def _failed(self, event: str, error: HoldfastError) -> None:
-        if self._failure is None or self._failure.message != error.message:
+        """Remember what keeps the controller from working; told once, however often and in which words it comes."""
+        if self._failure is None or event != self._told:
             _log.warning(event, error=str(error), exc_info=not isinstance(error, Conflict | Unavailable))
-        self._failure = error
+        self._failure, self._told = error, event
+
+    def _works(self) -> None:
+        if self._failure is not None:
+            _log.warning("the controller works again")
+        self._failure = None
 
     def _led(self, epoch: int) -> float:
         controller = self._controller if self._epoch == epoch else None
@@ -151,9 +158,12 @@ class Embedded:
         self._controller = controller
         self._mailbox.answer(ticked.responses, ticked.changed, self._ahead(controller, ticked))
         self._telemetry.ticked(ticked, began=began, now=self._clock.now())
-        self._due_at = 0.0 if ticked.more or not ticked.committed else min(ticked.next_due or inf, began + _SWEEP_S)
-        if not ticked.committed:
+        if ticked.refused is not None:
+            self._due_at = 0.0
+            self._failed(_AWAY, ticked.refused)
             return _AFTER_REFUSED_COMMIT_S
+        self._works()
+        self._due_at = 0.0 if ticked.more else min(ticked.next_due or inf, began + _SWEEP_S)
         return min(POLL_S, max(0.0, self._due_at - self._clock.now()))
 
     def _is_idle(self, controller: Controller) -> bool:

@@ -14,8 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import structlog
-
 from holdfast.errors import NotLeader, Unavailable
 
 if TYPE_CHECKING:
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 
     from holdfast.ports.clock import SteadyClock
     from holdfast.ports.store import ControllerStore
-
-_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +113,10 @@ class Leadership:
         left_s = self._tried_at + every_s - self._clock.steady()
         if left_s > 0:
             return left_s
-        was_refused = self._refusal is not None
         try:
             self.take()
-        except Unavailable as error:
-            if not was_refused:
-                _log.warning("the lease on the database was not renewed", error=str(error))
+        except Unavailable:  # whoever works under the lease meets the same, and tells it
             return min(every_s, 1.0)
-        if was_refused:
-            _log.warning("the lease on the database is held again")
         return every_s
 
     def epoch(self) -> int:

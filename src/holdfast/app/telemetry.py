@@ -59,9 +59,9 @@ class Telemetry:
 
     def ticked(self, ticked: Ticked, *, began: float, now: float) -> None:
         """Take one tick in."""
-        self._ticked_at, self._refused = now, not ticked.committed
+        self._ticked_at, self._refused = now, ticked.refused is not None
         self._ticks.observe(now - began)
-        if not ticked.committed:
+        if ticked.refused is not None:
             self._refusals.inc()
         self._quarantined.set(ticked.quarantined)
         for attempt in ticked.written.attempts.values():

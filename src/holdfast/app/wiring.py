@@ -70,9 +70,10 @@ def application(
         stopping: Says that the server is about to stop.
     """
     if readiness is None:
-        probes = Probes(actor=f"user:{_user()}")
+        probes = Probes(actor=f"user:{_user()}", make_room=directory.reserve.give_up)
     else:
-        probes = Probes(readiness.telemetry.registry, readiness.ready, readiness.refusal, stopping)
+        registry = readiness.telemetry.registry
+        probes = Probes(registry, readiness.ready, readiness.refusal, stopping, directory.reserve.give_up)
     return create_app(
         store=opened,
         clock=SystemClock(),

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from holdfast.cli.targets import spread
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -52,7 +54,7 @@ def typer_command(command: Command[OptionsT], deliver: Callable[[Command[Options
 
     def callback(**values: object) -> None:
         given = {name: value for name, value in values.items() if value is not None}
-        deliver(command, command.options(**given))
+        deliver(command, command.options(**spread(given)))
 
     hints = get_type_hints(command.options, include_extras=True)
     callback.__signature__ = _signature(command.options, hints)  # type: ignore[attr-defined]  # inspect reads it

@@ -40,22 +40,28 @@ class Cli:
     sleep: Callable[[float], None] = time.sleep
     cwd: Callable[[], str] = os.getcwd
 
-    def connect(self, *, drive: bool = False) -> AbstractContextManager[Client]:
+    def connect(self, *, drive: bool = False, places: bool = True) -> AbstractContextManager[Client]:
         """Reach the server that is running, or open the data directory in this process.
 
         Args:
             drive: Without a server, also run controller and executor here while the context is open.
+            places: Whether these start jobs that wait.
         """
         from holdfast.app.connect import connect  # noqa: PLC0415 - start-up time
 
-        return connect(drive=drive)
+        return connect(drive=drive, places=places)
 
-    def note_unserved(self, what: str = "jobs start", wait: str = "holdfast wait JOB") -> None:
-        """Tell the person when nobody is there to do what was just asked for."""
+    @staticmethod
+    def is_unserved() -> bool:
+        """Whether no server is named or runs here, which would do what is asked for."""
         from holdfast.app import datadir, settings  # noqa: PLC0415 - start-up time
 
         found = settings.read_settings()
-        if found.url is None and datadir.DataDir(found.data).server() is None:
+        return found.url is None and datadir.DataDir(found.data).server() is None
+
+    def note_unserved(self, what: str = "jobs start", wait: str = "holdfast wait JOB") -> None:
+        """Tell the person when nobody is there to do what was just asked for."""
+        if self.is_unserved():
             self.say(f"no server is running: {what} with `holdfast up`, or while `{wait}` waits for them")
 
     def serve(self, *, host: str, port: int, data: Path | None) -> None:

@@ -171,10 +171,11 @@ def located(error: HoldfastError, sent: Sequence[Manifest]) -> HoldfastError:
     return type(error)(error.message, problems=[_locate(problem, sent) for problem in error.problems], hint=error.hint)
 
 
-def located_set(error: HoldfastError, sent: Manifest, *, lenient: bool) -> HoldfastError:
-    """Rewrite a server's error about a job set likewise, and say whether reading it leniently would do."""
-    found = located(error, [sent])
-    if isinstance(found, InvalidManifest) and not lenient and (hint := lenient_hint([sent.document])):
+def located_set(error: HoldfastError, sent: Sequence[Manifest], *, lenient: bool) -> HoldfastError:
+    """Rewrite a server's error about job sets likewise, and say whether reading them leniently would do."""
+    found = located(error, sent)
+    sets = [one.document for one in sent if one.noun is Noun.JOB_SET]
+    if sets and isinstance(found, InvalidManifest) and not lenient and (hint := lenient_hint(sets)):
         return InvalidManifest(found.message, problems=found.problems, hint=hint)
     return found
 

@@ -37,13 +37,18 @@ _SPELLINGS: dict[Noun, tuple[str, ...]] = {
 _BY_SPELLING = {spelling: noun for noun, spellings in _SPELLINGS.items() for spelling in spellings}
 
 
+def find_noun(text: str) -> Noun | None:
+    """Find the kind that a word is an accepted spelling of, if it is one of any."""
+    return _BY_SPELLING.get(text.lower().replace("-", "").replace("_", ""))
+
+
 def read_noun(text: str, allowed: Sequence[Noun] = tuple(Noun)) -> Noun:
     """Read a kind in any accepted spelling: ``retrypolicy``, ``retry-policy``, ``retryPolicy``, ``jobs``.
 
     Raises:
         InvalidRequest: No such kind, or this command has nothing to do with it.
     """
-    noun = _BY_SPELLING.get(text.lower().replace("-", "").replace("_", ""))
+    noun = find_noun(text)
     if noun is None or noun not in allowed:
         known = "unknown" if noun is None else "not possible here"
         problem = Problem("KIND", f"{text!r} is {known}", allowed=tuple(allowed))

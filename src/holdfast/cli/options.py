@@ -55,5 +55,5 @@ LenientOption = Annotated[
 ]
 DryRunOption = Annotated[
     bool,
-    typer.Option("--dry-run", help="Print the manifests that would be sent, and send nothing."),
+    typer.Option("--dry-run", help="Have everything checked as it would be, print the manifests, and change nothing."),
 ]

@@ -57,7 +57,7 @@ def _create(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> J
     try:
         answer = client.create_job_set(manifest.value, lenient=lenient)
     except HoldfastError as error:
-        raise located_set(error, manifest, lenient=lenient) from error
+        raise located_set(error, [manifest], lenient=lenient) from error
     tell_warnings(answer.warnings, manifest, cli)
     return answer
 
@@ -90,6 +90,30 @@ def submit_jobs(client: Client, manifests: Sequence[Manifest], cli: Cli, *, leni
     return jobs
 
 
+def rehearse(client: Client, manifests: Sequence[Manifest], verb: str, cli: Cli, *, lenient: bool = False) -> None:
+    """Have manifests checked as if they were written together; says what the server warned of.
+
+    Args:
+        client: Where to send them.
+        manifests: Of any kind.
+        verb: ``apply``, ``create`` or ``update``.
+        cli: Where to say what is dubious.
+        lenient: How manifests of Kubernetes are read.
+
+    Raises:
+        HoldfastError: What writing them would end with, located in its file; with the problems of all.
+    """
+    others = [manifest for manifest in manifests if manifest.noun is not Noun.JOB]
+    for part in _parts([manifest for manifest in manifests if manifest.noun is Noun.JOB]) or [()]:
+        sent = [*others, *part]
+        try:
+            items = client.check([manifest.value for manifest in sent], verb=verb, lenient=lenient).items
+        except HoldfastError as error:
+            raise located_set(error, sent, lenient=lenient) from error
+        for item in items:
+            tell_warnings(item.warnings, sent[item.index], cli)
+
+
 def _parts(manifests: Sequence[Manifest]) -> Sequence[Sequence[Manifest]]:
     return [manifests[start : start + _MOST_JOBS] for start in range(0, len(manifests), _MOST_JOBS)]
 
@@ -101,7 +125,7 @@ def _check(client: Client, sets: Sequence[Manifest], parts: Sequence[Sequence[Ma
         try:
             client.check_job_set(one.value, lenient=lenient)
         except (InvalidRequest, Refused) as error:
-            told = located_set(error, one, lenient=lenient)
+            told = located_set(error, [one], lenient=lenient)
             problems.extend(told.problems)
             hints.append(told.hint)
     for part in parts:

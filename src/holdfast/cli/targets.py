@@ -1,17 +1,87 @@
-"""Tells a kind from names where a command takes both, as in ``wait jobset train``; leaves what follows to commands."""
+"""Tells a kind from names where a command takes both: ``wait jobset train``, ``wait jobset/train``.
+
+Leaves what follows to commands.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.cli.nouns import Noun, read_noun
+from holdfast.cli.nouns import Noun, find_noun, read_noun
 from holdfast.errors import InvalidRequest, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 JOBS_OR_SETS = (Noun.JOB, Noun.JOB_SET)
+
+
+def spread(values: Mapping[str, object]) -> dict[str, object]:
+    """Read ``KIND/NAME``, as ``-o name`` prints it, wherever a command line has a kind and names, or names only.
+
+    Raises:
+        InvalidRequest: A name says that it is of another kind than is meant.
+    """
+    kind, names, what = values.get("kind"), values.get("names"), values.get("what")
+    read = dict(values)
+    if isinstance(kind, str):
+        read["kind"], *read["names"] = _spread([kind, *_words(names)])
+    if what is not None:
+        read["what"] = _spread(_words(what))
+    for field, noun in _OF_ONE_KIND.items():
+        value = values.get(field)
+        if isinstance(value, str):
+            read[field] = _plain(value, noun)
+        elif isinstance(value, list | tuple):
+            read[field] = [_plain(one, noun) for one in _words(value)]
+    return read
+
+
+_OF_ONE_KIND = {"job": Noun.JOB, "jobs": Noun.JOB, "queue": Noun.QUEUE, "jobset": Noun.JOB_SET}
+_REPLICATED_JOB = "replicatedjob"
+
+
+def _words(value: object) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list | tuple) else []
+
+
+def _spread(words: list[str]) -> list[str]:
+    """Turn ``KIND/NAME...`` into ``KIND NAME...``; what names no kind stays as it is."""
+    kind, slash, _ = words[0].partition("/") if words else ("", "", "")
+    if kind.lower() == _REPLICATED_JOB and slash:
+        return [kind, *(word.removeprefix(f"{kind}/") for word in words)]
+    noun = find_noun(kind) if slash else None
+    if noun is None:
+        first = find_noun(words[0]) if words else None
+        return words if first is None else [words[0], *(_plain(word, first) for word in words[1:])]
+    return [kind, *(_plain(word, noun) for word in words)]
+
+
+def _plain(word: str, noun: Noun) -> str:
+    """Take the kind off a name."""
+    kind, slash, name = word.partition("/")
+    said = find_noun(kind) if slash else None
+    if said is None:
+        return word
+    if said is not noun:
+        msg = "Only things of one kind can be named at once."
+        raise InvalidRequest(
+            msg, problems=[Problem("NAME", f"{word!r} is none of the {noun}", hint="ask for each kind")]
+        )
+    return name
+
+
+def required(names: Sequence[str], example: str) -> Sequence[str]:
+    """Return the names, of which there must be some.
+
+    Raises:
+        InvalidRequest: There are none.
+    """
+    if not names:
+        msg = "Nothing is named."
+        raise InvalidRequest(msg, problems=[Problem("NAME", "is required", hint=example)])
+    return names
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,9 @@ def _audit_entry(client: Client, entry_id: str) -> object:
 
 
 SHELVES: dict[Noun, Shelf] = {
-    Noun.JOB: Shelf(lambda client: client.jobs(), lambda client, name: client.job(name), jobs.job_table),
+    Noun.JOB: Shelf(
+        lambda client: client.jobs(), lambda client, name: client.job(name), partial(jobs.job_table, now_s=0.0)
+    ),
     Noun.JOB_SET: Shelf(
         lambda client: client.job_sets(),
         lambda client, name: client.job_set(name),
@@ -70,9 +72,11 @@ def table_of(noun: Noun, *, now_s: float, wide: bool = False) -> Callable[[Seque
 
     Args:
         noun: The kind.
-        now_s: Seconds since the epoch, UTC; ages are counted to it.
+        now_s: Seconds since the epoch, UTC; ages and what runs are counted to it.
         wide: Whether to show more columns, where there are more.
     """
+    if noun is Noun.JOB:
+        return partial(jobs.job_table, now_s=now_s, wide=wide)
     if noun is Noun.JOB_SET:
         return partial(jobsets.jobset_table, now_s=now_s, wide=wide)
     return SHELVES[noun].table

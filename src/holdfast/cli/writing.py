@@ -9,7 +9,7 @@ from holdfast.cli import exit_codes
 from holdfast.cli.manifests import located, located_set
 from holdfast.cli.nouns import Noun
 from holdfast.cli.remarks import tell_warnings
-from holdfast.cli.submission import submit_jobs
+from holdfast.cli.submission import rehearse, submit_jobs
 from holdfast.cli.things import SINGULAR, WRITTEN, desk
 from holdfast.errors import HoldfastError, InvalidManifest, NotFound, Problem
 
@@ -48,8 +48,18 @@ class Written:
         return cls(noun, manifest.name, manifest.value, manifest)
 
 
-def print_dry_run(written: Sequence[Written], cli: Cli) -> int:
-    """Print what would be sent, as YAML documents that can be applied."""
+def dry_run_of(written: Sequence[Written], verb: str, cli: Cli, *, lenient: bool = False) -> int:
+    """Have the server check what would be sent, then print it, as YAML documents that can be applied.
+
+    Raises:
+        HoldfastError: What sending it would end with.
+    """
+    sources = [thing.source for thing in written if thing.source is not None]
+    with cli.connect() as client:
+        if sources:
+            rehearse(client, sources, verb, cli, lenient=lenient)
+        else:
+            client.check([thing.manifest for thing in written], verb=verb)
     for place, thing in enumerate(written):
         if place:
             cli.output().text("---")
@@ -67,7 +77,7 @@ def write_manifests(
         verb: ``create`` or ``apply``.
         cli: Where to say what became of each.
         lenient: How manifests of Kubernetes are read.
-        dry_run: Only print what would be sent.
+        dry_run: Only have it checked, and print what would be sent.
 
     Raises:
         HoldfastError: The first refusal, located in its file; what was written before it stays.
@@ -75,7 +85,8 @@ def write_manifests(
     jobs = [manifest for manifest in manifests if manifest.noun is Noun.JOB]
     written = [Written.of(manifest) for manifest in manifests if manifest.noun is not Noun.JOB]
     if dry_run:
-        return print_dry_run([*written, *(Written(Noun.JOB, job.name, job.value, job) for job in jobs)], cli)
+        everything = [*written, *(Written(Noun.JOB, job.name, job.value, job) for job in jobs)]
+        return dry_run_of(everything, verb, cli, lenient=lenient)
     with cli.connect() as client:
         write_each(client, written, verb, cli, lenient=lenient)
         jobs = [job for job in jobs if verb != "apply" or not _is_there(client, job, cli)]
@@ -124,7 +135,7 @@ def write_each(client: Client, written: Sequence[Written], verb: str, cli: Cli, 
                 raise
             is_set = thing.noun is Noun.JOB_SET
             source = thing.source
-            raise (located_set(error, source, lenient=lenient) if is_set else located(error, [source])) from error
+            raise (located_set(error, [source], lenient=lenient) if is_set else located(error, [source])) from error
         tell_warnings(getattr(answer, "warnings", ()), thing.source, cli)
         cli.output().text(f"{SINGULAR[thing.noun]} {thing.name} {getattr(answer, 'result', _DONE[verb])}")
 

@@ -105,9 +105,10 @@ class CatalogueCalls:
         """Read the settings."""
         return self._connection.get(f"{API}/settings", SettingsView)
 
-    def put_settings(self, settings: Mapping[str, Any]) -> SettingsView:
-        """Replace the settings; a field left out gets its default."""
-        return self._write("PUT", f"{API}/settings", settings, SettingsView)
+    def put_settings(self, settings: Mapping[str, Any], *, dry_run: bool = False) -> SettingsView:
+        """Replace the settings; a field left out gets its default. A dry run stores nothing."""
+        params = {"dry_run": "true"} if dry_run else {}
+        return self._connection.call(SettingsView, "PUT", f"{API}/settings", json=settings, params=params)
 
     def nodes(self) -> list[NodeView]:
         """List nodes and what is in use on them."""

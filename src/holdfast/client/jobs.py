@@ -80,6 +80,19 @@ class JobCalls:
         params = {"dry_run": "true", **_lenient(lenient=lenient)}
         return self._connection.call(BulkResult, "POST", f"{API}/jobs", repeatable=True, params=params, json=body)
 
+    def check(
+        self, manifests: Sequence[Mapping[str, Any]], *, verb: str = "apply", lenient: bool = False
+    ) -> BulkResult:
+        """Have manifests of any kinds checked as if they were written together; nothing is stored.
+
+        Args:
+            manifests: Each may name what is written before it: policies, queues, categories, job sets, jobs.
+            verb: ``apply``; ``create``, by which all must be new; or ``update``, by which all must exist.
+            lenient: How manifests of Kubernetes are read.
+        """
+        body, params = {"items": list(manifests)}, {"verb": verb, **_lenient(lenient=lenient)}
+        return self._connection.call(BulkResult, "POST", f"{API}/dry-run", repeatable=True, params=params, json=body)
+
     def job(self, reference: str) -> JobView:
         """Read a job with everything known of it."""
         return self._connection.get(_job_path(reference), JobView)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import structlog
-
 from holdfast.controller.coordinator import KILL_ALLOWANCE_S
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.losses import Losses
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
     from holdfast.ports.exchange import ExchangeRequest
     from holdfast.ports.store import ControllerStore, Snapshot
 
-_log = structlog.get_logger(__name__)
-
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
@@ -61,6 +57,8 @@ class ControllerSettings:
     """After how long a silent executor counts as lost; ``None``: never, for an executor in this process."""
     epoch: int | None = None
     """Under which the store lets it commit; ``None`` where it owns the store alone."""
+    places: bool = True
+    """Whether what waits is started; else only what was started already is looked after."""
     round_limits: RoundLimits = RoundLimits()  # noqa: RUF009 - frozen
     pods: PodSettings = PodSettings()  # noqa: RUF009 - frozen
     kinds: Callable[[Wiring], Kinds] = all_kinds
@@ -75,7 +73,8 @@ class Ticked:
     """Answers, by executor, to the exchanges it was given; none to what was overtaken, nor when the commit failed."""
     changed: frozenset[str]
     """Executors whose desired set changed: worth a hint."""
-    committed: bool
+    refused: Unavailable | None
+    """Why nothing could be committed, if so; it is tried again at the next tick."""
     more: bool
     """Whether there is more to do at once."""
     next_due: float | None
@@ -180,18 +179,18 @@ class Controller:
         self._sweep(now)
         self._advance(now)
         written = self.state.changes
-        committed = self._commit()
-        changed = self._publisher.publish(now) if committed else frozenset()
+        refused = self._commit()
+        changed = frozenset() if refused else self._publisher.publish(now)
         told = [exchange for exchange in exchanges if not self._observations.is_overtaken(exchange)]
-        responses = {exchange.executor: self.answer(exchange) for exchange in told if committed}
+        responses = {exchange.executor: self.answer(exchange) for exchange in told if not refused}
         return Ticked(
             responses=responses,
             changed=changed,
-            committed=committed,
+            refused=refused,
             more=more or self._has_more(),
             next_due=self.state.queue.next_due(),
             quarantined=len(self.quarantine),
-            written=written if committed else Changes(),
+            written=Changes() if refused else written,
         )
 
     def has_news(self) -> bool:
@@ -227,26 +226,28 @@ class Controller:
             return
         self._swept_at = now
         self._observations.lose_silent(now)
+        self._observations.write_progress(now)
         self.state.schedule_needed = True
 
     def _advance(self, now: float) -> None:
         """Reconcile what something happened to, then place what waits and reconcile that too."""
         self._reconciler.run(now)
         if self.state.schedule_needed:
-            self._placement.run(now)
+            self.state.schedule_needed = False
+            if self._settings.places:
+                self._placement.run(now)
             self._reconciler.settle(now)
 
-    def _commit(self) -> bool:
+    def _commit(self) -> Unavailable | None:
         changes = self.state.changes
         if not changes:
-            return True
+            return None
         changes.epoch = self._settings.epoch
         try:
             self._store.commit(changes)
         except Uncertain:
             raise  # to commit this again could write its events twice; what is durable is read anew instead
         except Unavailable as error:
-            _log.warning("commit failed; trying again", error=str(error))
-            return False
+            return error
         self.state.changes = Changes()
-        return True
+        return None

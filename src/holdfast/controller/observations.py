@@ -7,6 +7,7 @@ only where that is known to be younger than the belief that it was there.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.controller.state import NODE_WRITTEN_EVERY_S
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from holdfast.ports.engine import NodeInfo
     from holdfast.ports.exchange import ExchangeRequest
 
+PROGRESS_WRITTEN_EVERY_S = 5.0
 _NEVER = (float("-inf"), 0)
 _STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.CASCADE})
 
@@ -53,9 +55,22 @@ class Observations:
         self._newest: dict[str, tuple[float, int]] = {}
         """The life and sequence of each executor's last request."""
         self._nodes: dict[str, tuple[Sequence[NodeInfo] | None, float]] = {}
-        """What each executor last said of its nodes, and when; the same object says the same."""
+        """What each executor last said of its nodes, and when."""
+        self._progress: dict[str, str] = {}
+        self._progress_at = float("-inf")
         self._expected: dict[str, list[str]] = {}
         """Uids of runs that ran when this memory began, or that an executor had, until it tells what it has since."""
+
+    def write_progress(self, now: float) -> None:
+        """Write down how far runs say they are, all at once and every few seconds at most."""
+        if not self._progress or now - self._progress_at < PROGRESS_WRITTEN_EVERY_S:
+            return
+        self._progress_at, said, self._progress = now, self._progress, {}
+        for uid, progress in said.items():
+            found = self._find(uid)
+            if found is not None and progress not in {"", found[1].progress}:
+                active, run = found
+                self._state.note_progress(active, replace(run, progress=progress))
 
     def expect(self, run: Run) -> None:
         """After a restart of ours: start the lease of a run's executor, and notice when the run is missing."""
@@ -77,8 +92,11 @@ class Observations:
         self._see_nodes(request, now)
         before = self._seen.get(request.executor, {})
         for uid, observation in request.observed.items():
-            if before.get(uid) is not observation:
+            # In one process what is unchanged is the same object; what came over a wire is only equal.
+            seen = before.get(uid)
+            if seen is not observation and seen != observation:
                 self._report(uid, observation, now)
+                self._progress[uid] = observation.progress
         self._miss([*before, *self._expected.pop(request.executor, ())], request, now)
         self._seen[request.executor] = request.observed
         self._losses.settle(now)
@@ -108,7 +126,8 @@ class Observations:
 
     def _see_nodes(self, request: ExchangeRequest, now: float) -> None:
         nodes, seen_at = self._nodes.get(request.executor, (None, 0.0))
-        if nodes is request.nodes and now - seen_at < NODE_WRITTEN_EVERY_S:
+        same = nodes is request.nodes or nodes == request.nodes
+        if same and now - seen_at < NODE_WRITTEN_EVERY_S:
             return
         self._nodes[request.executor] = (request.nodes, now)
         self._state.capacity.drop_places(request.executor, but={node.name for node in request.nodes})

@@ -37,9 +37,9 @@ class Requests:
         """Act on requests; they are gone with the commit of this tick."""
         for request in requests:
             if request.kind is RequestKind.SUBMIT:
-                self._admit(request.job_ids, now)
+                self._admit(request.targets, now)
             else:
-                for key in request.job_ids:
+                for key in request.targets:
                     self._ask(request, key, now)
             self._state.handled(request.id)
 

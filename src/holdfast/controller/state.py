@@ -160,7 +160,7 @@ class ControllerState:
         if job.id in self.jobs or job.terminal:
             return
         self.jobs[job.id] = job
-        self._index(job)
+        self.kinds[self.kind_of(job)].index(job)
 
     def take_in(self, job: Job) -> None:
         """Take in a job that was just submitted."""
@@ -180,9 +180,6 @@ class ControllerState:
             self.queue.forget(job.id)
             return
         self.jobs[job.id] = job
-        self._index(job)
-
-    def _index(self, job: Job) -> None:
         self.kinds[self.kind_of(job)].index(job)
 
     def note_reason(self, job_id: str, reason: str, now: float) -> None:
@@ -342,6 +339,10 @@ class ControllerState:
         if self.capacity.release(run.uid):
             self.schedule_needed = True
             self.capacity.usage_of(active.job.queue).jobs -= active.pods
+
+    def note_progress(self, active: Active, run: Run) -> None:
+        """Write down how far a run is; nothing is decided by it, so nobody looks at its attempt."""
+        active.runs[run.uid] = self.changes.runs[run.uid] = run
 
     def drop_runs(self, active: Active) -> None:
         """Forget an attempt's runs, which are all terminal, before it is placed anew."""

@@ -7,7 +7,7 @@ leaves the tables to ``lifecycle`` and carrying transitions out to ``controller`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.evolve import evolve
 from holdfast.domain.lifecycle import (
@@ -121,6 +121,8 @@ def promotes(row: PromotionRow, statuses: Collection[RunStatus]) -> bool:
             return any(status in row.check for status in statuses)
         case Match.NOT_ANY:
             return not any(status in row.check for status in statuses)
+        case _:
+            assert_never(row.match)
 
 
 def merges(last: HistoryRow, row: HistoryRow) -> bool:

@@ -7,7 +7,7 @@ the events themselves to ``events`` and writing them to the store.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.events import (
     AttemptEnded,
@@ -107,6 +107,8 @@ def _event(before: Job, after: Job, ended: Attempt | None) -> JobEvent | None:
             return JobCancelRequested(after.attempt, after.reason) if after.cancel_requested else None
         case JobState.QUEUED | JobState.BACKOFF | JobState.WAITING:
             return _waits(before, after, ended)
+        case _:
+            assert_never(after.state)
 
 
 def _waits(before: Job, after: Job, ended: Attempt | None) -> JobEvent:

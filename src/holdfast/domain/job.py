@@ -170,6 +170,8 @@ class Run:
     started_at: float | None = None
     ended_at: float | None = None
     outcome: RunOutcome | None = None
+    progress: str = ""
+    """What it last said of how far it is, while it runs; renewed every few seconds at most."""
 
     @property
     def dispatch(self) -> int:
@@ -191,6 +193,7 @@ class Run:
             self.started_at,
             self.ended_at,
             self.outcome,
+            self.progress,
         )
 
 
@@ -216,14 +219,23 @@ class HistoryRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The most of each kind of capacity that may be in use at once; ``None`` is no limit, and 0 is none of it."""
+
+    cpu_m: int | None = None
+    memory: int | None = None
+    gpu: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
     """Where jobs wait."""
 
     name: str
     weight: float = 1.0
     """Share of capacity against other queues when they compete."""
-    max_running: Resources | None = None
-    """Never more than this in use at once; a dimension of 0 is no limit."""
+    max_running: Ceiling = Ceiling()
+    """Never more than this in use at once."""
     max_running_jobs: int | None = None
     retry_policies: tuple[str, ...] = ()
     """Named policies that apply to every job in it, first."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
 
 
 class AttemptStatus(StrEnum):
@@ -94,6 +95,8 @@ class StatusTransitions:
                 return self.give_up
             case Outcome.SKIPPED:
                 return None
+            case _:
+                assert_never(outcome)
 
 
 @dataclass(frozen=True, slots=True)

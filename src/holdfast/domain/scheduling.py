@@ -222,13 +222,10 @@ class Round:
             return f"queue {name} is paused"
         if queue.max_running_jobs is not None and usage.jobs >= queue.max_running_jobs:
             return f"queue {name} is at its limit of {queue.max_running_jobs} running jobs"
-        limit = queue.max_running
-        if limit is None:
-            return ""
         after = usage.resources + whole(shape)
         for dimension in ("cpu_m", "memory", "gpu"):
-            most = getattr(limit, dimension)
-            if most and getattr(after, dimension) > most:
+            most = getattr(queue.max_running, dimension)
+            if most is not None and getattr(after, dimension) > most:
                 return f"queue {name} is at its {dimension.removesuffix('_m')} limit"
         return ""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import structlog
-
 from holdfast.domain.failure import EndedBy, RunOutcome
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import Observation, RunPhase, StopReason
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from holdfast.ports.engine import Engine, RunOrder
     from holdfast.ports.exchange import DesiredRun, Transport
 
-_log = structlog.get_logger(__name__)
 _TOLD_AGAIN_S = 5.0
 """How long a run that was told to stop may go on as if it was not."""
 _ENDED_BY = {StopReason.USER: EndedBy.USER, StopReason.PREEMPTION: EndedBy.PREEMPTION, StopReason.LOST: EndedBy.LOST}
@@ -79,8 +76,7 @@ class Executor:
         request = ExchangeRequest(self._name, self._sequence, self._engine.nodes(), observed, self._life, self._heard)
         try:
             response = self._transport.exchange(request)
-        except Unavailable as error:
-            _log.warning("controller not reached", executor=self._name, error=str(error))
+        except Unavailable:  # the controller tells what keeps it from answering
             self._fence(observed)
             return False
         if response.sequence < self._sequence:

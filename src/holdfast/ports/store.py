@@ -6,8 +6,9 @@ requests) and edit the catalogue. Records are ``domain`` values; no row or sessi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.ports.catalogue import CatalogueStore
@@ -40,7 +41,7 @@ class RequestKind(StrEnum):
     HOLD = "hold"
     RELEASE = "release"
     SET_SUBMIT = "set_submit"
-    """The named job sets were appended with their jobs; take them in. Here and below ``job_ids`` name job sets."""
+    """The named job sets were appended with their jobs; take them in. Here and below the targets are job sets."""
     SET_UPDATE = "set_update"
     """``payload`` is what the set becomes (``compiled.codec.SetChange``), already checked; below, too."""
     SET_SUSPEND = "set_suspend"
@@ -65,7 +66,8 @@ class Request:
     """One request to the controller, kept until the tick that acted on it commits."""
 
     kind: RequestKind
-    job_ids: tuple[str, ...]
+    targets: tuple[str, ...]
+    """Ids of jobs, or of job sets where it is about those."""
     created_at: float
     actor: str = ""
     reason: str = ""
@@ -127,19 +129,11 @@ class Changes:
 
     def __bool__(self) -> bool:
         """Whether there is anything to commit."""
-        return bool(
-            self.jobs
-            or self.attempts
-            or self.runs
-            or self.history
-            or self.nodes
-            or self.handled
-            or self.job_sets
-            or self.deleted_sets
-            or self.set_log
-            or self.kube_jobs
-            or self.quarantined
-        )
+        return any(_CONTENT(self))
+
+
+_CONTENT = attrgetter(*(field.name for field in fields(Changes) if field.name != "epoch"))
+"""All that a commit writes; the epoch says who writes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.domain.audit import Act, Subject
+from holdfast.ports import presence
 from holdfast.service.audit import audited, put_act
 from holdfast.service.naming import not_found
 
@@ -39,16 +40,20 @@ class Categories:
         return found[name]
 
     def put(
-        self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None
+        self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None, dry_run: bool = False
     ) -> FailureCategory:
-        """Store a category; ``create`` true: must be new, false: must exist, ``None``: either.
+        """Store a category, unless it is a dry run; ``create`` true: must be new, false: must exist, ``None``: either.
 
         Raises:
             AlreadyExists: It exists, and must be new.
             NotFound: It does not, and must exist.
         """
-        with audited(self.store, by, put_act(create=create), Subject.CATEGORY, category.name):
-            self.store.put_category(category, create=create, by=by)
+        with audited(self.store, None if dry_run else by, put_act(create=create), Subject.CATEGORY, category.name):
+            if dry_run:
+                known = {one.name for one in self.list()}
+                presence.require_presence(presence.CATEGORY, category.name, known=known, create=create)
+            else:
+                self.store.put_category(category, create=create, by=by)
         return category
 
     def delete(self, name: str, *, by: Caller | None = None) -> None:

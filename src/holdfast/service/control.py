@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JobState
-from holdfast.errors import Conflict
+from holdfast.errors import Conflict, Unavailable
 from holdfast.ports.store import Request, RequestKind
 from holdfast.service.audit import audited
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
@@ -33,6 +35,8 @@ class Control:
     clock: Clock
     actor: str = ""
     """Who asks, where a call does not say."""
+    make_room: Callable[[], bool] = lambda: False
+    """Gives up what is kept of a full disk; returns whether there is more room now."""
 
     def cancel(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Job:
         """Ask for a job to be cancelled; one that is cancelled already, or about to be, is left alone.
@@ -92,7 +96,14 @@ class Control:
 
     def _ask(self, kind: RequestKind, job: Job, reason: str, by: Caller | None) -> Job:
         actor = self.actor if by is None else by.actor
-        self.store.append(Request(kind, (job.id,), self.clock.now(), actor=actor, reason=reason), by=by)
+        request = Request(kind, (job.id,), self.clock.now(), actor=actor, reason=reason)
+        try:
+            self.store.append(request, by=by)
+        except Unavailable:
+            # The very job that fills the disk must be possible to cancel.
+            if kind is not RequestKind.CANCEL or not self.make_room():
+                raise
+            self.store.append(request, by=by)
         return job
 
     def _pods(self, job: Job) -> KubeJobRecord | None:
@@ -107,7 +118,7 @@ class Control:
     def _hold_is_pending(self, job: Job) -> bool:
         """Whether the controller has yet to act on a hold, as when no server is running."""
         pending = self.store.requests(limit=_MOST_PENDING)
-        return not job.terminal and any(one.kind is RequestKind.HOLD and job.id in one.job_ids for one in pending)
+        return not job.terminal and any(one.kind is RequestKind.HOLD and job.id in one.targets for one in pending)
 
 
 def _check_free(job: Job, verb: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.domain.audit import Act, Subject
+from holdfast.ports import presence
 from holdfast.service.audit import audited, put_act
 from holdfast.service.naming import not_found
 
@@ -46,15 +47,21 @@ class Policies:
         create: bool | None = None,
         by: Caller | None = None,
         if_match: Collection[str] | None = None,
+        dry_run: bool = False,
     ) -> RetryPolicy:
-        """Store a policy; ``create`` true: must be new, false: must exist, ``None``: either.
+        """Store a policy; ``create`` true: must be new, false: must exist, ``None``: either; a dry run stores nothing.
 
         Raises:
             AlreadyExists: It exists, and must be new.
             NotFound: It does not, and must exist.
             VersionConflict: It has none of the revisions in ``if_match``.
         """
-        with audited(self.store, by, put_act(create=create), Subject.POLICY, policy.name):
+        with audited(self.store, None if dry_run else by, put_act(create=create), Subject.POLICY, policy.name):
+            if dry_run:
+                policies = self.store.catalogue().policies
+                presence.require_presence(presence.POLICY, policy.name, known=policies, create=create)
+                presence.require_revision(policies.get(policy.name), if_match)
+                return policy
             return self.store.put_policy(policy, create=create, by=by, if_match=if_match)
 
     def delete(self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None) -> None:

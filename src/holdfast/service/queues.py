@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.audit import Act, Subject
 from holdfast.errors import InvalidManifest
+from holdfast.ports import presence
 from holdfast.service.audit import audited, put_act
 from holdfast.service.naming import not_found, unknown_names
 
@@ -40,25 +41,31 @@ class Queues:
             raise not_found(name, queues, "queue")
         return queues[name]
 
-    def put(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> Queue:
-        """Store a queue; ``create`` true: must be new, false: must exist, ``None``: either.
+    def put(
+        self, queue: Queue, *, create: bool | None = None, by: Caller | None = None, dry_run: bool = False
+    ) -> Queue:
+        """Store a queue; ``create`` true: must be new, false: must exist, ``None``: either; a dry run stores nothing.
 
         Raises:
             InvalidManifest: It names a policy that does not exist.
             AlreadyExists: It exists, and must be new.
             NotFound: It does not, and must exist.
         """
-        with audited(self.store, by, put_act(create=create), Subject.QUEUE, queue.name):
+        with audited(self.store, None if dry_run else by, put_act(create=create), Subject.QUEUE, queue.name):
+            catalogue = self.store.catalogue()
             problems = unknown_names(
                 queue.retry_policies,
-                self.store.catalogue().policies,
+                catalogue.policies,
                 "retry policy",
                 lambda index: f"spec.retryPolicies[{index}]",
             )
             if problems:
                 msg = f"queue {queue.name!r} is not valid"
                 raise InvalidManifest(msg, problems=problems)
-            self.store.put_queue(queue, create=create, by=by)
+            if dry_run:
+                presence.require_presence(presence.QUEUE, queue.name, known=catalogue.queues, create=create)
+            else:
+                self.store.put_queue(queue, create=create, by=by)
         return queue
 
     def delete(self, name: str, *, by: Caller | None = None) -> None:

@@ -27,8 +27,10 @@ class Settings:
         catalogue = self.store.catalogue()
         return catalogue.settings, catalogue.default_policy
 
-    def put(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
-        """Replace the settings.
+    def put(
+        self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None, dry_run: bool = False
+    ) -> None:
+        """Replace the settings; a dry run stores nothing.
 
         Raises:
             InvalidSetting: The default policy does not exist.
@@ -36,8 +38,9 @@ class Settings:
         named = () if default_policy is None else (default_policy,)
         policies = self.store.catalogue().policies
         problems = unknown_names(named, policies, "retry policy", lambda _: "defaultPolicyName")
-        with audited(self.store, by, Act.UPDATE, Subject.SETTINGS, "settings"):
+        with audited(self.store, None if dry_run else by, Act.UPDATE, Subject.SETTINGS, "settings"):
             if problems:
                 msg = "the settings are not valid"
                 raise InvalidSetting(msg, problems=problems)
-            self.store.put_settings(settings, default_policy, by=by)
+            if not dry_run:
+                self.store.put_settings(settings, default_policy, by=by)

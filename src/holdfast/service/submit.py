@@ -21,7 +21,7 @@ from holdfast.service.naming import unknown_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from holdfast.domain.job import Queue
+    from holdfast.domain.job import Ceiling, Queue
     from holdfast.domain.resources import Resources
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.catalogue import Catalogue
@@ -97,7 +97,7 @@ class Submitter:
             Conflict: The idempotency key was used for something else.
         """
         written = [item if isinstance(item, HoldfastError) else _written(item) for item in items]
-        errors = self._errors(written)
+        errors = self.refusals(written)
         if errors and atomic:
             raise _all_of(errors, len(items))
         accepted = [(i, item.spec) for i, item in enumerate(written) if i not in errors and isinstance(item, Written)]
@@ -114,13 +114,17 @@ class Submitter:
             InvalidManifest: Something is wrong; with the problems of every item.
         """
         written = [item if isinstance(item, HoldfastError) else _written(item) for item in items]
-        errors = self._errors(written)
+        errors = self.refusals(written)
         if errors:
             raise _all_of(errors, len(items))
         return [_name(item) for item in written]
 
-    def _errors(self, items: Sequence[Written | HoldfastError]) -> dict[int, HoldfastError]:
-        """Say of each item that cannot be accepted why, by its place."""
+    def refusals(self, items: Sequence[Written | HoldfastError]) -> dict[int, HoldfastError]:
+        """Say of each item that cannot be accepted why, by its place.
+
+        Raises:
+            InvalidRequest: There are none, or too many.
+        """
         _check_count(len(items))
         catalogue = self.store.catalogue()
         return {
@@ -220,8 +224,6 @@ def _too_much(spec: JobSpec) -> list[Problem]:
 
 def _beyond_queue(spec: JobSpec, queue: Queue) -> list[Problem]:
     """Check that the queue's own limit does not keep the job out for ever."""
-    if queue.max_running is None:
-        return []
     hint = "ask for less, or for another queue"
     return [
         Problem(
@@ -230,11 +232,11 @@ def _beyond_queue(spec: JobSpec, queue: Queue) -> list[Problem]:
             hint=hint,
         )
         for name, asked, limit, shown in _dimensions(spec.resources, queue.max_running)
-        if limit and asked * spec.gang > limit
+        if limit is not None and asked * spec.gang > limit
     ]
 
 
-def _dimensions(request: Resources, limit: Resources) -> Iterable[tuple[str, int, int, Callable[[int], str]]]:
+def _dimensions(request: Resources, limit: Ceiling) -> Iterable[tuple[str, int, int | None, Callable[[int], str]]]:
     yield "cpu", request.cpu_m, limit.cpu_m, format_cpu
     yield "memory", request.memory, limit.memory, format_memory
     yield "gpu", request.gpu, limit.gpu, str
@@ -266,9 +268,14 @@ def _all_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:
     """Make one error of many, with paths that tell the items apart."""
     if count == 1:
         return errors[0]
-    problems = [_within(index, problem) for index, error in errors.items() for problem in _problems_of(error)]
+    problems = problems_of(errors)
     msg = f"{len(errors)} of {count} manifests are not valid; nothing was submitted"
     return InvalidManifest(msg, problems=problems)
+
+
+def problems_of(errors: Mapping[int, HoldfastError]) -> list[Problem]:
+    """List the problems of many items, with paths that tell them apart."""
+    return [_within(index, problem) for index, error in errors.items() for problem in _problems_of(error)]
 
 
 def _problems_of(error: HoldfastError) -> Sequence[Problem]:

@@ -233,7 +233,7 @@ class ControllerHost:
             refuse("nobody-quarantined", f"{self.name} left {ticked.quarantined} workloads alone")
         for executor in sorted(ticked.changed):
             self.hint(executor)
-        if not ticked.committed:
+        if ticked.refused is not None:
             self._again()
         elif ticked.more:
             self._agenda.after(0.0, self.tick)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.failure import Cause, Condition
-from holdfast.domain.job import Queue
+from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.policy.model import (
     Action,
     AntiAffinity,
@@ -21,7 +21,6 @@ from holdfast.domain.policy.model import (
     RetrySettings,
     Rule,
 )
-from holdfast.domain.resources import Resources
 
 if TYPE_CHECKING:
     from holdfast.sim.chance import Chance
@@ -95,7 +94,7 @@ def random_queue(chance: Chance, name: str) -> Queue:
     return Queue(
         name,
         weight=chance.choice((0.5, 1.0, 3.0)),
-        max_running=Resources(chance.choice((2000, 4000, 6000)), 0, 0) if limited else None,
+        max_running=Ceiling(chance.choice((2000, 4000, 6000))) if limited else Ceiling(),
         max_running_jobs=chance.choice((None, None, None, 1, 3)),
         retry_policies=tuple(chance.sample(POLICIES, chance.randint(0, 2))),
     )

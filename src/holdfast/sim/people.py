@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import dump_spec
-from holdfast.domain.job import Job
+from holdfast.domain.job import Ceiling, Job
 from holdfast.errors import Unavailable
 from holdfast.ports.store import Request, RequestKind, Submission
 from holdfast.sim.laws import POLICIES, QUEUES, network_category, random_policy, random_queue, random_settings
@@ -179,5 +179,5 @@ class People:
         """Lift every pause and limit, so that nothing but the jobs themselves keeps them from ending."""
         self._at_peace = True
         for queue in list(self._store().catalogue().queues.values()):
-            self._store().put_queue(replace(queue, paused=False, max_running=None, max_running_jobs=None))
+            self._store().put_queue(replace(queue, paused=False, max_running=Ceiling(), max_running_jobs=None))
         self._hint()

@@ -25,15 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from holdfast.domain.job import Queue
-    from holdfast.domain.policy.model import RetryPolicy
     from holdfast.domain.workloads.jobset.stored import JobSet
 
 SHORTEST_PREFIX = 6
 """Of a job's id, to be taken as one."""
-POLICY = "retry policy"
 REVISION = "revision of a retry policy"
-QUEUE = "queue"
-CATEGORY = "failure category"
 JOB_SET = "job set"
 
 
@@ -74,16 +70,6 @@ def require_version(job_set: JobSet, version: int) -> None:
         raise VersionConflict.of(JOB_SET, job_set.name, current=job_set.resource_version)
 
 
-def require_revision(current: RetryPolicy | None, if_match: Collection[str] | None) -> None:
-    """Check that a policy, if it is there, has a revision its editor knows.
-
-    Raises:
-        VersionConflict: It has another.
-    """
-    if current is not None and if_match is not None and str(current.revision) not in if_match:
-        raise VersionConflict.of(POLICY, current.name, current=str(current.revision))
-
-
 def unknown_job() -> Internal:
     """Say that a commit changes a job that was never submitted, or is gone."""
     return Internal("a change is about a job that does not exist")
@@ -97,26 +83,6 @@ def unknown_job_set() -> Internal:
 def reused_key(key: str) -> Conflict:
     """Say that an idempotency key came with another request before."""
     return Conflict(f"idempotency key {key!r} was used for another request", hint="use a new key for a new request")
-
-
-def no_such(kind: str, name: str, known: Iterable[str] = ()) -> NotFound:
-    """Say that nothing of that kind has the name, and which names there are."""
-    problems = [Problem("name", f"{kind} {name!r} does not exist", tuple(sorted(known)))]
-    return NotFound(f"there is no {kind} {name!r}", problems=problems)
-
-
-def require_presence(kind: str, name: str, *, known: Collection[str], create: bool | None) -> None:
-    """Check what ``create`` asks of the names there are.
-
-    Raises:
-        AlreadyExists: It is there, and must be new.
-        NotFound: It is not, and must be there.
-    """
-    if create is True and name in known:
-        message = f"{kind} {name!r} exists already"
-        raise AlreadyExists(message, problems=[Problem("name", message)], hint="update it instead")
-    if create is False and name not in known:
-        raise no_such(kind, name, known)
 
 
 def require_policies(queue: Queue, known: Collection[str]) -> None:

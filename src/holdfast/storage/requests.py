@@ -45,9 +45,9 @@ def happened(submission: Submission) -> Iterator[Occurrence]:
 def deeds_of(request: Request, by: Caller | None) -> list[Deed]:
     """Return one deed for each job or job set, if there is somebody to name; submissions are told by events alone."""
     if request.kind in _SET_ACTS:
-        deeds = [on_job_set(by, _SET_ACTS[request.kind], set_id, request.reason) for set_id in request.job_ids]
+        deeds = [on_job_set(by, _SET_ACTS[request.kind], set_id, request.reason) for set_id in request.targets]
     elif request.kind in _ACTS:
-        deeds = [on_job(by, _ACTS[request.kind], job_id, request.reason) for job_id in request.job_ids]
+        deeds = [on_job(by, _ACTS[request.kind], job_id, request.reason) for job_id in request.targets]
     else:
         deeds = []
     return [deed for deed in deeds if deed is not None]

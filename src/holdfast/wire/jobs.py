@@ -57,6 +57,7 @@ class RunView(Response):
     containers: list[ContainerView] = Field(default_factory=list)
     log_tail: list[str] = Field(default_factory=list)
     progress: str = ""
+    """What it last wrote to its progress file, as of a few seconds ago while it runs."""
     peak_memory: int | None = None
     """Bytes, when the engine measured it."""
 

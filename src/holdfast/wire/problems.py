@@ -5,6 +5,12 @@ from pydantic import Field
 from holdfast.wire.base import Response
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
+_TYPES = "https://holdfast.dev/errors/"
+
+
+def problem_type(code: str) -> str:
+    """Return the ``type`` of the problems of a code; the only form there is, and nothing needs to be there to read."""
+    return f"{_TYPES}{code}"
 
 
 class ProblemEntry(Response):
@@ -23,6 +29,7 @@ class ProblemDetails(Response):
     """Why a request was not done."""
 
     type: str
+    """See ``problem_type``; ``code`` says the same in a word."""
     title: str
     status: int
     code: str

@@ -187,13 +187,11 @@ def run_view(run: Run) -> RunView:
         signal=container.signal if container else None,
         started_at=optional_timestamp(run.started_at),
         ended_at=optional_timestamp(run.ended_at),
-        **_outcome_fields(outcome),
+        **({"progress": run.progress} if outcome is None else _outcome_fields(outcome)),
     )
 
 
-def _outcome_fields(outcome: RunOutcome | None) -> dict[str, Any]:
-    if outcome is None:
-        return {}
+def _outcome_fields(outcome: RunOutcome) -> dict[str, Any]:
     return {
         "ended_by": str(outcome.ended_by),
         "message": outcome.message,

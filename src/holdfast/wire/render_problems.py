@@ -1,6 +1,6 @@
 """Turns errors into problem details and back; pure.
 
-Decides the documentation address of each code; the HTTP status is its caller's (``api`` has the one table).
+The HTTP status is its caller's (``api`` has the one table).
 """
 
 from __future__ import annotations
@@ -8,18 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Problem, VersionConflict
-from holdfast.wire.problems import ProblemDetails, ProblemEntry
+from holdfast.wire.problems import ProblemDetails, ProblemEntry, problem_type
 
 if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
-
-TYPE_PREFIX = "https://holdfast.dev/errors/"
 
 
 def problem_details(error: HoldfastError, *, status: int) -> ProblemDetails:
     """Show an error with all its problems."""
     return ProblemDetails(
-        type=TYPE_PREFIX + error.code,
+        type=problem_type(error.code),
         title=(type(error).__doc__ or error.code).splitlines()[0],
         status=status,
         code=error.code,

@@ -8,21 +8,21 @@ MUTATIONS = (
     Mutation(
         "a refused commit is published",
         "controller/controller.py",
-        ("error=str(error))\n            return False"),
-        ("error=str(error))\n            return True"),
+        "            return error\n",
+        "            return None\n",
         ("unit/test_controller.py::test_nothing_is_handed_out_before_it_is_committed",),
     ),
     Mutation(
         "a commit whose answer was lost is made again",
         "controller/controller.py",
-        "            raise  # to commit this again",
-        "            return False  # to commit this again",
+        "        except Uncertain:\n            raise  # to commit this again",
+        "        except Uncertain as error:\n            return error  # to commit this again",
         ("property/test_simulation_catches_harsh.py::test_the_world_catches_nothing_in_the_code_as_it_is",),
     ),
     Mutation(
         "executors are answered although the commit failed",
         "controller/controller.py",
-        "for exchange in told if committed}",
+        "for exchange in told if not refused}",
         "for exchange in told}",
         (WORLDS,),
     ),
@@ -162,8 +162,8 @@ MUTATIONS = (
     Mutation(
         "a running job can be held",
         "controller/workloads/gangs.py",
-        "case RequestKind.HOLD if job.state in JOB_WAITING:",
-        "case RequestKind.HOLD:",
+        "                if job.state in JOB_WAITING:\n",
+        "                if True:\n",
         ("unit/test_controller_repeats.py",),
     ),
     Mutation(

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from holdfast import __version__
 from holdfast.api.rest import description, errors
 from holdfast.api.rest.callers import RequestIdGate
-from holdfast.api.rest.context import use_cases_over
+from holdfast.api.rest.context import Health
 from holdfast.api.rest.gates import SizeGate, TokenGate, WriteGate
 from holdfast.api.rest.listeners import Listeners
 from holdfast.api.rest.metrics import Metrics, MetricsGate
@@ -25,6 +25,7 @@ from holdfast.api.rest.routes import (
     nodes,
     policies,
     queues,
+    rehearsals,
     set_control,
     settings,
     submissions,
@@ -34,6 +35,7 @@ from holdfast.api.rest.routes import (
     logs as log_routes,
 )
 from holdfast.api.rest.strict import known_query_only
+from holdfast.service.doors.use_cases import use_cases_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 _NOUNS = (
     system,
     submissions,
+    rehearsals,
     jobs,
     log_routes,
     attempts,
@@ -77,6 +80,8 @@ class Probes:
     """Says why nothing may be taken in, if so."""
     stopping: Callable[[], bool] = lambda: False
     """Says that the server is about to stop, so that streams end."""
+    make_room: Callable[[], bool] = lambda: False
+    """Gives up what is kept of a full disk."""
     actor: str | None = None
     """Who calls, where all callers are this process; otherwise their token tells."""
 
@@ -111,7 +116,8 @@ def create_app(
         # A path with a slash too many is an error like any other, not a redirect that drops the token.
         redirect_slashes=False,
     )
-    app.state.use_cases = use_cases_over(store, clock, ids, logs, metrics=metrics, ready=probes.ready)
+    app.state.use_cases = use_cases_over(store, clock, ids, logs, make_room=probes.make_room)
+    app.state.health = Health(metrics, probes.ready)
     app.state.actor = probes.actor
     app.state.listeners = Listeners(store.last_event_seq, probes.stopping)
     errors.install(app)

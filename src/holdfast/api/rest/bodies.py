@@ -1,187 +1,30 @@
-"""Reads manifests out of request bodies: JSON, YAML or JSON lines.
+"""Takes request bodies as text; decides which media types there are, and leaves what they say to the use cases."""
 
-Decides which media types are read and that a body of a type is of that type; leaves the manifests to ``dialects``.
-"""
-
-from __future__ import annotations
-
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated
 
 from fastapi import Depends, Request
 from starlette.exceptions import HTTPException
 
-from holdfast.dialects.diagnostics import all_problems
-from holdfast.dialects.documents import Document, read_documents
-from holdfast.dialects.manifests import read_manifest, try_job
-from holdfast.domain.category import FailureCategory
-from holdfast.domain.job import Queue
-from holdfast.domain.policy.model import RetryPolicy
-from holdfast.domain.workloads.jobset.model import JobSetSpec
-from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
-from holdfast.errors import HoldfastError, InvalidManifest, InvalidPolicy, InvalidRequest, Problem
-from holdfast.service.submit import Written
+from holdfast.service.doors.manifests import Format, Text
 
-T = TypeVar("T")
-
-JSON_TYPES = frozenset({"application/json"})
-YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
-LINES_TYPES = frozenset({"application/x-ndjson", "application/jsonl"})
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A body, as text."""
-
-    text: str
-    media_type: str
+_FORMATS = {
+    "application/json": Format.JSON,
+    "application/yaml": Format.YAML,
+    "application/x-yaml": Format.YAML,
+    "text/yaml": Format.YAML,
+    "text/x-yaml": Format.YAML,
+    "application/x-ndjson": Format.LINES,
+    "application/jsonl": Format.LINES,
+}
 
 
 async def _read_text(request: Request) -> Text:
     media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    known = JSON_TYPES | YAML_TYPES | LINES_TYPES
-    if media_type not in known:
-        detail = f"a body of type {media_type!r} is not read here; send one of: {', '.join(sorted(known))}"
+    if media_type not in _FORMATS:
+        detail = f"a body of type {media_type!r} is not read here; send one of: {', '.join(sorted(_FORMATS))}"
         raise HTTPException(415, detail)
-    body = await request.body()
-    try:
-        return Text(body.decode(), media_type)
-    except UnicodeDecodeError as error:
-        line = body[: error.start].count(b"\n") + 1
-        _refuse("is not UTF-8 text", line=line)
+    return Text.of(await request.body(), _FORMATS[media_type])
 
 
 BodyText = Annotated[Text, Depends(_read_text)]
 """A parameter of this type is given the body as text."""
-
-
-def documents_of(body: Text, *, lenient: bool = False) -> list[Document]:
-    """Read the documents of a body; ``lenient`` puts up with keys that are there twice and unfilled placeholders.
-
-    Raises:
-        InvalidManifest: It is not of its type, or holds none.
-    """
-    if body.media_type in JSON_TYPES:
-        _check_json(body.text)
-    try:
-        documents = read_documents(body.text, name="the body", lenient=lenient)
-    except InvalidManifest as error:
-        raise InvalidManifest(error.message, problems=all_problems(body.text, error)) from error
-    if not documents:
-        _refuse("is empty", hint="send a manifest")
-    return documents
-
-
-def _check_json(text: str) -> None:
-    """Make sure a JSON body is JSON; YAML would let much else pass."""
-    try:
-        json.loads(text, parse_int=str)  # what a number is worth is the reading's to say, with its place
-    except json.JSONDecodeError as error:
-        hint = "send many documents as application/x-ndjson" if error.msg == "Extra data" else None
-        _refuse(f"is not JSON: {error.msg}", line=error.lineno, hint=hint)
-    except RecursionError:
-        _refuse("is nested too deep")
-
-
-def _refuse(message: str, *, line: int | None = None, hint: str | None = None) -> NoReturn:
-    msg = "the body cannot be read"
-    raise InvalidManifest(msg, problems=[Problem("", message, line=line, hint=hint)])
-
-
-def one_document(body: Text, *, lenient: bool = False) -> Document:
-    """Read the only document of a body.
-
-    Raises:
-        InvalidManifest: It is not of its type, or does not hold exactly one.
-    """
-    documents = documents_of(body, lenient=lenient)
-    if len(documents) > 1:
-        _refuse(f"holds {len(documents)} documents", hint="send one at a time")
-    return documents[0]
-
-
-def manifest_of(body: Text, kind: type[T], *, name: str | None = None) -> T:
-    """Read the one manifest of a body, which must be of a kind and, when given, of a name.
-
-    Raises:
-        InvalidManifest: It is not; ``InvalidPolicy`` where a policy was wanted.
-    """
-    try:
-        manifest = read_manifest(one_document(body))
-    except InvalidManifest as error:
-        raise _as_error_of(kind)(problems=error.problems, hint=error.hint) from error
-    if not isinstance(manifest, kind):
-        wanted = _KIND_NAMES[kind]
-        problem = Problem("kind", f"{_KIND_NAMES[type(manifest)]!r} is not taken here", allowed=(wanted,))
-        raise _as_error_of(kind)(problems=[problem])
-    written = getattr(manifest, "name", None)
-    if name is not None and written != name:
-        problem = Problem("metadata.name", f"{written!r} is not the name in the address", allowed=(name,))
-        raise _as_error_of(kind)(problems=[problem])
-    return manifest
-
-
-_KIND_NAMES: dict[type, str] = {
-    JobSpec: "Job",
-    JobSetSpec: "JobSet",
-    RetryPolicy: "RetryPolicy",
-    Queue: "Queue",
-    FailureCategory: "FailureCategory",
-}
-
-
-def _as_error_of(kind: type) -> type[HoldfastError]:
-    return InvalidPolicy if kind is RetryPolicy else InvalidManifest
-
-
-def bulk_items(documents: list[Document], *, lenient: bool = False) -> list[Written | HoldfastError] | None:
-    """Read a bulk submission: each item as it is written, or what is wrong with it; ``None`` when it is a single job.
-
-    Raises:
-        InvalidRequest: ``items`` is no list, or has company.
-    """
-    if len(documents) > 1:
-        return [_item_of(document, lenient=lenient) for document in documents]
-    value = documents[0].value
-    if "items" not in value:
-        return None
-    problems = [
-        Problem(str(field), "has no place beside items", allowed=("items",)) for field in value if field != "items"
-    ]
-    if not isinstance(value["items"], list):
-        problems.append(Problem("items", "must be a list of manifests"))
-    if problems:
-        raise InvalidRequest(problems=problems)
-    return [_item_of(item, lenient=lenient) for item in value["items"]]
-
-
-def _item_of(item: Any, *, lenient: bool) -> Written | HoldfastError:  # noqa: ANN401 - an item may be anything
-    if not isinstance(item, (dict, Document)):
-        return InvalidManifest(problems=[Problem("", f"a manifest is a mapping of fields, not {type(item).__name__}")])
-    return written_job(item, lenient=lenient)
-
-
-def written_job(document: Document | Mapping[str, Any], *, lenient: bool = False) -> Written:
-    """Read a job; what it names is known also when it is not valid, so that everything wrong can be told at once."""
-    value = document.value if isinstance(document, Document) else document
-    flat = "spec" not in value and "metadata" not in value
-    reading = try_job(document, lenient=lenient)
-    if isinstance(reading.manifest, JobSpec):
-        return Written(reading.manifest, flat=flat, warnings=reading.warnings)
-    error = InvalidManifest(problems=reading.problems)
-    return Written(_named(value if flat else value.get("spec")), error, flat)
-
-
-def _named(fields: object) -> JobSpec:
-    """Read the queue and the policies a job names, as far as they are names; the rest stands in."""
-    known = fields if isinstance(fields, Mapping) else {}
-    queue, policies = known.get("queue"), known.get("retryPolicies")
-    names = [name if isinstance(name, str) else None for name in policies] if isinstance(policies, list) else []
-    return JobSpec(
-        name="unread",
-        command=("unread",),
-        queue=queue if isinstance(queue, str) and queue else DEFAULT_QUEUE,
-        retry_policies=tuple(name for name in names if name) if all(names) else (),
-    )

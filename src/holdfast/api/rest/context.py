@@ -1,84 +1,22 @@
-"""What endpoints work with: the use cases over one store, found through the application's state."""
+"""What endpoints work with, found through the application's state."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import Depends, Request
 
-from holdfast.service.audit import Audit
-from holdfast.service.categories import Categories
-from holdfast.service.control import Control
-from holdfast.service.events import EventLog
-from holdfast.service.explain import Explainer
-from holdfast.service.jobsets.control import SetControl
-from holdfast.service.jobsets.sets import JobSets
-from holdfast.service.jobsets.story import SetStories
-from holdfast.service.logs import Logs
-from holdfast.service.policies import Policies
-from holdfast.service.query import Queries
-from holdfast.service.queues import Queues
-from holdfast.service.settings import Settings
-from holdfast.service.submit import Submitter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.api.rest.metrics import Metrics
-    from holdfast.ports.clock import Clock, Ids
-    from holdfast.ports.logs import LogReader
-    from holdfast.ports.store import Store
+from holdfast.api.rest.metrics import Metrics
+from holdfast.service.doors.use_cases import UseCases
 
 
 @dataclass(frozen=True, slots=True)
-class UseCases:
-    """Everything endpoints may call."""
+class Health:
+    """How the process does."""
 
-    store: Store
-    submitter: Submitter
-    control: Control
-    queries: Queries
-    explainer: Explainer
-    job_sets: JobSets
-    set_control: SetControl
-    set_stories: SetStories
-    logs: Logs
-    policies: Policies
-    queues: Queues
-    categories: Categories
-    settings: Settings
-    events: EventLog
-    audit: Audit
     metrics: Metrics
     ready: Callable[[], str | None]
     """Says what keeps the server from working, if anything."""
-
-
-def use_cases_over(
-    store: Store, clock: Clock, ids: Ids, logs: LogReader, *, metrics: Metrics, ready: Callable[[], str | None]
-) -> UseCases:
-    """Make the use cases over one store."""
-    explainer, job_sets = Explainer(store), JobSets(store, clock, ids)
-    return UseCases(
-        store=store,
-        submitter=Submitter(store, clock, ids),
-        control=Control(store, clock),
-        queries=Queries(store, explainer),
-        explainer=explainer,
-        job_sets=job_sets,
-        set_control=SetControl(store, clock),
-        set_stories=SetStories(job_sets),
-        logs=Logs(store, logs),
-        policies=Policies(store),
-        queues=Queues(store),
-        categories=Categories(store),
-        settings=Settings(store),
-        events=EventLog(store),
-        audit=Audit(store),
-        metrics=metrics,
-        ready=ready,
-    )
 
 
 def _use_cases(request: Request) -> UseCases:
@@ -86,5 +24,12 @@ def _use_cases(request: Request) -> UseCases:
     return found
 
 
+def _health(request: Request) -> Health:
+    found: Health = request.app.state.health
+    return found
+
+
 Use = Annotated[UseCases, Depends(_use_cases)]
 """A parameter of this type is given the use cases."""
+Process = Annotated[Health, Depends(_health)]
+"""A parameter of this type is given what is known of the process."""

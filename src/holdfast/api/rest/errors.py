@@ -16,8 +16,8 @@ from starlette.requests import ClientDisconnect
 
 from holdfast import errors
 from holdfast.errors import HoldfastError, Internal, InvalidRequest, Problem
-from holdfast.wire.problems import PROBLEM_MEDIA_TYPE, ProblemDetails
-from holdfast.wire.render_problems import TYPE_PREFIX, problem_details
+from holdfast.wire.problems import PROBLEM_MEDIA_TYPE, ProblemDetails, problem_type
+from holdfast.wire.render_problems import problem_details
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ def respond_status(
     """Answer with something HTTP itself knows to be wrong."""
     code = _PROTOCOL_CODES.get(status, "invalid_request")
     details = ProblemDetails(
-        type=TYPE_PREFIX + code,
+        type=problem_type(code),
         title=HTTPStatus(status).phrase,
         status=status,
         code=code,

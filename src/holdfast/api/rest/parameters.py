@@ -22,3 +22,8 @@ Lenient = Annotated[
     bool, Query(description="Put up with what Kubernetes puts up with in its kinds, each time with a warning.")
 ]
 Key = Annotated[str | None, Header(max_length=LONGEST_KEY, description="Sending the same again stores nothing.")]
+
+
+def created(*, dry_run: bool) -> int:
+    """Return the status of something created, or only checked."""
+    return 200 if dry_run else 201

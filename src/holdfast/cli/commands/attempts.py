@@ -1,6 +1,7 @@
 """``holdfast attempts``: every try at a job."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
@@ -23,7 +24,13 @@ def attempts(options: AttemptsOptions, cli: Cli) -> int:
     form = read_format(options.output)
     with cli.connect() as client:
         found = client.attempts(options.job)
-    print_things(cli.output(), found, form, table=attempt_table, name=lambda attempt: str(attempt.number))
+    print_things(
+        cli.output(),
+        found,
+        form,
+        table=partial(attempt_table, now_s=cli.clock()),
+        name=lambda attempt: str(attempt.number),
+    )
     return exit_codes.OK
 
 

@@ -10,7 +10,7 @@ from holdfast.cli.edits import EditOptions, check_target, manifest_of, spec_of
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import KINDS, read_manifests
 from holdfast.cli.nouns import Noun, read_noun
-from holdfast.cli.writing import Written, print_dry_run, write_each, write_manifests
+from holdfast.cli.writing import Written, dry_run_of, write_each, write_manifests
 
 if TYPE_CHECKING:
     from holdfast.cli.context import Cli
@@ -29,7 +29,7 @@ def create(options: EditOptions, cli: Cli) -> int:
         return write_manifests(manifests, "create", cli, lenient=options.lenient, dry_run=options.dry_run)
     written = _from_flags(options)
     if options.dry_run:
-        return print_dry_run(written, cli)
+        return dry_run_of(written, "create", cli)
     with cli.connect() as client:
         write_each(client, written, "create", cli)
     return exit_codes.OK

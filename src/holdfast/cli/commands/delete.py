@@ -1,6 +1,6 @@
 """``holdfast delete``: remove job sets, policies, queues and categories."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +11,7 @@ from holdfast.cli.each import do_each
 from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.options import TimeoutOption
+from holdfast.cli.targets import required
 from holdfast.cli.things import SINGULAR, WRITTEN, desk
 from holdfast.cli.watching.waiting import JOB_SETS, Wanted, wait_until_gone
 from holdfast.errors import NotFound
@@ -24,7 +25,9 @@ class DeleteOptions:
     """What ``delete`` can be told."""
 
     kind: Annotated[str, typer.Argument(metavar="KIND", help="jobset, retrypolicy, queue or category.")]
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="One or more names.")]
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="One or more names; or KIND/NAME, without KIND.")
+    ] = field(default_factory=list)
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="Job sets: wait until they and their programs are gone.")
     ] = True
@@ -46,7 +49,13 @@ def delete(options: DeleteOptions, cli: Cli) -> int:
     if noun is Noun.JOB_SET:
         return _delete_sets(options, timeout_s, cli)
     with cli.connect() as client:
-        return do_each(options.names, desk(client, noun).delete, cli, what=SINGULAR[noun], done="deleted")
+        return do_each(
+            required(options.names, "holdfast delete queue NAME"),
+            desk(client, noun).delete,
+            cli,
+            what=SINGULAR[noun],
+            done="deleted",
+        )
 
 
 def _delete_sets(options: DeleteOptions, timeout_s: float | None, cli: Cli) -> int:
@@ -59,7 +68,13 @@ def _delete_sets(options: DeleteOptions, timeout_s: float | None, cli: Cli) -> i
 
     with cli.connect(drive=options.wait) as client:
         done = None if options.wait else "deletion requested"
-        code = do_each(options.names, lambda name: remove(client, name), cli, what=SINGULAR[Noun.JOB_SET], done=done)
+        code = do_each(
+            required(options.names, "holdfast delete queue NAME"),
+            lambda name: remove(client, name),
+            cli,
+            what=SINGULAR[Noun.JOB_SET],
+            done=done,
+        )
         if options.wait:
             wanted = Wanted(timeout_s=timeout_s, kind=JOB_SETS)
             return wait_until_gone(lambda: _still_there(client, going, cli), wanted, cli) or code

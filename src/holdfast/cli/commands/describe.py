@@ -47,11 +47,11 @@ def describe(options: DescribeOptions, cli: Cli) -> int:
                 cli.output().text("" if noun in JOBS_OR_SETS else "---")
             thing = SHELVES[noun].fetched(client, name)
             if noun is Noun.JOB:
-                _print(job_facts(thing), job_sections(thing), cli.output())
+                _print(job_facts(thing), job_sections(thing, now_s=cli.clock()), cli.output())
             elif noun is Noun.JOB_SET:
                 _print(
                     jobset_facts(thing),
-                    jobset_sections(thing, client.last_job_set_log(thing.id, tail=_LATEST)),
+                    jobset_sections(thing, client.last_job_set_log(thing.id, tail=_LATEST), now_s=cli.clock()),
                     cli.output(),
                 )
             else:

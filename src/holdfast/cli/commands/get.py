@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +14,7 @@ from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.printing import GET_FORMATS, print_thing, print_things
 from holdfast.cli.render.catalogue import settings_table
-from holdfast.cli.things import SHELVES, table_of
+from holdfast.cli.things import SHELVES, SINGULAR, table_of
 from holdfast.cli.watching.waiting import JOB_STATES
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def get(options: GetOptions, cli: Cli) -> int:
 
     Prints everything there is unless --limit says otherwise; as JSON or YAML a list is {"items": [...]}. A single job
     as JSON has everything that is known of it. A wide table has more columns where there are more.
+    What a job TOOK is counted from the first start of a program to the last end, or until now while it runs; waiting
+    before that does not count.
     """
     flags = Flags()
     noun = read_noun(options.kind)
@@ -64,11 +67,21 @@ def get(options: GetOptions, cli: Cli) -> int:
     flags.finish()
     with cli.connect() as client:
         if noun is Noun.SETTINGS:
-            print_thing(cli.output(), client.settings(), form, table=lambda found: settings_table(found[0]), name=str)
+            print_thing(
+                cli.output(),
+                client.settings(),
+                form,
+                table=lambda found: settings_table(found[0]),
+                name=lambda _: str(noun),
+            )
             return exit_codes.OK
-        things = _fetched(client, noun, options.names) if options.names else _listed(client, noun, where, limit)
+        things = (
+            _fetched(client, noun, options.names)
+            if options.names
+            else _listed(client, noun, where, limit, full=form == "wide")
+        )
     table = table_of(noun, now_s=cli.clock(), wide=form == "wide")
-    name = _set_name if noun is Noun.JOB_SET else _name
+    name = partial(_name, noun)
     if len(options.names) == 1:
         print_thing(cli.output(), things[0], form, table=table, name=name)
     else:
@@ -76,18 +89,10 @@ def get(options: GetOptions, cli: Cli) -> int:
     return exit_codes.OK
 
 
-class _Named(Protocol):
-    name: str
-
-
-def _name(thing: _Named) -> str:
-    """Name a thing so that other commands understand it: jobs by id, the rest by name."""
-    return str(getattr(thing, "id", thing.name))
-
-
-def _set_name(thing: _Named) -> str:
-    """Name a job set: there is never another of its name."""
-    return thing.name
+def _name(noun: Noun, thing: Any) -> str:  # noqa: ANN401 - a thing of any kind
+    """Name a thing so that other commands understand it; several jobs may have one name, so they have their id."""
+    named = thing.id if noun in {Noun.JOB, Noun.AUDIT} else thing.name
+    return f"{SINGULAR[noun]}/{named}"
 
 
 def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
@@ -109,9 +114,9 @@ def _fetched(client: "Client", noun: Noun, names: Sequence[str]) -> Sequence[Any
     return [SHELVES[noun].fetched(client, name) for name in names]
 
 
-def _listed(client: "Client", noun: Noun, where: dict[str, Any], limit: int | None) -> Sequence[Any]:
+def _listed(client: "Client", noun: Noun, where: dict[str, Any], limit: int | None, *, full: bool) -> Sequence[Any]:
     if noun is Noun.JOB:
-        return list(client.jobs(**where, limit=limit))
+        return list((client.full_jobs if full else client.jobs)(**where, limit=limit))
     return list(SHELVES[noun].listed(client))[:limit]
 
 

@@ -1,6 +1,6 @@
 """``holdfast restart``: run a job set, one of its replicated jobs, or one job again because a person says so."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +9,7 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.each import do_each
 from holdfast.cli.options import ReasonOption
+from holdfast.cli.targets import required
 from holdfast.errors import InvalidRequest, Problem, Refused
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class RestartOptions:
     names: Annotated[
         list[str],
         typer.Argument(metavar="NAME...", help="Job sets, SET GROUP or SET/GROUP of replicated jobs, or jobs of sets."),
-    ]
+    ] = field(default_factory=list)
     reason: ReasonOption = ""
 
 
@@ -45,7 +46,8 @@ def restart(options: RestartOptions, cli: Cli) -> int:
         problem = Problem("KIND", f"{options.kind!r} is unknown", allowed=tuple(dict.fromkeys(_KINDS.values())))
         msg = "That kind of thing cannot be restarted."
         raise InvalidRequest(msg, problems=[problem])
-    names = _groups(options.names) if kind == "replicatedjob" else options.names
+    names = required(options.names, "holdfast restart jobset NAME")
+    names = _groups(names) if kind == "replicatedjob" else names
     way = _WAYS[kind]
     with cli.connect() as client:
         return do_each(names, lambda name: way(client, name, options.reason), cli, what=kind, done="restart requested")

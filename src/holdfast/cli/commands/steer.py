@@ -8,6 +8,7 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.options import JobsArgument, ReasonOption
+from holdfast.cli.watching.waiting import Wanted, wait_for
 from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:
@@ -25,10 +26,20 @@ class SteerOptions:
 def cancel(options: SteerOptions, cli: Cli) -> int:
     """Cancel jobs.
 
-    Programs that run get SIGTERM and, after their grace, SIGKILL. A cancelled job is never retried.
+    Programs that run get SIGTERM and, after their grace, SIGKILL. A cancelled job is never retried. Where no server
+    runs it is done here, and over when the command ends; other jobs are not started for it.
     """
-    with cli.connect() as client:
-        return _each(options.jobs, lambda job: client.cancel(job, reason=options.reason), "cancel", cli)
+    unserved = cli.is_unserved()
+    with cli.connect(drive=unserved, places=False) as client:
+        asked: list[str] = []
+
+        def ask(reference: str) -> "JobSummary":
+            job = client.cancel(reference, reason=options.reason)
+            asked.append(job.id)
+            return job
+
+        code = _each(options.jobs, ask, "cancel", cli)
+        return code if not unserved else wait_for(client, asked, Wanted(state="Cancelled"), cli) or code
 
 
 def hold(options: SteerOptions, cli: Cli) -> int:

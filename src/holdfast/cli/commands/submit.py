@@ -1,6 +1,5 @@
 """``holdfast submit``: jobs and job sets from files."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,15 +11,13 @@ from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun
-from holdfast.cli.options import FilesOption, LenientOption, TimeoutOption
+from holdfast.cli.options import DryRunOption, FilesOption, LenientOption, TimeoutOption
 from holdfast.cli.submission import Submitted, submit_all
 from holdfast.cli.watching.waiting import JOB_SETS, Wanted, wait_for, wait_for_sets
-from holdfast.cli.writing import WAIT_FOR_SETS
+from holdfast.cli.writing import WAIT_FOR_SETS, write_manifests
 
 if TYPE_CHECKING:
     from holdfast.client import Client
-    from holdfast.wire.jobs import BulkItem
-    from holdfast.wire.jobsets import JobSetApplied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +26,15 @@ class SubmitOptions:
 
     file: FilesOption = field(default_factory=list)
     lenient: LenientOption = False
+    dry_run: DryRunOption = False
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait until every job and job set has ended.")] = False
     timeout: TimeoutOption = None
     output: Annotated[
         str,
-        typer.Option("--output", "-o", metavar="FORMAT", help="What to print: name (id and name), id, or json."),
-    ] = "name"
+        typer.Option(
+            "--output", "-o", metavar="FORMAT", help="What to print: text (id and name), name (job/ID), id, or json."
+        ),
+    ] = "text"
 
 
 def submit(options: SubmitOptions, cli: Cli) -> int:
@@ -45,7 +45,7 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
     With --wait the exit code is 0 when all succeeded and 1 otherwise.
     """
     flags = Flags()
-    form = flags.choice("--output", options.output, ("name", "id", "json"))
+    form = flags.choice("--output", options.output, ("text", "name", "id", "json"))
     timeout_s = flags.duration("--timeout", options.timeout)
     if not options.file:
         flags.wrong("--file", "is required", hint="holdfast submit -f jobs.yaml")
@@ -53,9 +53,11 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
         flags.wrong("--timeout", "has nothing to limit", hint="add --wait")
     flags.finish()
     manifests = read_manifests(options.file, cli, allowed=(Noun.JOB, Noun.JOB_SET), lenient=options.lenient)
+    if options.dry_run:
+        return write_manifests(manifests, "create", cli, lenient=options.lenient, dry_run=True)
     with cli.connect(drive=options.wait) as client:
         submitted = submit_all(client, manifests, cli, lenient=options.lenient)
-        _print([*submitted.sets, *submitted.jobs], form, cli)
+        _print(submitted, form, cli)
         if options.wait:
             return _wait(client, submitted, timeout_s, cli)
     if submitted.jobs:
@@ -65,12 +67,15 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
     return exit_codes.OK
 
 
-def _print(things: Sequence["BulkItem | JobSetApplied"], form: str, cli: Cli) -> None:
+def _print(submitted: Submitted, form: str, cli: Cli) -> None:
     """Print before waiting, so that a reader can start at once."""
+    sets = [(one.id, one.name, f"jobset/{one.name}") for one in submitted.sets]
+    things = [*sets, *((str(job.id), job.name, f"job/{job.id}") for job in submitted.jobs)]
     if form == "json":
-        cli.output().document({"items": [{"id": thing.id, "name": thing.name} for thing in things]}, form)
+        cli.output().document({"items": [{"id": one_id, "name": name} for one_id, name, _ in things]}, form)
     else:
-        cli.stdout.writelines(f"{one.id}\n" if form == "id" else f"{one.id} {one.name}\n" for one in things)
+        lines = {"text": "{0} {1}\n", "name": "{2}\n", "id": "{0}\n"}[form]
+        cli.stdout.writelines(lines.format(*thing) for thing in things)
     cli.stdout.flush()
 
 

@@ -1,6 +1,6 @@
 """``holdfast suspend`` and ``resume``: stop the pods of a job set or a Job and keep it, and let it go on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +10,7 @@ from holdfast.cli.context import Cli
 from holdfast.cli.each import do_each
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.options import ReasonOption
+from holdfast.cli.targets import required
 from holdfast.cli.things import SINGULAR
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ class SuspendOptions:
     """What ``suspend`` and ``resume`` can be told."""
 
     kind: Annotated[str, typer.Argument(metavar="KIND", help="jobset or job.")]
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="One or more names.")]
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="One or more names; or KIND/NAME, without KIND.")
+    ] = field(default_factory=list)
     reason: ReasonOption = ""
 
 
@@ -48,7 +51,9 @@ def resume(options: SuspendOptions, cli: Cli) -> int:
 
 
 def _each(options: SuspendOptions, noun: Noun, act: "Callable[[str], object]", verb: str, cli: Cli) -> int:
-    return do_each(options.names, act, cli, what=SINGULAR[noun], done=f"{verb} requested")
+    return do_each(
+        required(options.names, "holdfast suspend jobset NAME"), act, cli, what=SINGULAR[noun], done=f"{verb} requested"
+    )
 
 
 SUSPEND = Command(

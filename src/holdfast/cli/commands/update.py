@@ -16,7 +16,7 @@ from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.printing import plain
 from holdfast.cli.render.catalogue import settings_table
 from holdfast.cli.things import SHELVES, WRITTEN
-from holdfast.cli.writing import Written, print_dry_run, write_each
+from holdfast.cli.writing import Written, dry_run_of, write_each
 
 if TYPE_CHECKING:
     from holdfast.cli.context import Cli
@@ -58,7 +58,7 @@ def update(options: UpdateOptions, cli: Cli) -> int:
 
 def _send(written: list[Written], options: UpdateOptions, cli: Cli) -> int:
     if options.dry_run:
-        return print_dry_run(written, cli)
+        return dry_run_of(written, "update", cli, lenient=options.lenient)
     with cli.connect() as client:
         write_each(client, written, "update", cli, lenient=options.lenient)
     return exit_codes.OK
@@ -96,6 +96,7 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
     with cli.connect() as client:
         changed = {**plain(client.settings()), **changes}
         if options.dry_run:
+            client.put_settings(changed, dry_run=True)
             cli.output().document(changed, "yaml")
             return exit_codes.OK
         cli.output().table(*settings_table(client.put_settings(changed)))

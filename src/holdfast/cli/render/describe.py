@@ -41,11 +41,15 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value]
 
 
-def job_sections(job: JobView) -> list[tuple[str, Table]]:
-    """List the tables below the facts."""
+def job_sections(job: JobView, *, now_s: float) -> list[tuple[str, Table]]:
+    """List the tables below the facts; what runs has taken until ``now_s``."""
     conditions = [("Conditions", condition_table(job.pods.conditions))] if job.pods and job.pods.conditions else []
-    sections = [("Attempts", attempt_table(job.attempts))] if job.attempts else []
-    runs = [(f"Runs of attempt {attempt.number}", run_table(attempt.runs)) for attempt in job.attempts if attempt.runs]
+    sections = [("Attempts", attempt_table(job.attempts, now_s=now_s))] if job.attempts else []
+    runs = [
+        (f"Runs of attempt {attempt.number}", run_table(attempt.runs, now_s=now_s))
+        for attempt in job.attempts
+        if attempt.runs
+    ]
     return [*conditions, *sections, *runs]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.cli.render.jobs import took
 from holdfast.cli.render.pods import condition_table, pod_counts
 from holdfast.cli.render.words import age, pairs, when
 from holdfast.domain.units import format_duration
@@ -97,14 +98,14 @@ def _backoff(one: BackoffView) -> str:
     return f"{what} until {when(one.until)}"
 
 
-def jobset_sections(one: JobSetView, log: Sequence[JobSetLogEntry]) -> list[tuple[str, Table]]:
+def jobset_sections(one: JobSetView, log: Sequence[JobSetLogEntry], *, now_s: float) -> list[tuple[str, Table]]:
     """List the tables below the facts; empty ones are left out."""
     decisions = [(entry.at, entry.decision) for entry in log if entry.decision is not None]
     events = [entry for entry in log if entry.decision is None]
     sections = [
         ("Conditions", condition_table(one.conditions)),
         ("Replicated jobs", group_table(one.groups)),
-        (_jobs_title(one), child_table(one.children)),
+        (_jobs_title(one), child_table(one.children, now_s=now_s)),
         ("Decisions", decision_table(decisions)),
         ("Events", event_table(events)),
     ]
@@ -157,9 +158,9 @@ def _group_restarts(group: GroupView) -> str:
     return own if group.max_restarts is None else f"{own} ({group.blamed}/{group.max_restarts} counted)"
 
 
-def child_table(children: Sequence[ChildView]) -> Table:
-    """Tabulate the jobs of a set with their pods."""
-    columns = ("NAME", "STATE", "ATTEMPT", "RESTARTS", "PODS", "STARTED", "REASON")
+def child_table(children: Sequence[ChildView], *, now_s: float) -> Table:
+    """Tabulate the jobs of a set with their pods; what runs has taken until ``now_s``."""
+    columns = ("NAME", "STATE", "ATTEMPT", "RESTARTS", "PODS", "STARTED", "TOOK", "REASON")
     rows = [
         (
             child.name,
@@ -168,6 +169,7 @@ def child_table(children: Sequence[ChildView]) -> Table:
             str(child.restarts),
             pod_counts(child.pods),
             when(child.started_at),
+            took(child, now_s),
             child.reason,
         )
         for child in children

@@ -26,12 +26,14 @@ def when(timestamp: str | None) -> str:
     return f"{timestamp[:19]}Z" if timestamp else ""
 
 
-def span(start: str | None, end: str | None) -> str:
-    """Write how long something took; empty while it goes on."""
-    if not start or not end:
+def span(start: str | None, end: str | None, now_s: float | None = None) -> str:
+    """Write how long something took, or has taken by ``now_s`` while it goes on; empty when that is not known."""
+    if not start or (not end and now_s is None):
         return ""
-    seconds = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
-    return format_duration(max(0.0, seconds))
+    began = datetime.fromisoformat(start).timestamp()
+    if end:
+        return format_duration(max(0.0, datetime.fromisoformat(end).timestamp() - began))
+    return format_duration(max(0, int((now_s or 0.0) - began)))
 
 
 def age(start: str, now_s: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.bounded_cache import BoundedCache
 from holdfast.controller.coordinator import Coordinator
@@ -177,12 +177,25 @@ class Gangs:
         match request.kind:
             case RequestKind.CANCEL:
                 self._cancel(job, request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}", now)
-            case RequestKind.HOLD if job.state in JOB_WAITING:
-                self._state.put_job(verdict.held(job, request.reason or "held by a person", now))
-            case RequestKind.RELEASE if job.state is JobState.HELD:
-                self._state.put_job(verdict.queued(job, now))
+            case RequestKind.HOLD:
+                if job.state in JOB_WAITING:
+                    self._state.put_job(verdict.held(job, request.reason or "held by a person", now))
+            case RequestKind.RELEASE:
+                if job.state is JobState.HELD:
+                    self._state.put_job(verdict.queued(job, now))
+            case RequestKind.SUBMIT:
+                pass  # it is there
+            case (
+                RequestKind.SET_SUBMIT
+                | RequestKind.SET_UPDATE
+                | RequestKind.SET_SUSPEND
+                | RequestKind.SET_RESUME
+                | RequestKind.SET_RESTART
+                | RequestKind.SET_DELETE
+            ):
+                pass  # about job sets
             case _:
-                pass
+                assert_never(request.kind)
 
     def _cancel(self, job: Job, reason: str, now: float) -> None:
         active = self._state.active.get(job.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from holdfast.compiled.codec import load_change, load_set_spec
 from holdfast.domain.events import JobSetChanged
@@ -85,15 +85,20 @@ class SetRequests:
         match request.kind:
             case RequestKind.SET_UPDATE:
                 self._change(work, request.payload, "updated", now)
-            case RequestKind.SET_SUSPEND | RequestKind.SET_RESUME if not work.row.state.terminal:
-                suspend = request.kind is RequestKind.SET_SUSPEND
-                self._change(work, request.payload, "suspended" if suspend else "resumed", now)
+            case RequestKind.SET_SUSPEND | RequestKind.SET_RESUME:
+                change = "suspended" if request.kind is RequestKind.SET_SUSPEND else "resumed"
+                if not work.row.state.terminal:
+                    self._change(work, request.payload, change, now)
             case RequestKind.SET_RESTART:
                 self._restart(work, request, now)
             case RequestKind.SET_DELETE:
                 self._delete(work, now)
+            case RequestKind.SET_SUBMIT:
+                pass  # to find it was to take it in
+            case RequestKind.SUBMIT | RequestKind.CANCEL | RequestKind.HOLD | RequestKind.RELEASE:
+                pass  # about jobs
             case _:
-                pass
+                assert_never(request.kind)
         self._state.queue.add(JOBSET, work.row.id)
 
     def _change(self, work: SetWork, payload: str, change: str, now: float) -> None:

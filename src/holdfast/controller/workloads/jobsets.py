@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.workloads.jobset_requests import SET_REQUESTS, SetRequests
@@ -195,6 +195,8 @@ class JobSets:
                 self._pods.suspend(job_id, suspended=False)
             case ResizeJob():
                 self._pods.resize(job_id, order.parallelism, order.completions)
+            case _:
+                assert_never(order)
 
     def _create(self, work: SetWork, job_id: str, order: CreateJob, now: float) -> None:
         job = self._state.jobs[job_id]

@@ -6,7 +6,7 @@ What follows from how pods look is decided in ``domain.workloads.kubejob``.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.workloads.memory import JobWork, PodWork
 from holdfast.controller.workloads.plans import current_spec, order_writer
@@ -123,17 +123,30 @@ class KubeJobs:
         if job.child is not None or key not in self.jobs:
             return
         match request.kind:
-            case RequestKind.CANCEL if not job.cancel_requested:
+            case RequestKind.CANCEL | RequestKind.HOLD if job.cancel_requested:
+                pass
+            case RequestKind.CANCEL:
                 reason = request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}"
                 running = job.state is JobState.RUNNING
                 self._state.put_job(evolve(job, cancel_requested=running, reason=reason, updated_at=now))
                 self.delete(job.id, now)
-            case RequestKind.HOLD if not job.cancel_requested:
+            case RequestKind.HOLD:
                 self.suspend(job.id, suspended=True)
             case RequestKind.RELEASE:
                 self.suspend(job.id, suspended=False)
+            case RequestKind.SUBMIT:
+                pass  # it is there
+            case (
+                RequestKind.SET_SUBMIT
+                | RequestKind.SET_UPDATE
+                | RequestKind.SET_SUSPEND
+                | RequestKind.SET_RESUME
+                | RequestKind.SET_RESTART
+                | RequestKind.SET_DELETE
+            ):
+                pass  # about job sets
             case _:
-                pass
+                assert_never(request.kind)
 
     def create(self, job: Job, record: KubeJobRecord, now: float) -> None:
         """Begin an attempt at a job with a fresh record; its number follows from how often it and its set restarted."""

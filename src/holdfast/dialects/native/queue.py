@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
 from holdfast.dialects.native.job import MOST_GPUS, read_policy_names
 from holdfast.dialects.reading import Fields
-from holdfast.domain.job import Queue
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Ceiling, Queue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,21 +38,22 @@ def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[P
     return queue if len(problems) == before else None
 
 
-def _read_max_running(spec: Fields) -> Resources | None:
+def _read_max_running(spec: Fields) -> Ceiling:
     part = spec.nested("maxRunning")
     if part is None:
-        return None
-    cpu, memory, gpu = part.cpu("cpu"), part.memory("memory"), part.integer("gpu", low=0, high=MOST_GPUS)
+        return Ceiling()
+    ceiling = Ceiling(part.cpu("cpu"), part.memory("memory"), part.integer("gpu", low=0, high=MOST_GPUS))
     part.finish()
-    return Resources(cpu or 0, memory or 0, gpu or 0)
+    return ceiling
 
 
 def write_queue(queue: Queue) -> dict[str, Any]:
     """Write a queue's ``spec``; it reads back equal."""
     spec: dict[str, Any] = {"weight": queue.weight, "paused": queue.paused}
-    if queue.max_running is not None:
-        limit = queue.max_running
-        spec["maxRunning"] = {"cpu": f"{limit.cpu_m}m", "memory": limit.memory, "gpu": limit.gpu}
+    most = queue.max_running
+    limits = {"cpu": None if most.cpu_m is None else f"{most.cpu_m}m", "memory": most.memory, "gpu": most.gpu}
+    if given := {name: limit for name, limit in limits.items() if limit is not None}:
+        spec["maxRunning"] = given
     if queue.max_running_jobs is not None:
         spec["maxRunningJobs"] = queue.max_running_jobs
     if queue.retry_policies:

@@ -9,7 +9,7 @@ with the attempts. Leaves matching to ``compiled`` and carrying the decision out
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.delay import delay_in_words, delay_s
 from holdfast.domain.failure import NEVER_RETRIED
@@ -89,14 +89,31 @@ def _by_rule(
     if cap is not None and total >= cap and action is not Action.IGNORE:
         return _globally_stopped(total, cap)
     overall = LimitUse(GLOBAL_LIMIT, total, cap)
-    if action is Action.FAIL:
-        code = DecisionCode.FAIL_DEFAULT if rule.index is None else DecisionCode.FAIL_RULE
-        return _ended(rule, Action.FAIL, code, rule.reason, (overall,))
-    if action is Action.HOLD:
-        return _ended(rule, Action.HOLD, DecisionCode.HOLD, rule.reason, (overall,))
-    if action is Action.IGNORE:
-        delay = delay_s(rule.backoff or settings.default_backoff, history.attempt, seed=history.job_id, draw=draw)
-        return _granted(rule, failure, history, delay, (overall,))
+    match action:
+        case Action.FAIL:
+            code = DecisionCode.FAIL_DEFAULT if rule.index is None else DecisionCode.FAIL_RULE
+            return _ended(rule, Action.FAIL, code, rule.reason, (overall,))
+        case Action.HOLD:
+            return _ended(rule, Action.HOLD, DecisionCode.HOLD, rule.reason, (overall,))
+        case Action.IGNORE:
+            delay = delay_s(rule.backoff or settings.default_backoff, history.attempt, seed=history.job_id, draw=draw)
+            return _granted(rule, failure, history, delay, (overall,))
+        case Action.RETRY:
+            return _counted(rule, failure, history, settings, overall, draw)
+        case _:
+            assert_never(action)
+
+
+def _counted(
+    rule: CompiledRule,
+    failure: Failure,
+    history: RetryHistory,
+    settings: RetrySettings,
+    overall: LimitUse,
+    draw: float,
+) -> Decision:
+    """Grant a retry unless the rule's limit is used up."""
+    cap = settings.global_max_retries
     used = _used(history, rule.counter)
     limit = cap if rule.limit is None else rule.limit
     limits = (overall, LimitUse(rule.counter, used, limit))

@@ -5,7 +5,7 @@ Decides the words; leaves tables and colours to those who show them, and rebuild
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.failure import in_words
 from holdfast.domain.policy.decide import GLOBAL_LIMIT
@@ -72,14 +72,22 @@ def _decided(decision: Decision) -> Iterator[str]:
         yield _UNJUDGED[decision.code]
     elif decision.code is DecisionCode.GLOBAL_LIMIT:
         yield f"It is not retried, whatever the rules say: {decision.reason}."
-    elif decision.action is Action.HOLD:
-        yield f"It waits for a person to release it: {decision.reason}."
-    elif decision.action is Action.FAIL:
-        yield f"It is not retried{_by(decision)}: {decision.reason}."
-    elif decision.action is Action.IGNORE:
-        yield f"It runs again without being counted{_by(decision)}: {decision.reason}."
     else:
-        yield f"It is retried{_by(decision)}: {decision.reason}."
+        yield _done(decision)
+
+
+def _done(decision: Decision) -> str:
+    match decision.action:
+        case Action.HOLD:
+            return f"It waits for a person to release it: {decision.reason}."
+        case Action.FAIL:
+            return f"It is not retried{_by(decision)}: {decision.reason}."
+        case Action.IGNORE:
+            return f"It runs again without being counted{_by(decision)}: {decision.reason}."
+        case Action.RETRY:
+            return f"It is retried{_by(decision)}: {decision.reason}."
+        case _:
+            assert_never(decision.action)
 
 
 def _by(decision: Decision) -> str:

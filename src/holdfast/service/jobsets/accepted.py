@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
 
 from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_change, load_set_spec
 from holdfast.dialects.jobset.loading import with_suspend
@@ -51,8 +51,12 @@ def _done(row: JobSet, request: Request) -> JobSet:
             return replace(row, manifest=change.manifest, spec=change.spec, generation=row.generation + 1)
         case RequestKind.SET_DELETE:
             return replace(row, deleting=True)
-        case _:
+        case RequestKind.SET_SUBMIT | RequestKind.SET_RESTART:
             return row
+        case RequestKind.SUBMIT | RequestKind.CANCEL | RequestKind.HOLD | RequestKind.RELEASE:
+            return row  # about jobs
+        case _:
+            assert_never(request.kind)
 
 
 def suspending(row: JobSet, *, suspend: bool) -> str | None:

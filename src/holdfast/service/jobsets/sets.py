@@ -126,7 +126,7 @@ class JobSets:
             AlreadyExists: There is one of that name.
             Conflict: It is being deleted; or the idempotency key was used for something else.
         """
-        with audited(self.store, by, Act.CREATE, Subject.JOB_SET, name_of(written)):
+        with audited(self.store, None if dry_run else by, Act.CREATE, Subject.JOB_SET, name_of(written)):
             check_key(key)
             read = self._read(written, lenient=lenient)
             try:
@@ -174,7 +174,7 @@ class JobSets:
             read = self._read(written, lenient=lenient)
             return self._checked(read, lenient=lenient) if dry_run else self._created(read, lenient=lenient, key=None)
 
-        with audited(self.store, by, put_act(create=create), Subject.JOB_SET, name):
+        with audited(self.store, None if dry_run else by, put_act(create=create), Subject.JOB_SET, name):
             return in_order(put, if_match)
 
     def get(self, reference: str) -> JobSet:

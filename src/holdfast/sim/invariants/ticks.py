@@ -43,7 +43,7 @@ class TickChecks:
     def _nobody_forgotten(self, state: ControllerState, store: Store) -> None:
         unknown = {job.id for job in self._record.unfinished()} - state.jobs.keys()
         if unknown:
-            told = {job_id for request in store.requests(limit=10_000) for job_id in request.job_ids}
+            told = {job_id for request in store.requests(limit=10_000) for job_id in request.targets}
             for set_id in told & self._sets.rows.keys():
                 told |= {job.id for job in self._sets.jobs[set_id].values()}
             if unknown - told:
@@ -130,7 +130,7 @@ class TickChecks:
         if queue.max_running_jobs is not None and usage.jobs > queue.max_running_jobs:
             refuse("queue-limits", f"{job_id} is job {usage.jobs} of {queue.max_running_jobs} in queue {queue.name}")
         most = queue.max_running
-        if most is not None and most.cpu_m and usage.resources.cpu_m > most.cpu_m:
+        if most.cpu_m is not None and usage.resources.cpu_m > most.cpu_m:
             refuse("queue-limits", f"{job_id} takes queue {queue.name} to {usage.resources}, limit {most}")
 
 

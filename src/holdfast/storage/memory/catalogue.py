@@ -13,6 +13,7 @@ from holdfast.domain.audit import Act
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
+from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
 from holdfast.storage import refusals
 from holdfast.storage.memory.logs import MemoryLogStore
@@ -68,9 +69,9 @@ class MemoryCatalogueStore(MemoryLogStore):
     ) -> RetryPolicy:
         """Store a policy as a new revision; equal content keeps the revision."""
         with self._lock:
-            refusals.require_presence(refusals.POLICY, policy.name, known=self._policies, create=create)
+            presence.require_presence(presence.POLICY, policy.name, known=self._policies, create=create)
             current = self._policies.get(policy.name)
-            refusals.require_revision(current, if_match)
+            presence.require_revision(current, if_match)
             if current is not None and replace(policy, revision=current.revision) == current:
                 return current
             revisions = self._revisions.setdefault(policy.name, [])
@@ -85,14 +86,14 @@ class MemoryCatalogueStore(MemoryLogStore):
         with self._lock:
             revisions = self._revisions.get(name, [])
         if not 1 <= revision <= len(revisions):
-            raise refusals.no_such(refusals.REVISION, f"{name}@{revision}")
+            raise presence.no_such(refusals.REVISION, f"{name}@{revision}")
         return revisions[revision - 1]
 
     def delete_policy(self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None) -> None:
         """Delete a policy; its revisions stay readable."""
         with self._lock:
-            refusals.require_presence(refusals.POLICY, name, known=self._policies, create=False)
-            refusals.require_revision(self._policies[name], if_match)
+            presence.require_presence(presence.POLICY, name, known=self._policies, create=False)
+            presence.require_revision(self._policies[name], if_match)
             refusals.require_unused_policy(name, queues=self._queues.values(), default_policy=self._default_policy)
             gone = self._policies.pop(name)
             self._edited(audit.on_policy(by, Act.DELETE, gone))
@@ -100,7 +101,7 @@ class MemoryCatalogueStore(MemoryLogStore):
     def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a queue."""
         with self._lock:
-            refusals.require_presence(refusals.QUEUE, queue.name, known=self._queues, create=create)
+            presence.require_presence(presence.QUEUE, queue.name, known=self._queues, create=create)
             refusals.require_policies(queue, self._policies)
             current = self._queues.get(queue.name)
             if current != queue:
@@ -110,7 +111,7 @@ class MemoryCatalogueStore(MemoryLogStore):
     def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a queue."""
         with self._lock:
-            refusals.require_presence(refusals.QUEUE, name, known=self._queues, create=False)
+            presence.require_presence(presence.QUEUE, name, known=self._queues, create=False)
             refusals.require_not_default_queue(name)
             if any(job.queue == name and not job.terminal for job in self._jobs_waiting.by_id.values()):
                 raise refusals.waiting_jobs(name)
@@ -120,7 +121,7 @@ class MemoryCatalogueStore(MemoryLogStore):
     def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a failure category."""
         with self._lock:
-            refusals.require_presence(refusals.CATEGORY, category.name, known=self._categories, create=create)
+            presence.require_presence(presence.CATEGORY, category.name, known=self._categories, create=create)
             current = self._categories.get(category.name)
             if current != category:
                 self._categories[category.name] = category
@@ -129,7 +130,7 @@ class MemoryCatalogueStore(MemoryLogStore):
     def delete_category(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a failure category."""
         with self._lock:
-            refusals.require_presence(refusals.CATEGORY, name, known=self._categories, create=False)
+            presence.require_presence(presence.CATEGORY, name, known=self._categories, create=False)
             del self._categories[name]
             self._edited(audit.on_category(by, Act.DELETE, name))
 

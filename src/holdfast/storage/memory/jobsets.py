@@ -61,7 +61,7 @@ class MemoryJobSetStore:
             return [self._asked_of(each) for each in self.job_sets(after=after, limit=limit)]
 
     def _asked_of(self, job_set: JobSet) -> AskedOf:
-        asked = [one for one in self._requests.values() if one.kind in ASKED_OF_SETS and job_set.id in one.job_ids]
+        asked = [one for one in self._requests.values() if one.kind in ASKED_OF_SETS and job_set.id in one.targets]
         return AskedOf(job_set, asked)
 
     def job_sets_by_id(self, set_ids: Sequence[str]) -> Sequence[JobSet]:
@@ -102,7 +102,7 @@ class MemoryJobSetStore:
         """
         if request.kind not in ASKED_OF_SETS:
             return
-        for set_id in request.job_ids:
+        for set_id in request.targets:
             if version is not None:
                 require_version(self.job_set(set_id), version)
             if (known := self._sets.get(set_id)) is not None:

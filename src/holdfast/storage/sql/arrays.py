@@ -1,63 +1,68 @@
-"""Statements over many rows at once on PostgreSQL: one statement that takes each column as an array.
+"""What a statement over many rows takes them from: on SQLite parameters, row by row, on PostgreSQL arrays.
 
-Decides how a statement for one row is turned into one for all of them; a message for each row, which is what the
-driver's own executemany sends, costs ten times as much.
+One statement that takes each column as an array costs a tenth of a message for each row, which is what the driver's
+own executemany sends.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Boolean, Float, Integer, LargeBinary, Text
+from sqlalchemy import Float, Text, bindparam, column, func, select
+from sqlalchemy.dialects.postgresql import ARRAY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from sqlalchemy.sql.compiler import SQLCompiler
+    from sqlalchemy import ColumnElement, Dialect, Insert
+    from sqlalchemy.dialects import postgresql, sqlite
     from sqlalchemy.types import TypeEngine
 
-PLACE_IN_GROUP = "row_number() OVER (PARTITION BY new.c0 ORDER BY new.place)"
-"""Counts, from 1, the rows whose first value is the same."""
-_PLACEHOLDER = re.compile(r'%s(?:::[A-Z]+(?: COLLATE "C")?)?')
-_VALUES = re.compile(r"VALUES \((.*?)\)(?: RETURNING [\w.]+)?($| ON CONFLICT )", re.DOTALL)
-_NAMES: tuple[tuple[type[TypeEngine[Any]], str], ...] = (
-    (Text, "text"),
-    (BigInteger, "bigint"),
-    (Integer, "integer"),
-    (Float, "double precision"),
-    (LargeBinary, "bytea"),
-    (Boolean, "boolean"),
-)
+    AnyInsert = Insert | postgresql.Insert | sqlite.Insert
+
+_PLACE = "place"
 
 
-def over_arrays(compiled: SQLCompiler) -> str:
-    """Turn an insert, update or delete of one row into one over as many as the arrays have."""
-    types = [_name(compiled.binds[name].type) for name in compiled.positiontup or ()]
-    numbers = iter(range(len(types)))
-    text = _PLACEHOLDER.sub(lambda _: f"new.c{next(numbers)}", str(compiled))
-    given = ", ".join(f"%s::{name}[]" for name in types)
-    names = ", ".join(f"c{number}" for number in range(len(types)))
-    rows = f"unnest({given}) WITH ORDINALITY AS new({names}, place)"
-    if text.startswith("INSERT"):
-        return _VALUES.sub(rf"SELECT \1 FROM {rows} ORDER BY new.place\2", text)  # noqa: S608 - made of our own tables
-    joined = "FROM" if text.startswith("UPDATE") else "USING"
-    head, where, condition = text.rpartition(" WHERE ")
-    return f"{head} {joined} {rows}{where}{condition}"
+class Given:
+    """The rows of one statement; ``columns`` are their values, in the order they come in."""
+
+    def __init__(self, types: Mapping[str, TypeEngine[Any]], dialect: Dialect) -> None:
+        """Name the values and what they are."""
+        self.types = {name: Text() if isinstance(type_, Text) else type_ for name, type_ in types.items()}
+        self.by_column = dialect.name == "postgresql"
+        self.columns: dict[str, ColumnElement[Any]] = {
+            name: bindparam(name, type_=type_) for name, type_ in self.types.items()
+        }
+        if self.by_column:
+            arrays = [bindparam(name, type_=ARRAY(type_)) for name, type_ in self.types.items()]
+            names = [column(name, type_) for name, type_ in self.types.items()]
+            rows = func.unnest(*arrays).table_valued(*names, with_ordinality=_PLACE, name="new").render_derived()
+            self._place: ColumnElement[Any] = rows.c[_PLACE]
+            self.columns = {name: rows.c[name] for name in self.types}
+
+    def into(self, statement: AnyInsert, values: Mapping[str, ColumnElement[Any]] | None = None) -> AnyInsert:
+        """Insert the rows, or what is made of them."""
+        values = values or self.columns
+        if not self.by_column:
+            return statement.values(**values)
+        return statement.from_select(list(values), select(*values.values()).order_by(self._place))
+
+    def place_in_group(self, name: str) -> ColumnElement[int] | int:
+        """Count, from 1, the rows that have the same value; row by row, each is the first that is not there yet."""
+        if not self.by_column:
+            return 1
+        return func.row_number().over(partition_by=self.columns[name], order_by=self._place)
+
+    def arranged(self, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Return rows as the driver takes them; in an array it takes one Python type only."""
+        if not self.by_column:
+            return list(rows)
+        readers = [_reader(type_) for type_ in self.types.values()]
+        return [
+            list(values) if read is None else [None if value is None else read(value) for value in values]
+            for read, values in zip(readers, zip(*rows, strict=True), strict=True)
+        ]
 
 
-def columns_of(compiled: SQLCompiler, rows: Sequence[tuple[Any, ...]]) -> tuple[list[Any], ...]:
-    """Turn rows into columns; the driver takes arrays of one Python type only."""
-    readers = [_readers(compiled.binds[name].type) for name in compiled.positiontup or ()]
-    return tuple(
-        list(column) if read is None else [None if value is None else read(value) for value in column]
-        for read, column in zip(readers, zip(*rows, strict=True), strict=True)
-    )
-
-
-def _name(type_: TypeEngine[Any]) -> str:
-    return next(name for kind, name in _NAMES if isinstance(type_, kind))
-
-
-def _readers(type_: TypeEngine[Any]) -> Callable[[Any], Any] | None:
+def _reader(type_: TypeEngine[Any]) -> Callable[[Any], Any] | None:
     return float if isinstance(type_, Float) else None

@@ -9,19 +9,20 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Text, bindparam, case, func, insert, literal_column, select, update
+from sqlalchemy import case, func, insert, literal_column, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from holdfast.errors import Internal
 from holdfast.storage.sql import tables
-from holdfast.storage.sql.arrays import PLACE_IN_GROUP, columns_of, over_arrays
+from holdfast.storage.sql.arrays import Given
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from typing import Any
 
-    from sqlalchemy import Connection, Dialect, Table
+    from sqlalchemy import ColumnElement, Connection, Dialect, Table
     from sqlalchemy.sql.expression import UpdateBase
+    from sqlalchemy.types import TypeEngine
 
 Upsert = postgresql.Insert | sqlite.Insert
 
@@ -29,35 +30,51 @@ Upsert = postgresql.Insert | sqlite.Insert
 class Batch:
     """One statement for one dialect, run over rows given as tuples."""
 
-    def __init__(self, statement: UpdateBase, dialect: Dialect, columns: Sequence[str]) -> None:
-        """Compile; ``columns`` is the order the tuples come in.
+    def __init__(self, statement: UpdateBase, dialect: Dialect, given: Given) -> None:
+        """Compile a statement over the rows it is given.
 
         Raises:
             Internal: The statement takes its parameters in another order.
         """
-        compiled = statement.compile(dialect=dialect, column_keys=list(columns) if statement.is_insert else None)
+        compiled = statement.compile(dialect=dialect)
         order = tuple(compiled.positiontup or ())
-        if order != tuple(columns):
-            message = f"statement takes {order}, rows come as {tuple(columns)}"
+        if order != tuple(given.types):
+            message = f"statement takes {order}, rows come as {tuple(given.types)}"
             raise Internal(message)
-        self._compiled = compiled
-        self._by_column = dialect.name == "postgresql"
-        self._text = over_arrays(compiled) if self._by_column else str(compiled)
+        self._given = given
+        self._text = str(compiled)
 
     def run(self, connection: Connection, rows: list[tuple[Any, ...]]) -> int:
         """Run over all rows, no two of which may be about the same thing; returns how many rows were touched."""
         if not rows:
             return 0
-        if self._by_column:
-            return connection.exec_driver_sql(self._text, columns_of(self._compiled, rows)).rowcount
+        arranged = self._given.arranged(rows)
+        if self._given.by_column:
+            return connection.exec_driver_sql(self._text, tuple(arranged)).rowcount
         # The driver itself: what SQLAlchemy does around each statement costs as much as SQLite's work on a few rows.
         with closing(connection.connection.cursor()) as cursor:
-            cursor.executemany(self._text, rows)
+            cursor.executemany(self._text, arranged)
             return cursor.rowcount
+
+
+def _types(table: Table, columns: Sequence[str]) -> dict[str, TypeEngine[Any]]:
+    return {name: table.c[name].type for name in columns}
 
 
 def _insert_into(table: Table, dialect: Dialect) -> Upsert:
     return postgresql.insert(table) if dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def _insert(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
+    given = Given(_types(table, columns), dialect)
+    return Batch(given.into(insert(table).inline()), dialect, given)
+
+
+def _insert_new(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
+    """Insert what is not there yet."""
+    given = Given(_types(table, columns), dialect)
+    statement = _insert_into(table, dialect).on_conflict_do_nothing()
+    return Batch(given.into(statement), dialect, given)
 
 
 def _upsert(table: Table, dialect: Dialect, *, but: Collection[str] = ()) -> Batch:
@@ -68,44 +85,41 @@ def _upsert(table: Table, dialect: Dialect, *, but: Collection[str] = ()) -> Bat
     statement = _insert_into(table, dialect)
     key = [column.name for column in table.primary_key]
     columns = [column.name for column in table.columns]
-    return Batch(
-        statement.on_conflict_do_update(
-            index_elements=key,
-            set_={name: statement.excluded[name] for name in columns if name not in key and name not in but},
-        ),
-        dialect,
-        columns,
-    )
+    given = Given(_types(table, columns), dialect)
+    changed = {name: statement.excluded[name] for name in columns if name not in key and name not in but}
+    statement = statement.on_conflict_do_update(index_elements=key, set_=changed)
+    return Batch(given.into(statement), dialect, given)
 
 
 def _update_by_id(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
     """Change rows that are there; rows come as the columns and the id."""
-    statement = update(table).where(table.c.id == bindparam("key"))
-    statement = statement.values({name: bindparam(f"new_{name}") for name in columns})
-    return Batch(statement, dialect, (*(f"new_{name}" for name in columns), "key"))
+    types = {f"new_{name}": type_ for name, type_ in _types(table, columns).items()}
+    given = Given({**types, "key": table.c.id.type}, dialect)
+    statement = update(table).where(table.c.id == given.columns["key"])
+    return Batch(statement.values({name: given.columns[f"new_{name}"] for name in columns}), dialect, given)
 
 
 def _delete_by_id(table: Table, dialect: Dialect) -> Batch:
-    return Batch(table.delete().where(table.c.id == bindparam("key")), dialect, ("key",))
+    given = Given({"key": table.c.id.type}, dialect)
+    return Batch(table.delete().where(table.c.id == given.columns["key"]), dialect, given)
 
 
 def _numbered_events(dialect: Dialect) -> Batch:
     """Insert events, each with its job's next number if it has a job; only the job's one writer at a time asks."""
     table, earlier = tables.events, tables.events.alias("earlier")
-    last = select(func.max(earlier.c.job_seq)).where(earlier.c.job_id == bindparam("of")).scalar_subquery()
     rest = ("type", "version", "at", "data")
-    next_one = PLACE_IN_GROUP if dialect.name == "postgresql" else "1"  # where all rows see what was there before
-    statement = insert(table).values(
-        job_id=bindparam("job_id"),
-        job_seq=case(
-            (
-                bindparam("job", type_=Text).is_not(None),
-                func.coalesce(last, literal_column("0")) + literal_column(next_one),
-            )
-        ),
-        **{name: bindparam(name) for name in rest},
-    )
-    return Batch(statement, dialect, ("job_id", "job", "of", *rest))
+    types = _types(table, ("job_id", *rest))
+    job = types.pop("job_id")
+    given = Given({"job_id": job, "job": job, "of": job, **types}, dialect)
+    new = given.columns
+    last = select(func.max(earlier.c.job_seq)).where(earlier.c.job_id == new["of"]).scalar_subquery()
+    following = func.coalesce(last, literal_column("0")) + _literal(given.place_in_group("job_id"))
+    numbered = {"job_id": new["job_id"], "job_seq": case((new["job"].is_not(None), following))}
+    return Batch(given.into(insert(table).inline(), {**numbered, **{name: new[name] for name in rest}}), dialect, given)
+
+
+def _literal(value: ColumnElement[int] | int) -> ColumnElement[int]:
+    return literal_column(str(value)) if isinstance(value, int) else value
 
 
 class Batches:
@@ -114,27 +128,17 @@ class Batches:
     def __init__(self, dialect: Dialect) -> None:
         """Compile all of them."""
         job = tables.jobs
-        self.new_specs = Batch(
-            _insert_into(tables.specs, dialect).on_conflict_do_nothing(), dialect, ("digest", "body")
-        )
-        self.new_jobs = Batch(insert(job), dialect, tables.JOB_NEW)
-        self.new_labels = Batch(insert(tables.job_labels), dialect, ("job_id", "key", "value"))
-        self.keys = Batch(
-            _insert_into(tables.idempotency, dialect).on_conflict_do_nothing(),
-            dialect,
-            [column.name for column in tables.idempotency.columns],
-        )
-        self.new_sets = Batch(
-            _insert_into(tables.job_sets, dialect).on_conflict_do_nothing(),
-            dialect,
-            [column.name for column in tables.job_sets.columns],
-        )
+        self.new_specs = _insert_new(tables.specs, ("digest", "body"), dialect)
+        self.new_jobs = _insert(job, tables.JOB_NEW, dialect)
+        self.new_labels = _insert(tables.job_labels, ("job_id", "key", "value"), dialect)
+        self.keys = _insert_new(tables.idempotency, tables.idempotency.columns.keys(), dialect)
+        self.new_sets = _insert_new(tables.job_sets, tables.job_sets.columns.keys(), dialect)
         self.jobs = _update_by_id(job, tables.JOB_CHANGING, dialect)
         self.job_sets = _update_by_id(tables.job_sets, tables.JOB_SET_CHANGING, dialect)
         self.kube_jobs = _upsert(tables.kube_jobs, dialect)
         self.quarantined = _upsert(tables.quarantine, dialect)
         self.released = _delete_by_id(tables.quarantine, dialect)
-        self.set_log = Batch(insert(tables.set_log), dialect, ("set_id", "at", "kind", "body"))
+        self.set_log = _insert(tables.set_log, ("set_id", "at", "kind", "body"), dialect)
         self.deleted_sets = _delete_by_id(tables.job_sets, dialect)
         self.attempts = _upsert(tables.attempts, dialect)
         self.runs = _upsert(tables.runs, dialect, but={"job_id", "attempt", "dispatch", "rank"})

@@ -18,6 +18,7 @@ from holdfast.domain.audit import Act
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
+from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
 from holdfast.storage import refusals
 from holdfast.storage.sql import selects, tables
@@ -77,9 +78,9 @@ class SqlCatalogueStore:
         pointers, revisions = tables.policies, tables.policy_revisions
         name = policy.name
         with self._editing() as (connection, before):
-            refusals.require_presence(refusals.POLICY, name, known=before.policies.keys(), create=create)
+            presence.require_presence(presence.POLICY, name, known=before.policies.keys(), create=create)
             current = before.policies.get(name)
-            refusals.require_revision(current, if_match)
+            presence.require_revision(current, if_match)
             if current is not None and native.dump_policy(policy) == native.dump_policy(current):
                 return current
             last = connection.execute(select(func.max(revisions.c.revision)).where(revisions.c.name == name)).scalar()
@@ -105,7 +106,7 @@ class SqlCatalogueStore:
         with self._database.reading() as connection:
             body = connection.execute(query).scalar()
         if body is None:
-            raise refusals.no_such(refusals.REVISION, f"{name}@{revision}")
+            raise presence.no_such(refusals.REVISION, f"{name}@{revision}")
         return replace(native.load_policy(body), revision=revision)
 
     def delete_policy(self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None) -> None:
@@ -117,8 +118,8 @@ class SqlCatalogueStore:
             Conflict: A queue or the settings name it.
         """
         with self._editing() as (connection, before):
-            refusals.require_presence(refusals.POLICY, name, known=before.policies.keys(), create=False)
-            refusals.require_revision(before.policies[name], if_match)
+            presence.require_presence(presence.POLICY, name, known=before.policies.keys(), create=False)
+            presence.require_revision(before.policies[name], if_match)
             refusals.require_unused_policy(name, queues=before.queues.values(), default_policy=before.default_policy)
             _delete(connection, tables.policies, name)
             self._tell(connection, audit.on_policy(by, Act.DELETE, before.policies[name]))
@@ -131,7 +132,7 @@ class SqlCatalogueStore:
             InvalidRequest: It names a policy that does not exist.
         """
         with self._editing() as (connection, before):
-            refusals.require_presence(refusals.QUEUE, queue.name, known=before.queues.keys(), create=create)
+            presence.require_presence(presence.QUEUE, queue.name, known=before.queues.keys(), create=create)
             refusals.require_policies(queue, before.policies.keys())
             current = before.queues.get(queue.name)
             if current != queue:
@@ -148,7 +149,7 @@ class SqlCatalogueStore:
         jobs = tables.jobs
         waiting = select(exists().where(jobs.c.state.in_(selects.ACTIVE_STATES), jobs.c.queue == name))
         with self._editing() as (connection, before):
-            refusals.require_presence(refusals.QUEUE, name, known=before.queues.keys(), create=False)
+            presence.require_presence(presence.QUEUE, name, known=before.queues.keys(), create=False)
             refusals.require_not_default_queue(name)
             if connection.execute(waiting).scalar():
                 raise refusals.waiting_jobs(name)
@@ -163,7 +164,7 @@ class SqlCatalogueStore:
         """
         with self._editing() as (connection, before):
             known = {each.name: each for each in before.categories}
-            refusals.require_presence(refusals.CATEGORY, category.name, known=known.keys(), create=create)
+            presence.require_presence(presence.CATEGORY, category.name, known=known.keys(), create=create)
             current = known.get(category.name)
             if current != category:
                 _put(connection, tables.categories, category.name, native.dump_category(category))
@@ -177,7 +178,7 @@ class SqlCatalogueStore:
         """
         with self._editing() as (connection, before):
             known = {each.name for each in before.categories}
-            refusals.require_presence(refusals.CATEGORY, name, known=known, create=False)
+            presence.require_presence(presence.CATEGORY, name, known=known, create=False)
             _delete(connection, tables.categories, name)
             self._tell(connection, audit.on_category(by, Act.DELETE, name))
 

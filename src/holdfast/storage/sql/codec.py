@@ -141,6 +141,7 @@ def run_row(run: Run) -> tuple[Any, ...]:
         run.started_at,
         run.ended_at,
         dump_outcome(run.outcome),
+        storable(run.progress),
     )
 
 
@@ -180,7 +181,7 @@ def request_row(request: Request) -> dict[str, Any]:
     """Return a request's columns without its id."""
     return {
         "kind": request.kind.value,
-        "job_ids": dump_json(request.job_ids),
+        "job_ids": dump_json(request.targets),
         "created_at": request.created_at,
         "actor": storable(request.actor),
         "reason": storable(request.reason),
@@ -264,7 +265,7 @@ class Reader:
 
     def run(self, row: Row) -> Run:
         """Build a run from its row."""
-        uid, job_id, attempt, _, rank, status, since, executor, node, *amounts, started, ended, outcome = row
+        uid, job_id, attempt, _, rank, status, since, executor, node, *amounts, started, ended, outcome, progress = row
         share = self._words.setdefault
         return Run(
             uid=uid,
@@ -279,6 +280,7 @@ class Reader:
             started_at=started,
             ended_at=ended,
             outcome=load_outcome(outcome),
+            progress=progress,
         )
 
     def history(self, row: Row) -> HistoryRow:

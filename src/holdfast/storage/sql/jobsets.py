@@ -126,7 +126,7 @@ def _asked_of(connection: Connection, sets: Sequence[JobSet]) -> list[AskedOf]:
     for ids in selects.chunks([dump_json((each.id,)) for each in sets]):
         query = select(table).where(table.c.kind.in_(ASKED_OF_SETS), table.c.job_ids.in_(ids)).order_by(table.c.id)
         for request in map(codec.read_request, connection.execute(query)):
-            asked[request.job_ids[0]].append(request)
+            asked[request.targets[0]].append(request)
     return [AskedOf(each, asked[each.id]) for each in sets]
 
 

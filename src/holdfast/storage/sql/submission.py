@@ -113,7 +113,7 @@ class SqlSubmissionStore:
 def _move_versions(connection: Connection, request: Request, version: int | None) -> None:
     """Let the sets a request is about have their next version; from here to the commit nobody else asks anything."""
     table = tables.job_sets
-    for set_id in request.job_ids:
+    for set_id in request.targets:
         if version is not None:
             row = connection.execute(select(table).where(table.c.id == set_id).with_for_update()).one_or_none()
             if row is None:

@@ -167,6 +167,7 @@ runs = Table(
     Column("started_at", Double),
     Column("ended_at", Double),
     Column("outcome", Text),
+    Column("progress", Text, nullable=False, server_default=""),
     _job_reference(),
     CheckConstraint("attempt >= 1 AND dispatch >= 0 AND rank >= 0", name="place"),
 )

@@ -5,10 +5,10 @@ from fastapi import APIRouter, Response
 from holdfast.api.rest.answers import answer, refusals
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import AttemptNumber, Ref, WhichAttempt
+from holdfast.service.doors.views import decisions_of
 from holdfast.wire.base import API
 from holdfast.wire.decisions import DecisionPage, Why
 from holdfast.wire.jobs import AttemptPage, AttemptView
-from holdfast.wire.render_decisions import decision_entry
 from holdfast.wire.render_jobs import attempt_views
 from holdfast.wire.render_why import why_view
 
@@ -32,13 +32,7 @@ def get_attempt(use: Use, ref: Ref, number: AttemptNumber) -> Response:
 @router.get("/decisions", summary="List a job's decisions", response_model=DecisionPage, responses=refusals(404))
 def list_decisions(use: Use, ref: Ref) -> Response:
     """List what was decided about a job's failures, by attempt."""
-    detail = use.queries.detail(ref)
-    entries = [
-        decision_entry(attempt.decision, attempt=attempt.number, retry_at=attempt.retry_at)
-        for attempt in detail.attempts
-        if attempt.decision is not None
-    ]
-    return answer(DecisionPage(items=entries))
+    return answer(DecisionPage(items=decisions_of(use.queries.detail(ref))))
 
 
 @router.get("/why", summary="Explain a job", response_model=Why, responses=refusals(404))

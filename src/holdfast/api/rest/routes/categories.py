@@ -3,12 +3,13 @@
 from fastapi import APIRouter, Response
 
 from holdfast.api.rest.answers import answer, refusals, takes
-from holdfast.api.rest.bodies import BodyText, manifest_of
+from holdfast.api.rest.bodies import BodyText
 from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
-from holdfast.api.rest.parameters import MustExist, Name
-from holdfast.dialects.native.category import write_category
+from holdfast.api.rest.parameters import DryRun, MustExist, Name, created
 from holdfast.domain.category import FailureCategory
+from holdfast.service.doors.manifests import manifest_of
+from holdfast.service.doors.views import category_view
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import CategoryPage, CategoryView
 
@@ -17,14 +18,10 @@ router = APIRouter(prefix=f"{API}/failure-categories", tags=["failure categories
 _BODY = takes("manifest", "A manifest of kind FailureCategory.", {"type": "object"})
 
 
-def _view(entry: FailureCategory) -> CategoryView:
-    return CategoryView(name=entry.name, spec=write_category(entry))
-
-
 @router.get("", summary="List failure categories", response_model=CategoryPage, responses=refusals())
 def list_all(use: Use) -> Response:
     """List all, in order of evaluation."""
-    return answer(CategoryPage(items=[_view(entry) for entry in use.categories.list()]))
+    return answer(CategoryPage(items=[category_view(entry) for entry in use.categories.list()]))
 
 
 @router.post(
@@ -35,15 +32,18 @@ def list_all(use: Use) -> Response:
     responses=refusals(409, 413, 415),
     openapi_extra=_BODY,
 )
-def create(use: Use, by: By, body: BodyText) -> Response:
+def create(use: Use, by: By, body: BodyText, *, dry_run: DryRun = False) -> Response:
     """Create a failure category; it must be new."""
-    return answer(_view(use.categories.put(manifest_of(body, FailureCategory), create=True, by=by)), status=201)
+    return answer(
+        category_view(use.categories.put(manifest_of(body, FailureCategory), create=True, by=by, dry_run=dry_run)),
+        status=created(dry_run=dry_run),
+    )
 
 
 @router.get("/{name}", summary="Read a failure category", response_model=CategoryView, responses=refusals(404))
 def get(use: Use, name: Name) -> Response:
     """Read one."""
-    return answer(_view(use.categories.get(name)))
+    return answer(category_view(use.categories.get(name)))
 
 
 @router.put(
@@ -53,10 +53,14 @@ def get(use: Use, name: Name) -> Response:
     responses=refusals(404, 413, 415),
     openapi_extra=_BODY,
 )
-def put(use: Use, by: By, name: Name, body: BodyText, must_exist: MustExist = False) -> Response:  # noqa: FBT002 - a query parameter
+def put(
+    use: Use, by: By, name: Name, body: BodyText, *, must_exist: MustExist = False, dry_run: DryRun = False
+) -> Response:
     """Create or replace a failure category."""
     entry = manifest_of(body, FailureCategory, name=name)
-    return answer(_view(use.categories.put(entry, create=False if must_exist else None, by=by)))
+    return answer(
+        category_view(use.categories.put(entry, create=False if must_exist else None, by=by, dry_run=dry_run))
+    )
 
 
 @router.delete(

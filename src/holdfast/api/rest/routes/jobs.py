@@ -1,6 +1,6 @@
 """GET /jobs, /jobs/{ref} and what belongs to one job as a whole."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from fastapi import APIRouter, Response
 
@@ -8,30 +8,12 @@ from holdfast.api.rest.answers import answer, refusals
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.pages import Paging
 from holdfast.api.rest.parameters import Ref
-from holdfast.compiled.codec import load_spec
-from holdfast.dialects.native.job_text import write_job
-from holdfast.errors import UnreadableSpec
-from holdfast.service.query import JobDetail
+from holdfast.service.doors.views import full_job
 from holdfast.wire.base import API
 from holdfast.wire.jobs import HistoryPage, JobPage, JobStates, JobView, StatesQuery
-from holdfast.wire.render_jobs import history_entry, job_summary, job_view
-from holdfast.wire.render_pods import pods_view
+from holdfast.wire.render_jobs import history_entry, job_summary
 
 router = APIRouter(prefix=API, tags=["jobs"])
-
-
-def _full(detail: JobDetail) -> JobView:
-    manifest = _manifest(detail.job.spec)
-    pods = None if detail.pods is None else pods_view(detail.pods.asked, detail.pods.known)
-    return job_view(detail.job, manifest=manifest, attempts=detail.attempts, runs=detail.runs, pods=pods)
-
-
-def _manifest(spec: str) -> dict[str, Any]:
-    """Return a job's specification in the short form; what nobody can read any more is shown as it is stored."""
-    try:
-        return write_job(load_spec(spec))
-    except UnreadableSpec:
-        return {"unreadable": spec}
 
 
 @router.get("/jobs", summary="List jobs, oldest first", response_model=JobPage, responses=refusals(404))
@@ -39,7 +21,7 @@ def list_jobs(use: Use, paging: Paging, fields: Literal["summary", "full"] = "su
     """List jobs in order of submission; jobs submitted meanwhile appear on later pages."""
     page = use.queries.page(paging.where, after=paging.after, limit=paging.limit)
     if fields == "full":
-        items = [_full(use.queries.detail_of(job)) for job in page.jobs]
+        items = [full_job(use.queries.detail_of(job)) for job in page.jobs]
         return answer(JobPage(items=items, next_cursor=paging.cursor(page.next_after)))
     summaries = [job_summary(job) for job in page.jobs]
     return answer(JobPage(items=summaries, next_cursor=paging.cursor(page.next_after)))
@@ -55,7 +37,7 @@ def job_states(use: Use, query: StatesQuery) -> Response:
 @router.get("/jobs/{ref}", summary="Read a job", response_model=JobView, responses=refusals(404))
 def get_job(use: Use, ref: Ref) -> Response:
     """Read a job with its attempts, runs and decisions."""
-    return answer(_full(use.queries.detail(ref)))
+    return answer(full_job(use.queries.detail(ref)))
 
 
 @router.get("/jobs/{ref}/history", summary="Read a job's history", response_model=HistoryPage, responses=refusals(404))

@@ -1,45 +1,23 @@
 """Job sets under /jobsets: list, create, read, apply, and what belongs to one."""
 
-import json
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
 from holdfast.api.rest.answers import answer, refusals, takes
-from holdfast.api.rest.bodies import BodyText, one_document
+from holdfast.api.rest.bodies import BodyText
 from holdfast.api.rest.callers import By
-from holdfast.api.rest.context import Use
-from holdfast.api.rest.cursors import LARGEST_SEQ, read_name, read_number, write_cursor
+from holdfast.api.rest.context import Process, Use
 from holdfast.api.rest.pages import DEFAULT_PAGE, Word
 from holdfast.api.rest.parameters import DryRun, Key, Lenient, MustExist, SetRef
 from holdfast.api.rest.versions import IfMatch, tagged
-from holdfast.compiled.codec import set_spec_of
-from holdfast.dialects.jobset.loading import queue_of
-from holdfast.domain.workloads.jobset.stored import JobSet
-from holdfast.errors import InvalidManifest, Problem
-from holdfast.service.jobsets.sets import LARGEST_PAGE, Applied, Child, name_of
-from holdfast.wire.base import API, timestamp
-from holdfast.wire.jobsets import (
-    ChildPage,
-    ChildView,
-    JobSetApplied,
-    JobSetLog,
-    JobSetPage,
-    JobSetStory,
-    JobSetSummary,
-    JobSetView,
-    JobSetWhy,
-)
-from holdfast.wire.render_jobsets import (
-    child_view,
-    log_entry,
-    set_applied,
-    set_decision_view,
-    set_state,
-    set_summary,
-    set_view,
-)
-from holdfast.wire.render_pods import condition_view
+from holdfast.service.doors.cursors import LARGEST_SEQ, read_name, read_number, write_cursor
+from holdfast.service.doors.manifests import one_document, set_named
+from holdfast.service.doors.views import applied_set, children_of, full_set, set_summary, set_why
+from holdfast.service.jobsets.sets import LARGEST_PAGE, Applied
+from holdfast.wire.base import API
+from holdfast.wire.jobsets import ChildPage, JobSetApplied, JobSetLog, JobSetPage, JobSetView, JobSetWhy
+from holdfast.wire.render_jobsets import log_entry
 
 router = APIRouter(prefix=f"{API}/jobsets", tags=["job sets"])
 
@@ -62,21 +40,8 @@ _LIST = "job sets"
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
 
 
-def summary_of(job_set: JobSet) -> JobSetSummary:
-    """Show a set as lists do."""
-    spec = set_spec_of(job_set)
-    return set_summary(job_set, spec, queue=queue_of(spec))
-
-
-def _child(child: Child, job_set: JobSet) -> ChildView:
-    spec = set_spec_of(job_set)
-    return child_view(child.job, child.at, job_set, spec, child.pods)
-
-
 def _applied(found: Applied) -> Response:
-    view = set_applied(
-        found.job_set, found.spec, queue=queue_of(found.spec), result=found.result, warnings=found.warnings
-    )
+    view = applied_set(found)
     tag = tagged(view.resource_version) if found.job_set.id else {}
     if found.result != "created":
         return answer(view, headers=tag)
@@ -87,7 +52,7 @@ def _applied(found: Applied) -> Response:
 def list_all(use: Use, limit: Limit = DEFAULT_PAGE, cursor: Word = None) -> Response:
     """List job sets by name."""
     page = use.job_sets.page(after=read_name(cursor, _LIST), limit=limit)
-    items = [summary_of(job_set) for job_set in page.sets]
+    items = [set_summary(job_set) for job_set in page.sets]
     return answer(JobSetPage(items=items, next_cursor=write_cursor(page.next_after, _LIST)))
 
 
@@ -101,8 +66,9 @@ def list_all(use: Use, limit: Limit = DEFAULT_PAGE, cursor: Word = None) -> Resp
     },
     openapi_extra=_BODY,
 )
-def create(
+def create(  # noqa: PLR0913 - the framework's way to declare parameters
     use: Use,
+    process: Process,
     by: By,
     body: BodyText,
     *,
@@ -114,7 +80,7 @@ def create(
     document = one_document(body, lenient=lenient)
     found = use.job_sets.create(document, lenient=lenient, by=by, key=idempotency_key, dry_run=dry_run)
     if found.result == "created":
-        use.metrics.submitted.inc(found.spec.replicas)
+        process.metrics.submitted.inc(found.spec.replicas)
     return _applied(found)
 
 
@@ -122,11 +88,7 @@ def create(
 def get(use: Use, ref: SetRef) -> Response:
     """Read a job set with its conditions, its replicated jobs and the first 100 of its jobs."""
     job_set = use.job_sets.get(ref)
-    spec = set_spec_of(job_set)
-    page = use.job_sets.children(job_set, limit=_IN_A_VIEW)
-    children = [_child(child, job_set) for child in page.children]
-    manifest = json.loads(job_set.manifest)
-    view = set_view(job_set, spec, queue=queue_of(spec), manifest=manifest, children=children)
+    view = full_set(job_set, use.job_sets.children(job_set, limit=_IN_A_VIEW).children)
     return answer(view, headers=tagged(view.resource_version))
 
 
@@ -155,10 +117,7 @@ def put(  # noqa: PLR0913 - the framework's way to declare parameters
 
     Of several requests the last one accepted counts; with `If-Match` only what has not changed since is changed.
     """
-    document = one_document(body, lenient=lenient)
-    if (written := name_of(document)) != ref:
-        problem = Problem("metadata.name", f"{written!r} is not the name in the address", allowed=(ref,))
-        raise InvalidManifest(problems=[problem])
+    document = set_named(body, ref, lenient=lenient)
     create_new = False if must_exist or match.exists else None
     found = use.job_sets.put(
         document, lenient=lenient, create=create_new, by=by, dry_run=dry_run, if_match=match.versions
@@ -172,7 +131,7 @@ def list_jobs(use: Use, ref: SetRef, limit: Limit = DEFAULT_PAGE, cursor: Word =
     job_set = use.job_sets.get(ref)
     mark = f"jobs of {job_set.id}"
     page = use.job_sets.children(job_set, after=read_number(cursor, mark), limit=limit)
-    items = [_child(child, job_set) for child in page.children]
+    items = children_of(job_set, page.children)
     return answer(ChildPage(items=items, next_cursor=write_cursor(page.next_after, mark)))
 
 
@@ -201,20 +160,4 @@ def get_why(
     job: Annotated[str | None, Query(max_length=255, description="Only decisions about the job of this name.")] = None,
 ) -> Response:
     """Explain why a set is where it is, by how it stands and by the decisions about its failed jobs."""
-    found = use.set_stories.why(ref, job=job)
-    stories = [
-        JobSetStory(at=timestamp(one.at), decision=set_decision_view(one.decision), prose=list(one.prose))
-        for one in found.stories
-    ]
-    return answer(
-        JobSetWhy(
-            id=found.job_set.id,
-            name=found.job_set.name,
-            state=set_state(found.job_set, found.spec),
-            headline=found.headline,
-            conditions=[condition_view(one) for one in found.job_set.state.conditions],
-            prose=list(found.prose),
-            stories=stories,
-            untold=found.untold,
-        )
-    )
+    return answer(set_why(use.set_stories.why(ref, job=job)))

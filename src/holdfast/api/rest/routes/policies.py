@@ -3,40 +3,30 @@
 from fastapi import APIRouter, Response
 
 from holdfast.api.rest.answers import answer, refusals, takes
-from holdfast.api.rest.bodies import BodyText, manifest_of
+from holdfast.api.rest.bodies import BodyText
 from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
-from holdfast.api.rest.parameters import MustExist, Name
+from holdfast.api.rest.parameters import DryRun, MustExist, Name, created
 from holdfast.api.rest.versions import IfMatch, tagged
-from holdfast.dialects.native.policy import policy_warnings
-from holdfast.dialects.native.policy_text import write_policy
 from holdfast.domain.policy.model import RetryPolicy
+from holdfast.service.doors.manifests import manifest_of
+from holdfast.service.doors.views import policy_view
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import PolicyPage, PolicyView
-from holdfast.wire.render_problems import problem_entry
 
 router = APIRouter(prefix=f"{API}/retry-policies", tags=["retry policies"])
 
 _BODY = takes("manifest", "A manifest of kind RetryPolicy.", {"type": "object"})
 
 
-def _view(entry: RetryPolicy) -> PolicyView:
-    return PolicyView(
-        name=entry.name,
-        revision=entry.revision,
-        spec=write_policy(entry),
-        warnings=[problem_entry(warning) for warning in policy_warnings(entry, "spec")],
-    )
-
-
 def _one(entry: RetryPolicy, *, status: int = 200) -> Response:
-    return answer(_view(entry), status=status, headers=tagged(str(entry.revision)))
+    return answer(policy_view(entry), status=status, headers=tagged(str(entry.revision)))
 
 
 @router.get("", summary="List retry policies", response_model=PolicyPage, responses=refusals())
 def list_all(use: Use) -> Response:
     """List all, by name."""
-    return answer(PolicyPage(items=[_view(entry) for entry in use.policies.list()]))
+    return answer(PolicyPage(items=[policy_view(entry) for entry in use.policies.list()]))
 
 
 @router.post(
@@ -47,9 +37,12 @@ def list_all(use: Use) -> Response:
     responses=refusals(409, 413, 415),
     openapi_extra=_BODY,
 )
-def create(use: Use, by: By, body: BodyText) -> Response:
+def create(use: Use, by: By, body: BodyText, *, dry_run: DryRun = False) -> Response:
     """Create a retry policy; it must be new."""
-    return _one(use.policies.put(manifest_of(body, RetryPolicy), create=True, by=by), status=201)
+    return _one(
+        use.policies.put(manifest_of(body, RetryPolicy), create=True, by=by, dry_run=dry_run),
+        status=created(dry_run=dry_run),
+    )
 
 
 @router.get("/{name}", summary="Read a retry policy", response_model=PolicyView, responses=refusals(404))
@@ -65,11 +58,20 @@ def get(use: Use, name: Name) -> Response:
     responses=refusals(404, 409, 413, 415),
     openapi_extra=_BODY,
 )
-def put(use: Use, by: By, name: Name, body: BodyText, match: IfMatch, *, must_exist: MustExist = False) -> Response:
+def put(  # noqa: PLR0913 - the framework's way to declare parameters
+    use: Use,
+    by: By,
+    name: Name,
+    body: BodyText,
+    match: IfMatch,
+    *,
+    must_exist: MustExist = False,
+    dry_run: DryRun = False,
+) -> Response:
     """Create or replace a retry policy."""
     entry = manifest_of(body, RetryPolicy, name=name)
     create_new = False if must_exist or match.exists else None
-    return _one(use.policies.put(entry, create=create_new, by=by, if_match=match.versions))
+    return _one(use.policies.put(entry, create=create_new, by=by, if_match=match.versions, dry_run=dry_run))
 
 
 @router.delete(

@@ -8,9 +8,9 @@ from holdfast.api.rest.answers import answer, refusals
 from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import SetRef
-from holdfast.api.rest.routes.jobsets import summary_of
 from holdfast.api.rest.versions import IfMatch, tagged
 from holdfast.domain.workloads.jobset.stored import JobSet
+from holdfast.service.doors.views import set_summary
 from holdfast.wire.base import API
 from holdfast.wire.jobs import Reason
 from holdfast.wire.jobsets import JobSetRestart, JobSetSummary
@@ -26,7 +26,7 @@ def _text(reason: Reason | None) -> str:
 
 
 def _asked(job_set: JobSet) -> Response:
-    return answer(summary_of(job_set), status=202, headers=tagged(job_set.resource_version))
+    return answer(set_summary(job_set), status=202, headers=tagged(job_set.resource_version))
 
 
 @router.post("/suspend", summary="Suspend a job set", status_code=202, response_model=JobSetSummary)

@@ -3,11 +3,12 @@
 from fastapi import APIRouter, Response
 
 from holdfast.api.rest.answers import answer, refusals, takes
-from holdfast.api.rest.bodies import BodyText, one_document
+from holdfast.api.rest.bodies import BodyText
 from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
-from holdfast.dialects.native.settings import read_settings, write_settings
-from holdfast.errors import InvalidRequest, InvalidSetting
+from holdfast.api.rest.parameters import DryRun
+from holdfast.service.doors.manifests import read_settings
+from holdfast.service.doors.views import settings_view
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import SettingsView
 
@@ -24,14 +25,10 @@ _SCHEMA = {
 }
 
 
-def _view(use: Use) -> SettingsView:
-    return SettingsView.model_validate(write_settings(*use.settings.get()))
-
-
 @router.get("", summary="Read the settings", response_model=SettingsView, responses=refusals())
 def get(use: Use) -> Response:
     """Read what the operator set for everyone."""
-    return answer(_view(use))
+    return answer(settings_view(*use.settings.get()))
 
 
 @router.put(
@@ -41,11 +38,8 @@ def get(use: Use) -> Response:
     responses=refusals(413, 415),
     openapi_extra=takes("manifest", "All settings; one left out gets its default.", _SCHEMA),
 )
-def put(use: Use, by: By, body: BodyText) -> Response:
+def put(use: Use, by: By, body: BodyText, *, dry_run: DryRun = False) -> Response:
     """Replace the settings; they apply to failures judged from now on."""
-    try:
-        settings, default_policy = read_settings(one_document(body).value)
-    except InvalidRequest as error:
-        raise InvalidSetting(problems=error.problems) from error
-    use.settings.put(settings, default_policy, by=by)
-    return answer(_view(use))
+    wanted = read_settings(body)
+    use.settings.put(*wanted, by=by, dry_run=dry_run)
+    return answer(settings_view(*wanted))

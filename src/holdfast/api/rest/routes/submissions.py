@@ -6,11 +6,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from holdfast.api.rest.answers import answer, refusals, takes
-from holdfast.api.rest.bodies import BodyText, bulk_items, documents_of, written_job
-from holdfast.api.rest.context import Use, UseCases
+from holdfast.api.rest.bodies import BodyText
+from holdfast.api.rest.context import Health, Process, Use
 from holdfast.api.rest.errors import details_of
 from holdfast.api.rest.parameters import DryRun, Key, Lenient
 from holdfast.errors import HoldfastError
+from holdfast.service.doors.manifests import bulk_items, documents_of, written_job
+from holdfast.service.doors.use_cases import UseCases
 from holdfast.service.submit import MOST_JOBS, Outcome, Written
 from holdfast.wire.base import API
 from holdfast.wire.jobs import BulkItem, BulkResult, JobAccepted
@@ -51,12 +53,14 @@ _BODY = {
         "manifests", 'A manifest of kind Job; or many: as `{"items": [...]}`, YAML documents or JSON lines.', _BODY
     ),
 )
-def submit(
+def submit(  # noqa: PLR0913 - the framework's way to declare parameters
     use: Use,
+    process: Process,
     body: BodyText,
-    atomic: Annotated[bool, Query(description="Many: all or none; else what is valid.")] = True,  # noqa: FBT002 - a query parameter
-    dry_run: DryRun = False,  # noqa: FBT002 - a query parameter
-    lenient: Lenient = False,  # noqa: FBT002 - a query parameter
+    *,
+    atomic: Annotated[bool, Query(description="Many: all or none; else what is valid.")] = True,
+    dry_run: DryRun = False,
+    lenient: Lenient = False,
     idempotency_key: Key = None,
 ) -> Response:
     """Submit jobs: 201 with the job for one manifest, 200 with an outcome each for many or for a dry run."""
@@ -65,10 +69,10 @@ def submit(
     if dry_run:
         return _checked(use, [written_job(documents[0], lenient=lenient)] if items is None else items)
     if items is not None:
-        return _many(use, items, atomic=atomic, key=idempotency_key)
+        return _many(use, process, items, atomic=atomic, key=idempotency_key)
     written = written_job(documents[0], lenient=lenient)
     job = use.submitter.submit(written, key=idempotency_key)
-    use.metrics.submitted.inc()
+    process.metrics.submitted.inc()
     return answer(job_accepted(job, written.warnings), status=201, headers={"Location": f"{API}/jobs/{job.id}"})
 
 
@@ -85,11 +89,13 @@ def _warnings(item: Written | HoldfastError | Outcome) -> list[ProblemEntry]:
     return [] if isinstance(item, HoldfastError) else [problem_entry(warning) for warning in item.warnings]
 
 
-def _many(use: UseCases, items: list[Written | HoldfastError], *, atomic: bool, key: str | None) -> Response:
+def _many(
+    use: UseCases, process: Health, items: list[Written | HoldfastError], *, atomic: bool, key: str | None
+) -> Response:
     outcomes = use.submitter.submit_many(items, atomic=atomic, key=key)
     created = sum(outcome.job is not None for outcome in outcomes)
-    use.metrics.submitted.inc(created)
-    use.metrics.rejected.inc(len(outcomes) - created)
+    process.metrics.submitted.inc(created)
+    process.metrics.rejected.inc(len(outcomes) - created)
     return answer(BulkResult(items=[_item(outcome) for outcome in outcomes]))
 
 

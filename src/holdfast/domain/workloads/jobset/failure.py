@@ -8,7 +8,7 @@ creating jobs to ``reconcile``. Reasons and messages are upstream's.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.delay import delay_s
 from holdfast.domain.policy.model import SetAction
@@ -112,13 +112,23 @@ class _Judging:
         """Judge one failure; one whose replicated job has just been restarted is answered by that."""
         if one.child.group in self._restarted_groups:
             return
-        if one.action is SetAction.FAIL_JOB_SET:
-            self._fail(one, *_applied(one))
-        elif one.action is SetAction.FAIL_JOB:
-            self._left_failed[one.child.name] = one.child.attempt
-            self._note(one, *_applied(one))
-        else:
-            self._restart(one)
+        match one.action:
+            case SetAction.FAIL_JOB_SET:
+                self._fail(one, *_applied(one))
+            case SetAction.FAIL_JOB:
+                self._left_failed[one.child.name] = one.child.attempt
+                self._note(one, *_applied(one))
+            case (
+                SetAction.RESTART_JOB_SET
+                | SetAction.RESTART_JOB_SET_UNCOUNTED
+                | SetAction.RESTART_GROUP
+                | SetAction.RESTART_GROUP_UNCOUNTED
+                | SetAction.RESTART_JOB
+                | SetAction.RESTART_JOB_UNCOUNTED
+            ):
+                self._restart(one)
+            case _:
+                assert_never(one.action)
 
     def _restart(self, one: RuleMatch) -> None:
         scope, counted = _RESTARTS[one.action]

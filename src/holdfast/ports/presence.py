@@ -1,0 +1,46 @@
+"""What an edit asks of what is there, and how it is refused otherwise; every store and every dry run says the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.errors import AlreadyExists, NotFound, Problem, VersionConflict
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from holdfast.domain.policy.model import RetryPolicy
+
+POLICY = "retry policy"
+QUEUE = "queue"
+CATEGORY = "failure category"
+
+
+def no_such(kind: str, name: str, known: Iterable[str] = ()) -> NotFound:
+    """Say that nothing of that kind has the name, and which names there are."""
+    problems = [Problem("name", f"{kind} {name!r} does not exist", tuple(sorted(known)))]
+    return NotFound(f"there is no {kind} {name!r}", problems=problems)
+
+
+def require_presence(kind: str, name: str, *, known: Collection[str], create: bool | None) -> None:
+    """Check what ``create`` asks of the names there are.
+
+    Raises:
+        AlreadyExists: It is there, and must be new.
+        NotFound: It is not, and must be there.
+    """
+    if create is True and name in known:
+        message = f"{kind} {name!r} exists already"
+        raise AlreadyExists(message, problems=[Problem("name", message)], hint="update it instead")
+    if create is False and name not in known:
+        raise no_such(kind, name, known)
+
+
+def require_revision(current: RetryPolicy | None, if_match: Collection[str] | None) -> None:
+    """Check that a policy, if it is there, has a revision its editor knows.
+
+    Raises:
+        VersionConflict: It has another.
+    """
+    if current is not None and if_match is not None and str(current.revision) not in if_match:
+        raise VersionConflict.of(POLICY, current.name, current=str(current.revision))

@@ -1,0 +1,243 @@
+"""Reads manifests out of what was sent: JSON, YAML or JSON lines.
+
+Decides that a text is of its format, and what a submission consists of; leaves the manifests to ``dialects``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum, auto
+from typing import Any, NoReturn, Self, TypeVar
+
+from holdfast.dialects.diagnostics import all_problems
+from holdfast.dialects.documents import Document, read_documents
+from holdfast.dialects.manifests import read_manifest, read_one, try_job
+from holdfast.dialects.native import settings as native_settings
+from holdfast.domain.category import FailureCategory
+from holdfast.domain.job import Queue
+from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
+from holdfast.errors import HoldfastError, InvalidManifest, InvalidPolicy, InvalidRequest, InvalidSetting, Problem
+from holdfast.service.jobsets.sets import name_of
+from holdfast.service.submit import Written
+
+T = TypeVar("T")
+
+
+class Format(StrEnum):
+    """What a text is written in."""
+
+    JSON = auto()
+    YAML = auto()
+    """Also many documents."""
+    LINES = auto()
+    """JSON, one document a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What was sent."""
+
+    text: str
+    format: Format
+
+    @classmethod
+    def of(cls, sent: bytes, written_in: Format) -> Self:
+        """Read what was sent as text.
+
+        Raises:
+            InvalidManifest: It is none.
+        """
+        try:
+            return cls(sent.decode(), written_in)
+        except UnicodeDecodeError as error:
+            _refuse("is not UTF-8 text", line=sent[: error.start].count(b"\n") + 1)
+
+
+def documents_of(body: Text, *, lenient: bool = False) -> list[Document]:
+    """Read the documents of a body; ``lenient`` puts up with keys that are there twice and unfilled placeholders.
+
+    Raises:
+        InvalidManifest: It is not of its type, or holds none.
+    """
+    if body.format is Format.JSON:
+        _check_json(body.text)
+    try:
+        documents = read_documents(body.text, name="the body", lenient=lenient)
+    except InvalidManifest as error:
+        raise InvalidManifest(error.message, problems=all_problems(body.text, error)) from error
+    if not documents:
+        _refuse("is empty", hint="send a manifest")
+    return documents
+
+
+def _check_json(text: str) -> None:
+    """Make sure a JSON body is JSON; YAML would let much else pass."""
+    try:
+        json.loads(text, parse_int=str)  # what a number is worth is the reading's to say, with its place
+    except json.JSONDecodeError as error:
+        hint = "send many documents as application/x-ndjson" if error.msg == "Extra data" else None
+        _refuse(f"is not JSON: {error.msg}", line=error.lineno, hint=hint)
+    except RecursionError:
+        _refuse("is nested too deep")
+
+
+def _refuse(message: str, *, line: int | None = None, hint: str | None = None) -> NoReturn:
+    msg = "the body cannot be read"
+    raise InvalidManifest(msg, problems=[Problem("", message, line=line, hint=hint)])
+
+
+def one_document(body: Text, *, lenient: bool = False) -> Document:
+    """Read the only document of a body.
+
+    Raises:
+        InvalidManifest: It is not of its type, or does not hold exactly one.
+    """
+    documents = documents_of(body, lenient=lenient)
+    if len(documents) > 1:
+        _refuse(f"holds {len(documents)} documents", hint="send one at a time")
+    return documents[0]
+
+
+def set_named(body: Text, name: str, *, lenient: bool = False) -> Document:
+    """Read the only document of a body, a job set's, which must be of a name.
+
+    Raises:
+        InvalidManifest: It is not.
+    """
+    document = one_document(body, lenient=lenient)
+    if (written := name_of(document)) != name:
+        raise InvalidManifest(problems=[_not_named(written, name)])
+    return document
+
+
+def _not_named(written: str | None, name: str) -> Problem:
+    return Problem("metadata.name", f"{written!r} is not the name in the address", allowed=(name,))
+
+
+def manifest_of(body: Text, kind: type[T], *, name: str | None = None) -> T:
+    """Read the one manifest of a body, which must be of a kind and, when given, of a name.
+
+    Raises:
+        InvalidManifest: It is not; ``InvalidPolicy`` where a policy was wanted.
+    """
+    try:
+        manifest = read_manifest(one_document(body))
+    except InvalidManifest as error:
+        raise _as_error_of(kind)(problems=error.problems, hint=error.hint) from error
+    if not isinstance(manifest, kind):
+        wanted = _KIND_NAMES[kind]
+        problem = Problem("kind", f"{_KIND_NAMES[type(manifest)]!r} is not taken here", allowed=(wanted,))
+        raise _as_error_of(kind)(problems=[problem])
+    written = getattr(manifest, "name", None)
+    if name is not None and written != name:
+        raise _as_error_of(kind)(problems=[_not_named(written, name)])
+    return manifest
+
+
+_KIND_NAMES: dict[type, str] = {
+    JobSpec: "Job",
+    JobSetSpec: "JobSet",
+    RetryPolicy: "RetryPolicy",
+    Queue: "Queue",
+    FailureCategory: "FailureCategory",
+}
+
+
+def read_settings(body: Text) -> tuple[RetrySettings, str | None]:
+    """Read the operator's settings and the name of the default policy.
+
+    Raises:
+        InvalidSetting: They are not valid; with every problem found.
+    """
+    try:
+        return native_settings.read_settings(one_document(body).value)
+    except InvalidRequest as error:
+        raise InvalidSetting(problems=error.problems) from error
+
+
+def _as_error_of(kind: type) -> type[HoldfastError]:
+    return InvalidPolicy if kind is RetryPolicy else InvalidManifest
+
+
+def bulk_items(documents: list[Document], *, lenient: bool = False) -> list[Written | HoldfastError] | None:
+    """Read a bulk submission: each item as it is written, or what is wrong with it; ``None`` when it is a single job.
+
+    Raises:
+        InvalidRequest: ``items`` is no list, or has company.
+    """
+    items = several(documents)
+    return None if items is None else [_item_of(item, lenient=lenient) for item in items]
+
+
+def several(documents: list[Document]) -> Sequence[Any] | None:
+    """Return the items of what was sent; ``None`` when it is a single manifest.
+
+    Raises:
+        InvalidRequest: ``items`` is no list, or has company.
+    """
+    if len(documents) > 1:
+        return documents
+    value = documents[0].value
+    if "items" not in value:
+        return None
+    problems = [
+        Problem(str(field), "has no place beside items", allowed=("items",)) for field in value if field != "items"
+    ]
+    if not isinstance(value["items"], list):
+        problems.append(Problem("items", "must be a list of manifests"))
+    if problems:
+        raise InvalidRequest(problems=problems)
+    items: Sequence[Any] = value["items"]
+    return items
+
+
+def _item_of(item: Any, *, lenient: bool) -> Written | HoldfastError:  # noqa: ANN401 - an item may be anything
+    if not isinstance(item, (dict, Document)):
+        return no_mapping(item)
+    return written_job(item, lenient=lenient)
+
+
+def no_mapping(item: object) -> InvalidManifest:
+    """Say that an item cannot be a manifest."""
+    return InvalidManifest(problems=[Problem("", f"a manifest is a mapping of fields, not {type(item).__name__}")])
+
+
+def catalogue_manifest(item: Document | Mapping[str, Any]) -> RetryPolicy | Queue | FailureCategory:
+    """Read a manifest that must be a retry policy, a queue or a failure category.
+
+    Raises:
+        InvalidManifest: It is not; ``InvalidPolicy`` of a retry policy.
+    """
+    reading = read_one(item)
+    if isinstance(reading.manifest, RetryPolicy | Queue | FailureCategory):
+        return reading.manifest
+    value = item.value if isinstance(item, Document) else item
+    raise (InvalidPolicy if value.get("kind") == "RetryPolicy" else InvalidManifest)(problems=reading.problems)
+
+
+def written_job(document: Document | Mapping[str, Any], *, lenient: bool = False) -> Written:
+    """Read a job; what it names is known also when it is not valid, so that everything wrong can be told at once."""
+    value = document.value if isinstance(document, Document) else document
+    flat = "spec" not in value and "metadata" not in value
+    reading = try_job(document, lenient=lenient)
+    if isinstance(reading.manifest, JobSpec):
+        return Written(reading.manifest, flat=flat, warnings=reading.warnings)
+    error = InvalidManifest(problems=reading.problems)
+    return Written(_named(value if flat else value.get("spec")), error, flat)
+
+
+def _named(fields: object) -> JobSpec:
+    """Read the queue and the policies a job names, as far as they are names; the rest stands in."""
+    known = fields if isinstance(fields, Mapping) else {}
+    queue, policies = known.get("queue"), known.get("retryPolicies")
+    names = [name if isinstance(name, str) else None for name in policies] if isinstance(policies, list) else []
+    return JobSpec(
+        name="unread",
+        command=("unread",),
+        queue=queue if isinstance(queue, str) and queue else DEFAULT_QUEUE,
+        retry_policies=tuple(name for name in names if name) if all(names) else (),
+    )

@@ -1,0 +1,143 @@
+"""Checks manifests of any kinds together, as if they were written one after the other, and writes none.
+
+Decides what each of them would meet: what comes before it in the order of writing counts as written. Leaves what is
+refused, and in which words, to the use cases that would write it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum, auto
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
+
+from holdfast.dialects.documents import Document
+from holdfast.dialects.manifests import manifest_warnings
+from holdfast.domain.category import FailureCategory
+from holdfast.domain.job import Queue
+from holdfast.domain.policy.model import RetryPolicy
+from holdfast.errors import HoldfastError, Problem
+from holdfast.service.categories import Categories
+from holdfast.service.doors.manifests import catalogue_manifest, written_job
+from holdfast.service.jobsets.sets import JobSets, name_of
+from holdfast.service.policies import Policies
+from holdfast.service.queues import Queues
+from holdfast.service.submit import Submitter, problems_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.ports.catalogue import Catalogue
+    from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.store import Store
+
+Item: TypeAlias = "Document | Mapping[str, Any]"
+_ORDER = ("RetryPolicy", "Queue", "FailureCategory", "JobSet", "Job")
+
+
+class Verb(StrEnum):
+    """How manifests would be written."""
+
+    APPLY = auto()
+    CREATE = auto()
+    """All must be new."""
+    UPDATE = auto()
+    """All must exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A manifest that would be taken."""
+
+    name: str | None
+    warnings: tuple[Problem, ...] = ()
+
+
+class _Pretended:
+    """A store whose catalogue has what would have been written by then."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._catalogue = store.catalogue()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    def catalogue(self) -> Catalogue:
+        return self._catalogue
+
+    def pretend(self, manifest: RetryPolicy | Queue | FailureCategory) -> None:
+        known, name = self._catalogue, manifest.name
+        if isinstance(manifest, RetryPolicy):
+            self._catalogue = replace(known, policies={**known.policies, name: manifest})
+        elif isinstance(manifest, Queue):
+            self._catalogue = replace(known, queues={**known.queues, name: manifest})
+        else:
+            self._catalogue = replace(known, categories=[*known.categories, manifest])
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """Checks what would be written."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+
+    def check(self, items: Sequence[Item], *, verb: Verb, lenient: bool = False) -> list[Checked]:
+        """Check manifests; returns what is known of each.
+
+        Raises:
+            HoldfastError: What the first of them to be written would be refused for; with the problems of all.
+        """
+        pretended = _Pretended(self.store)
+        found: dict[int, Checked] = {}
+        errors: dict[int, HoldfastError] = {}
+        names = [_kind(item) for item in items]
+        for place in sorted(range(len(items)), key=lambda one: _ORDER.index(names[one])):
+            try:
+                if names[place] != "Job":
+                    found[place] = self._check(items[place], pretended, verb, lenient=lenient)
+            except HoldfastError as error:
+                errors[place] = error
+        jobs = {place: written_job(one, lenient=lenient) for place, one in enumerate(items) if names[place] == "Job"}
+        if jobs:
+            refused = Submitter(cast("Store", pretended), self.clock, self.ids).refusals(list(jobs.values()))
+            errors |= {list(jobs)[place]: error for place, error in refused.items()}
+        if errors:
+            raise _first_of(errors, len(items))
+        return [found.get(place) or Checked(jobs[place].spec.name, jobs[place].warnings) for place in range(len(items))]
+
+    def _check(self, item: Item, pretended: _Pretended, verb: Verb, *, lenient: bool) -> Checked:
+        store, create = cast("Store", pretended), {Verb.CREATE: True, Verb.UPDATE: False}.get(verb)
+        if _kind(item) == "JobSet":
+            sets, name = JobSets(store, self.clock, self.ids), name_of(item)
+            if create:
+                return Checked(name, sets.create(item, lenient=lenient, dry_run=True).warnings)
+            return Checked(name, sets.put(item, lenient=lenient, create=create, dry_run=True).warnings)
+        manifest = catalogue_manifest(item)
+        try:
+            match manifest:
+                case RetryPolicy():
+                    Policies(store).put(manifest, create=create, dry_run=True)
+                case Queue():
+                    Queues(store).put(manifest, create=create, dry_run=True)
+                case FailureCategory():
+                    Categories(store).put(manifest, create=create, dry_run=True)
+                case _:
+                    assert_never(manifest)
+        finally:
+            pretended.pretend(manifest)  # also where it is refused: what names it is not wrong for that
+        return Checked(manifest.name, manifest_warnings(manifest))
+
+
+def _first_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:
+    """Return the error that writing them would end with, which tells the problems of all."""
+    first = next(iter(errors.values()))
+    return first if count == 1 else type(first)(first.message, problems=problems_of(errors), hint=first.hint)
+
+
+def _kind(item: Item) -> str:
+    """Return what a manifest is of; what has no kind that is written under a name is a job, or refused as none."""
+    value = item.value if isinstance(item, Document) else item
+    kind = value.get("kind")
+    return kind if isinstance(kind, str) and kind in _ORDER else "Job"

@@ -1,0 +1,138 @@
+"""Builds the public models of what the use cases return, where more than the record itself is needed for it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from holdfast.compiled.codec import load_spec, set_spec_of
+from holdfast.dialects.jobset.loading import queue_of
+from holdfast.dialects.native.category import write_category
+from holdfast.dialects.native.job_text import write_job
+from holdfast.dialects.native.policy import policy_warnings
+from holdfast.dialects.native.policy_text import write_policy
+from holdfast.dialects.native.queue import write_queue
+from holdfast.dialects.native.settings import write_settings
+from holdfast.errors import UnreadableSpec
+from holdfast.wire import render_jobsets
+from holdfast.wire.base import timestamp
+from holdfast.wire.catalogue import CategoryView, PolicyView, QueueView, SettingsView
+from holdfast.wire.jobsets import JobSetStory, JobSetWhy
+from holdfast.wire.render_decisions import decision_entry
+from holdfast.wire.render_jobs import job_view
+from holdfast.wire.render_pods import condition_view, pods_view
+from holdfast.wire.render_problems import problem_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from holdfast.domain.category import FailureCategory
+    from holdfast.domain.job import Queue
+    from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.service.jobsets.sets import Applied, Child
+    from holdfast.service.jobsets.story import SetExplanation
+    from holdfast.service.query import JobDetail
+    from holdfast.wire.decisions import DecisionEntry
+    from holdfast.wire.jobs import JobView
+    from holdfast.wire.jobsets import ChildView, JobSetApplied, JobSetSummary, JobSetView
+
+
+def full_job(detail: JobDetail) -> JobView:
+    """Show a job with everything known of it."""
+    manifest = _manifest(detail.job.spec)
+    pods = None if detail.pods is None else pods_view(detail.pods.asked, detail.pods.known)
+    return job_view(detail.job, manifest=manifest, attempts=detail.attempts, runs=detail.runs, pods=pods)
+
+
+def _manifest(spec: str) -> dict[str, Any]:
+    """Return a job's specification in the short form; what nobody can read any more is shown as it is stored."""
+    try:
+        return write_job(load_spec(spec))
+    except UnreadableSpec:
+        return {"unreadable": spec}
+
+
+def decisions_of(detail: JobDetail) -> list[DecisionEntry]:
+    """Show what was decided about a job's failures, by attempt."""
+    return [
+        decision_entry(attempt.decision, attempt=attempt.number, retry_at=attempt.retry_at)
+        for attempt in detail.attempts
+        if attempt.decision is not None
+    ]
+
+
+def category_view(category: FailureCategory) -> CategoryView:
+    """Show a failure category."""
+    return CategoryView(name=category.name, spec=write_category(category))
+
+
+def policy_view(policy: RetryPolicy) -> PolicyView:
+    """Show a retry policy, and what is dubious in it."""
+    return PolicyView(
+        name=policy.name,
+        revision=policy.revision,
+        spec=write_policy(policy),
+        warnings=[problem_entry(warning) for warning in policy_warnings(policy, "spec")],
+    )
+
+
+def queue_view(queue: Queue) -> QueueView:
+    """Show a queue."""
+    return QueueView(name=queue.name, spec=write_queue(queue))
+
+
+def settings_view(settings: RetrySettings, default_policy: str | None) -> SettingsView:
+    """Show the operator's settings."""
+    return SettingsView.model_validate(write_settings(settings, default_policy))
+
+
+def set_summary(job_set: JobSet) -> JobSetSummary:
+    """Show a job set as lists do."""
+    spec = set_spec_of(job_set)
+    return render_jobsets.set_summary(job_set, spec, queue=queue_of(spec))
+
+
+def applied_set(found: Applied) -> JobSetApplied:
+    """Show a job set that was sent, and what became of it."""
+    return render_jobsets.set_applied(
+        found.job_set, found.spec, queue=queue_of(found.spec), result=found.result, warnings=found.warnings
+    )
+
+
+def full_set(job_set: JobSet, children: Iterable[Child]) -> JobSetView:
+    """Show a job set with everything known of it, and some of its jobs."""
+    spec = set_spec_of(job_set)
+    return render_jobsets.set_view(
+        job_set,
+        spec,
+        queue=queue_of(spec),
+        manifest=json.loads(job_set.manifest),
+        children=children_of(job_set, children),
+    )
+
+
+def children_of(job_set: JobSet, children: Iterable[Child]) -> list[ChildView]:
+    """Show jobs of a set."""
+    spec = set_spec_of(job_set)
+    return [render_jobsets.child_view(child.job, child.at, job_set, spec, child.pods) for child in children]
+
+
+def set_why(found: SetExplanation) -> JobSetWhy:
+    """Show why a job set is where it is."""
+    stories = [
+        JobSetStory(
+            at=timestamp(one.at), decision=render_jobsets.set_decision_view(one.decision), prose=list(one.prose)
+        )
+        for one in found.stories
+    ]
+    return JobSetWhy(
+        id=found.job_set.id,
+        name=found.job_set.name,
+        state=render_jobsets.set_state(found.job_set, found.spec),
+        headline=found.headline,
+        conditions=[condition_view(one) for one in found.job_set.state.conditions],
+        prose=list(found.prose),
+        stories=stories,
+        untold=found.untold,
+    )
