@@ -22,8 +22,8 @@ from holdfast.client import Client
 from holdfast.client.inprocess import InProcessTransport
 from holdfast.client.transport import Answer, HttpTransport, Request
 from holdfast.domain.failure import Cause, ContainerResult, Failure
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
-from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome
+from holdfast.domain.job import Attempt, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, attempt_id
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
 from holdfast.domain.resources import Resources
 from holdfast.errors import (
@@ -136,8 +136,9 @@ def _fail_once(store: MemoryStore, job_id: str) -> None:
     )
     run = Run(f"{job_id}-1-0-1", job_id, 1, 0, node="n1", executor="local")
     row = HistoryRow(
-        job_id, 1, 0, "StartAttempts", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1, 1
-    )
+        EntityKind.ATTEMPT, attempt_id(job_id, 1), 0,
+        "StartAttempts", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1, 1,
+    )  # fmt: skip
     found = store.job(job_id)
     fields = {name: getattr(found, name) for name in Job.__slots__}
     job = Job(**{**fields, "state": JobState.BACKOFF, "attempt": 1, "retry_at": 1002.0, "retries": 1})
@@ -146,7 +147,7 @@ def _fail_once(store: MemoryStore, job_id: str) -> None:
             jobs={job_id: job},
             attempts={attempt.key: attempt},
             runs={run.uid: run},
-            history={(job_id, 1, 0): row},
+            history={row.key: row},
             nodes={("local", "n1"): Node("n1", "local", Resources(4000, 8 << 30, 0), seen_at=999.0)},
         )
     )

@@ -22,6 +22,7 @@ from sqlalchemy import column, insert, table
 
 from holdfast.compiled.codec import dump_set_spec
 from holdfast.domain.job import ChildOf
+from holdfast.domain.lifecycle import EntityKind, HistoryRow, Outcome
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.errors import Conflict
@@ -122,6 +123,37 @@ def test_job_sets_from_before_versions_begin_with_one(kind: str, path: Path, req
     store = open_store(url)
     store.append(Request(RequestKind.SET_RESTART, ("s",), 1.0), version=1)
     assert store.job_set("s") == replace(old, version=2)
+    store.close()
+
+
+OLD_STEP = {
+    "job_id": "old", "phase": "Start", "from_status": "PENDING", "to_status": "ERROR", "outcome": "GIVE_UP",
+    "created_at": 1.0, "updated_at": 2.0, "error_code": "e", "message": "m", "attempts": 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_the_history_of_attempts_moves_into_the_one_history(
+    kind: str, path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
+    places = [(10, 0), (2, 1), (2, 0)]
+    database = Database(url)
+    with database.writing() as connection:
+        command.upgrade(steps.configuration(connection), "0005")
+        for name, row in OLD_ROWS:
+            connection.execute(insert(table(name, *map(column, row))).values(row))
+        for attempt, seq in places:
+            step: dict[str, object] = {**OLD_STEP, "attempt": attempt, "seq": seq}
+            connection.execute(insert(table("history", *map(column, step))).values(step))
+    database.close()
+    migrations.upgrade(url)
+    store = open_store(url)
+    found = store.history("old")
+    assert [(row.attempt, row.seq) for row in found] == sorted(places)
+    assert found[2] == HistoryRow(
+        EntityKind.ATTEMPT, "old/10", 0, "Start", "PENDING", "ERROR", Outcome.GIVE_UP, 1.0, 2.0, "e", "m", 3
+    )
     store.close()
 
 

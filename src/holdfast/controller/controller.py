@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from holdfast.controller.coordinator import KILL_ALLOWANCE_S
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.losses import Losses
 from holdfast.controller.observations import Observations
@@ -23,6 +22,7 @@ from holdfast.controller.quarantine import Quarantine
 from holdfast.controller.reconcile import Reconciler
 from holdfast.controller.requests import Requests
 from holdfast.controller.state import ControllerState
+from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S
 from holdfast.controller.workloads.gangs import Judging
 from holdfast.controller.workloads.kinds import Kinds, PodSettings, Wiring, all_kinds
 from holdfast.domain.scheduling import RoundLimits

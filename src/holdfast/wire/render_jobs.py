@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.failure import ContainerResult, Failure, RunOutcome
-    from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, Run
+    from holdfast.domain.job import Attempt, ChildOf, Job, Run
+    from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.resources import Resources
     from holdfast.errors import Problem
     from holdfast.wire.pods import PodsView
