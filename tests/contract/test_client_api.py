@@ -23,7 +23,7 @@ from holdfast.client.inprocess import InProcessTransport
 from holdfast.client.transport import Answer, HttpTransport, Request
 from holdfast.domain.failure import Cause, ContainerResult, Failure
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run
-from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, attempt_id
+from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, SubStep, attempt_id
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
 from holdfast.domain.resources import Resources
 from holdfast.errors import (
@@ -138,6 +138,7 @@ def _fail_once(store: MemoryStore, job_id: str) -> None:
     row = HistoryRow(
         EntityKind.ATTEMPT, attempt_id(job_id, 1), 0,
         "StartAttempts", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1, 1,
+        steps=(SubStep("rank 0", Outcome.FAILURE, "code", "why"),),
     )  # fmt: skip
     found = store.job(job_id)
     fields = {name: getattr(found, name) for name in Job.__slots__}
@@ -220,7 +221,8 @@ def test_attempts_decisions_history_and_why_tell_one_story(client: Client, store
     assert decision.model_dump(exclude={"attempt"}) == why.decision.model_dump()
     assert [one.rule for one in why.decision.considered][-1] == "launch-failed"
     assert why == client.why(job.id, attempt=1)
-    assert [row.phase for row in client.history(job.id)] == ["StartAttempts"]
+    (row,) = client.history(job.id)
+    assert (row.phase, [(step.name, step.message) for step in row.steps]) == ("StartAttempts", [("rank 0", "why")])
     assert [(node.name, node.runs) for node in client.nodes()] == [("n1", 1)]
 
 

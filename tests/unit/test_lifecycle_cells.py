@@ -10,7 +10,16 @@ import pytest
 from holdfast.controller.handlers import TerminateAttempts
 from holdfast.domain.failure import Cause
 from holdfast.domain.job import Attempt, JobState, Run
-from holdfast.domain.lifecycle import HANDLERS, AttemptStatus, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
+from holdfast.domain.lifecycle import (
+    HANDLERS,
+    AttemptStatus,
+    EntityKind,
+    HistoryRow,
+    Outcome,
+    RunStatus,
+    SubStep,
+    attempt_id,
+)
 from holdfast.domain.resources import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.store import Changes, RequestKind
@@ -259,7 +268,9 @@ def test_a_run_that_does_not_start_in_time_is_not_its_users_failure(lab: Lab) ->
         Cause.SCHEDULER_TIMEOUT, False, AttemptStatus.CANCELLED,
     )  # fmt: skip
     assert attempt.failure.message == "rank 0 did not start in time on node n0"
-    assert ("PromoteToRunning", "EXPIRED", "TERMINATING") in lab.phases(job)
+    (late,) = [row for row in rows(lab, job) if row.phase == "PromoteToRunning" and row.attempt == 1]
+    assert (late.outcome, late.to_status, late.message) == ("EXPIRED", "TERMINATING", "not RUNNING within 10m")
+    assert late.steps == (SubStep("rank 0", Outcome.EXPIRED, message="CREATING on node n0"),)
     assert attempt.decision is not None
     assert (attempt.decision.policy, attempt.decision.rule) == ("infrastructure", "launch-failed")
 

@@ -17,6 +17,7 @@ from holdfast.wire.jobs import (
     AttemptView,
     ContainerView,
     HistoryEntry,
+    HistoryStep,
     JobAccepted,
     JobSummary,
     JobView,
@@ -243,4 +244,8 @@ def history_entry(row: HistoryRow) -> HistoryEntry:
         error_code=row.error_code,
         message=row.message,
         times=row.attempts,
+        steps=[
+            HistoryStep(name=each.name, outcome=str(each.outcome), error_code=each.error_code, message=each.message)
+            for each in row.steps
+        ],
     )

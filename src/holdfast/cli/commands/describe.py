@@ -36,7 +36,7 @@ class DescribeOptions:
 
 
 def describe(options: DescribeOptions, cli: Cli) -> int:
-    """Describe a job with its attempts and runs, a job set, or a queue, retry policy, category or node.
+    """Describe a job with its attempts, runs and history, a job set, or a queue, retry policy, category or node.
 
     Of a job set: its conditions, its replicated jobs, its jobs with their pods, the latest decisions and events.
     """
@@ -47,7 +47,7 @@ def describe(options: DescribeOptions, cli: Cli) -> int:
                 cli.output().text("" if noun in JOBS_OR_SETS else "---")
             thing = SHELVES[noun].fetched(client, name)
             if noun is Noun.JOB:
-                _print(job_facts(thing), job_sections(thing), cli.output())
+                _print(job_facts(thing), job_sections(thing, client.history(thing.id)), cli.output())
             elif noun is Noun.JOB_SET:
                 _print(
                     jobset_facts(thing),

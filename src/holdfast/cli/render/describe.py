@@ -1,16 +1,18 @@
-"""What ``describe`` says of a job: its facts, those of its pods, its attempts, then each attempt's runs."""
+"""What ``describe`` says of a job: its facts, those of its pods, its attempts, each attempt's runs, its history."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.cli.render.jobs import attempt_table, run_table
+from holdfast.cli.render.jobs import attempt_table, history_table, run_table
 from holdfast.cli.render.pods import condition_table, pod_facts
 from holdfast.cli.render.words import pairs, when
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.cli.render.words import Table
-    from holdfast.wire.jobs import JobView
+    from holdfast.wire.jobs import HistoryEntry, JobView
 
 
 _SET_LABEL = "jobset.sigs.k8s.io/jobset-name"
@@ -41,12 +43,13 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value]
 
 
-def job_sections(job: JobView) -> list[tuple[str, Table]]:
+def job_sections(job: JobView, history: Sequence[HistoryEntry] = ()) -> list[tuple[str, Table]]:
     """List the tables below the facts."""
     conditions = [("Conditions", condition_table(job.pods.conditions))] if job.pods and job.pods.conditions else []
     sections = [("Attempts", attempt_table(job.attempts))] if job.attempts else []
     runs = [(f"Runs of attempt {attempt.number}", run_table(attempt.runs)) for attempt in job.attempts if attempt.runs]
-    return [*conditions, *sections, *runs]
+    steps = [("History", history_table(history))] if history else []
+    return [*conditions, *sections, *runs, *steps]
 
 
 def _resources(job: JobView) -> str:

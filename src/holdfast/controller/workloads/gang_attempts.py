@@ -5,6 +5,7 @@ Leaves judging to ``coordinator`` and endings to ``domain.verdict``.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from holdfast.controller.coordinator import Coordinator, Standing
@@ -19,6 +20,7 @@ from holdfast.domain.lifecycle import (
     Outcome,
     RunStatus,
     Step,
+    SubStep,
     TransitionStatus,
 )
 from holdfast.domain.lifecycle.judge import resolve_options
@@ -36,6 +38,11 @@ if TYPE_CHECKING:
 KILL_ALLOWANCE_S = 30.0
 """How long after its executor's lease and its grace a run may take to be confirmed stopped before the attempt is
 ended without it."""
+
+
+_WITH_RUNS = frozenset({Outcome.NEED_RETRY, Outcome.EXPIRED, Outcome.GIVE_UP})
+"""Outcomes that are told with where each run stood."""
+_MOST_RUNS = 16
 
 
 class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
@@ -90,6 +97,8 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
 
     def apply(self, entity: Active, step: Step, to: TransitionStatus[AttemptStatus, RunStatus]) -> None:
         """Record a step and move the attempt where it leads, if anywhere; an ending is what its failure makes of it."""
+        if step.outcome in _WITH_RUNS:
+            step = step._replace(steps=_where_runs_stood(entity, step.outcome))
         if to.status in ATTEMPT_TERMINAL:
             self._move_runs(entity, to.children, step.now)
             self._end(entity, step)
@@ -135,6 +144,13 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         if status in _TRIED_AGAIN or (not due and any(limits)):
             due.append(now + _LOOK_EVERY_S)
         return min(due, default=None)
+
+
+def _where_runs_stood(active: Active, outcome: Outcome) -> tuple[SubStep, ...]:
+    """Tell of the first runs that are not over, which is what an attempt fails or waits for."""
+    left = (run for run in active.runs.values() if run.status not in RUN_TERMINAL)
+    first = islice(left, _MOST_RUNS)
+    return tuple(SubStep(f"rank {run.rank}", outcome, message=f"{run.status} on node {run.node}") for run in first)
 
 
 _LOOK_EVERY_S = 1.0
