@@ -256,6 +256,8 @@ def test_the_catalogue_is_edited(client: Client) -> None:
     assert client.create_category(category) == client.put_category("disk", category) == client.category("disk")
     assert [one.name for one in client.categories()] == ["disk"]
     client.delete_category("disk")
+    limits = {"StartAttempts": {"timeout": 60.0, "maxRetries": None}}
+    assert client.put_settings({"handlerLimits": limits}).handler_limits == limits
     assert client.put_settings({"globalMaxRetries": 5, "defaultPolicyName": "infra"}).global_max_retries == 5
     assert client.settings().default_policy_name == "infra"
     client.put_settings({})

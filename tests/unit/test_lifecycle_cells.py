@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.controller.handlers import TerminateAttempts
 from holdfast.domain.failure import Cause
-from holdfast.domain.job import Attempt, JobState, Run
+from holdfast.domain.job import Attempt, JobState, Queue, Run
 from holdfast.domain.lifecycle import (
     HANDLERS,
     AttemptStatus,
@@ -20,6 +20,7 @@ from holdfast.domain.lifecycle import (
     SubStep,
     attempt_id,
 )
+from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.resources import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.store import Changes, RequestKind
@@ -112,6 +113,12 @@ def loses_what_starts(lab: Lab) -> str:
     return job
 
 
+def is_started_too_late(lab: Lab) -> str:
+    limits = {"StartAttempts": {"timeout_s": 63.0, "max_retries": None}}
+    lab.store.put_settings(RetrySettings(handler_limits=limits), None)
+    return loses_what_starts(lab)
+
+
 def is_cancelled_before_it_starts(lab: Lab) -> str:
     job = prepared_on_a_lost_executor(lab)
     lab.tick()
@@ -160,6 +167,7 @@ REACHED: list[tuple[str, Outcome, str, Callable[[Lab], str]]] = [
     ("StartAttempts", Outcome.SUCCESS, "CREATING", succeeds),
     ("StartAttempts", Outcome.NEED_RETRY, "PREPARED", loses_what_starts),
     ("StartAttempts", Outcome.GIVE_UP, "PENDING", loses_what_starts),
+    ("StartAttempts", Outcome.EXPIRED, "PENDING", is_started_too_late),
     ("TerminateAttempts", Outcome.SUCCESS, "CANCELLED", is_cancelled_before_it_starts),
     ("TerminateAttempts", Outcome.SKIPPED, "TERMINATING", takes_its_time_to_stop),
     ("TerminateAttempts", Outcome.EXPIRED, "TERMINATED", is_never_heard_of_again),
@@ -171,7 +179,6 @@ UNREACHED = {
     ("ScheduleAttempts", Outcome.GIVE_UP),
     # What may still run is given up by time alone, however often telling it to stop fails.
     ("TerminateAttempts", Outcome.GIVE_UP),
-    ("StartAttempts", Outcome.EXPIRED),
 }
 """Cells of the document that nothing here leads to."""
 
@@ -273,6 +280,15 @@ def test_a_run_that_does_not_start_in_time_is_not_its_users_failure(lab: Lab) ->
     assert late.steps == (SubStep("rank 0", Outcome.EXPIRED, message="CREATING on node n0"),)
     assert attempt.decision is not None
     assert (attempt.decision.policy, attempt.decision.rule) == ("infrastructure", "launch-failed")
+
+
+def test_a_queue_is_less_patient_than_everybody_and_a_later_edit_counts_soon(lab: Lab) -> None:
+    job = lab.submit(job_named("slow"), SimulatedRun(start_delay_s=10_000.0))
+    lab.pass_s(3.0)
+    lab.store.put_settings(RetrySettings(handler_limits={"PromoteToRunning": {"timeout_s": 300.0}}), None)
+    lab.store.put_queue(Queue("default", handler_limits={"PromoteToRunning": {"timeout_s": 20.0}}))
+    lab.pass_s(30.0)
+    assert ("PromoteToRunning", "EXPIRED", "TERMINATING") in lab.phases(job)
 
 
 def test_a_total_deadline_in_line_leaves_its_step(lab: Lab) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.domain.failure import Failure, RunOutcome
+    from holdfast.domain.lifecycle.judge import HandlerLimits
     from holdfast.domain.policy.model import Decision
 
 
@@ -218,6 +219,8 @@ class Queue:
     """Named policies that apply to every job in it, first."""
     paused: bool = False
     """Accepts jobs and starts none."""
+    handler_limits: HandlerLimits = field(default_factory=dict)
+    """Of its jobs' attempts, where they differ from everybody's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,7 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         rows: list[Row] = [*self.table.handlers, *self.table.promotions]
         limits = [self.options(row, active).timeout_s for row in rows if status in row.targets]
         due = [since + limit_s + _PAST_S for limit_s in limits if limit_s is not None and since + limit_s >= now]
+        due = [min(at, now + _EDITED_S) for at in due]
         if status in _TRIED_AGAIN or (not due and any(limits)):
             due.append(now + _LOOK_EVERY_S)
         return min(due, default=None)
@@ -154,6 +155,8 @@ def _where_runs_stood(active: Active, outcome: Outcome) -> tuple[SubStep, ...]:
 
 
 _LOOK_EVERY_S = 1.0
+_EDITED_S = 30.0
+"""Limits may be edited while an attempt waits, so nobody waits for longer than this without a look at them."""
 _PAST_S = 0.001
 """A status is left when more than its time has passed."""
 _TRIED_AGAIN = frozenset({AttemptStatus.SCHEDULED, AttemptStatus.PREPARING, AttemptStatus.PREPARED})

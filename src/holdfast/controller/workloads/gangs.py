@@ -76,7 +76,13 @@ class Gangs:
         self._state = state
         self._judging = judging
         self._groups: BoundedCache[GroupKey] = BoundedCache(_MOST_GROUPS)
-        self._coordinator = AttemptCoordinator(state, conclude=self._conclude, requeue=self._requeue, lease_s=lease_s)
+        self._coordinator = AttemptCoordinator(
+            state,
+            conclude=self._conclude,
+            requeue=self._requeue,
+            limits=judging.catalog.handler_limits,
+            lease_s=lease_s,
+        )
         self._schedule = ScheduleAttempts(state)
         self._phases = (PrepareAttempts(alive), StartAttempts(alive), TerminateAttempts(state))
 

@@ -20,6 +20,7 @@ _SCHEMA = {
         "globalMaxRetries": {"type": ["integer", "null"], "minimum": 0},
         "defaultBackoff": {"type": ["object", "null"]},
         "defaultPolicyName": {"type": ["string", "null"]},
+        "handlerLimits": {"type": ["object", "null"]},
     },
 }
 
@@ -42,7 +43,7 @@ def get(use: Use) -> Response:
     openapi_extra=takes("manifest", "All settings; one left out gets its default.", _SCHEMA),
 )
 def put(use: Use, by: By, body: BodyText) -> Response:
-    """Replace the settings; they apply to failures judged from now on."""
+    """Replace the settings; they apply to what is judged from now on."""
     try:
         settings, default_policy = read_settings(one_document(body).value)
     except InvalidRequest as error:
