@@ -80,8 +80,11 @@ class Doors(Coordinator[Door, DoorStatus, HingeStatus]):
     def id_of(self, entity: Door) -> str:
         return entity.name
 
-    def standing(self, entity: Door) -> Standing[DoorStatus]:
-        return Standing(entity.status, 0.0, entity.tries)
+    def status(self, entity: Door) -> DoorStatus:
+        return entity.status
+
+    def standing(self, entity: Door) -> Standing:
+        return Standing(0.0, entity.tries)
 
     def children(self, entity: Door) -> list[HingeStatus]:
         return entity.hinges

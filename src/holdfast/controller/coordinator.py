@@ -40,12 +40,11 @@ class Handler(Protocol[_Given_contra, S, C]):
         ...
 
 
-class Standing(NamedTuple, Generic[S]):
+class Standing(NamedTuple):
     """What is judged of an entity."""
 
-    status: S
     since: float
-    """When it entered the status."""
+    """When it entered its status."""
     tries: int
     """Failures in the status."""
 
@@ -62,7 +61,11 @@ class Coordinator(ABC, Generic[E, S, C]):
         """Return the name handlers use."""
 
     @abstractmethod
-    def standing(self, entity: E) -> Standing[S]:
+    def status(self, entity: E) -> S:
+        """Return where an entity stands."""
+
+    @abstractmethod
+    def standing(self, entity: E) -> Standing:
         """Return what is judged of an entity."""
 
     @abstractmethod
@@ -97,7 +100,7 @@ class Coordinator(ABC, Generic[E, S, C]):
             self._judge(row, entity, Report(name, Outcome.SKIPPED), None, now)
 
     def _is_target(self, row: HandlerRow[S, C], entity: E) -> bool:
-        if self.standing(entity).status not in row.targets:
+        if self.status(entity) not in row.targets:
             return False
         return row.child_targets is None or any(status in row.child_targets for status in self.children(entity))
 
@@ -115,7 +118,7 @@ class Coordinator(ABC, Generic[E, S, C]):
     def _judge(self, row: HandlerRow[S, C], entity: E, report: Report, said: Outcome | None, now: float) -> None:
         outcome: Outcome | None = Outcome.SUCCESS
         if said is not Outcome.SUCCESS:
-            _, since, tries = self.standing(entity)
+            since, tries = self.standing(entity)
             options = self.options(row, entity)
             outcome = judge(said, options, self.table.outcomes, tries=tries, since=since, now=now)
         if outcome is not None:
@@ -124,7 +127,7 @@ class Coordinator(ABC, Generic[E, S, C]):
 
     def promote(self, entity: E, now: float) -> None:
         """Move an entity on as far as its children allow, or time demands."""
-        status, since, _ = self.standing(entity)
+        status = self.status(entity)
         for row in self.table.promotions:
             if status not in row.targets:
                 continue
@@ -134,7 +137,7 @@ class Coordinator(ABC, Generic[E, S, C]):
             if row.expired is None:
                 continue
             timeout_s = self.options(row, entity).timeout_s
-            if is_expired(since, timeout_s, now):
+            if is_expired(self.standing(entity).since, timeout_s, now):
                 message = f"not {row.success} within {format_duration(timeout_s or 0.0)}"
                 step = Step(row.name, Outcome.EXPIRED, now, message=message)
                 self.apply(entity, step, TransitionStatus(row.expired))

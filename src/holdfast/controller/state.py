@@ -197,7 +197,7 @@ class ControllerState:
         if active is None:
             number, since = job.attempt + 1, job.queued_at
             attempt = Attempt(job.id, number, status_since=since, created_at=since, request=job.request)
-            active = self.unplaced[job.id] = Active(job, attempt, self.spec(job), kind=self.kind_of(job))
+            active = self.unplaced[job.id] = Active(job, attempt, self.spec(job))
         elif active.attempt.status_since != job.queued_at:
             active.attempt = evolve(active.attempt, status_since=job.queued_at)
         return active

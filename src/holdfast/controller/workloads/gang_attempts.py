@@ -1,6 +1,6 @@
 """Moves attempts by their table: what the one coordinator needs to know of them, and what becomes of their runs.
 
-Leaves judging to ``coordinator`` and endings to ``domain.verdict``.
+Leaves judging to ``coordinator`` and endings to ``domain.workloads.gang.verdict``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from holdfast.domain.lifecycle import (
 from holdfast.domain.lifecycle.judge import resolve_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from holdfast.controller.state import Active, ControllerState
     from holdfast.domain.lifecycle import AttemptHandler, AttemptPromotion
@@ -38,11 +38,14 @@ if TYPE_CHECKING:
 KILL_ALLOWANCE_S = 30.0
 """How long after its executor's lease and its grace a run may take to be confirmed stopped before the attempt is
 ended without it."""
-
-
 _WITH_RUNS = frozenset({Outcome.NEED_RETRY, Outcome.EXPIRED, Outcome.GIVE_UP})
 """Outcomes that are told with where each run stood."""
 _MOST_RUNS = 16
+_LEFT_BY_TIME: Mapping[AttemptStatus, tuple[Row, ...]] = {
+    **{status: (row,) for row in ATTEMPTS.handlers for status in row.targets},
+    **{status: (row,) for row in ATTEMPTS.promotions if row.expired is not None for status in row.targets},
+}
+"""Whose limits count in which status."""
 
 
 class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
@@ -77,10 +80,13 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         """Return the job's id."""
         return entity.attempt.job_id
 
-    def standing(self, entity: Active) -> Standing[AttemptStatus]:
+    def status(self, entity: Active) -> AttemptStatus:
+        """Return where an attempt stands."""
+        return entity.attempt.status
+
+    def standing(self, entity: Active) -> Standing:
         """Return what is judged of an attempt."""
-        attempt = entity.attempt
-        return Standing(attempt.status, self._state.since(attempt.status_since), attempt.tries)
+        return Standing(self._state.since(entity.attempt.status_since), entity.attempt.tries)
 
     def children(self, entity: Active) -> list[RunStatus]:
         """Return the statuses of an attempt's runs."""
@@ -137,9 +143,12 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
 
     def next_look(self, active: Active, now: float) -> float | None:
         """Return when time alone may move an attempt on; ``None`` where its status has no way out by time."""
-        status, since, _ = self.standing(active)
-        rows: list[Row] = [*self.table.handlers, *self.table.promotions]
-        limits = [self.options(row, active).timeout_s for row in rows if status in row.targets]
+        status = active.attempt.status
+        rows = _LEFT_BY_TIME.get(status)
+        if rows is None:
+            return None
+        since = self._state.since(active.attempt.status_since)
+        limits = [self.options(row, active).timeout_s for row in rows]
         due = [since + limit_s + _PAST_S for limit_s in limits if limit_s is not None and since + limit_s >= now]
         due = [min(at, now + _EDITED_S) for at in due]
         if status in _TRIED_AGAIN or (not due and any(limits)):

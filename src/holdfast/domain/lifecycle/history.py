@@ -57,7 +57,7 @@ class HistoryRow:
     @property
     def key(self) -> tuple[str, str, int]:
         """Its identity."""
-        return (self.kind.value, self.id, self.seq)
+        return (self.kind, self.id, self.seq)
 
     @property
     def job_id(self) -> str:

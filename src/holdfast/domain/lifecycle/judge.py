@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from holdfast.domain.lifecycle.table import C, Match, Outcome, PromotionRow, S
+from holdfast.domain.lifecycle.table import C, HandlerRow, Match, Outcome, PromotionRow, S
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from holdfast.domain.lifecycle.history import HistoryRow, SubStep
-    from holdfast.domain.lifecycle.table import HandlerRow
 
 
 class Report(NamedTuple):
@@ -78,11 +77,13 @@ def resolve_options(row: HandlerRow[S, C] | PromotionRow[S, C], *layers: Handler
         row: Of the table.
         layers: By name of a row, from the operator's settings to the queue's.
     """
-    found: dict[str, float | None] = {"timeout_s": row.timeout_s, "max_retries": getattr(row, "max_retries", None)}
+    timeout_s: float | None = row.timeout_s
+    retries: float | None = row.max_retries if isinstance(row, HandlerRow) else None
     for layer in layers:
-        found.update(layer.get(row.name, {}))
-    retries = found["max_retries"]
-    return HandlerOptions(found["timeout_s"], None if retries is None else int(retries))
+        found = layer.get(row.name)
+        if found:
+            timeout_s, retries = found.get("timeout_s", timeout_s), found.get("max_retries", retries)
+    return HandlerOptions(timeout_s, None if retries is None else int(retries))
 
 
 def is_expired(since: float, timeout_s: float | None, now: float) -> bool:

@@ -149,7 +149,9 @@ def run_row(run: Run) -> tuple[Any, ...]:
 def history_row(row: HistoryRow) -> tuple[Any, ...]:
     """Return a history row's row."""
     return (
-        *row.key,
+        row.kind.value,
+        row.id,
+        row.seq,
         row.phase,
         str(row.from_status),
         str(row.to_status),
