@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -67,11 +67,9 @@ class Scripted:
 class Patient(AttemptCoordinator):
     """One that is as patient with every handler, and with promotions as their table says."""
 
-    def __init__(self, state: ControllerState, patience: HandlerOptions, **rest: Any) -> None:  # noqa: ANN401 - passed on
-        super().__init__(state, **rest)
-        self.patience = patience
+    patience = PATIENT
 
-    def options(self, row: Any, entity: Active) -> HandlerOptions:  # noqa: ANN401 - of either kind
+    def options(self, row: AttemptHandler | AttemptPromotion, entity: Active) -> HandlerOptions:
         return self.patience if row in HANDLERS else super().options(row, entity)
 
 
@@ -88,7 +86,9 @@ class Stage:
         self.active = self.state.open(job, attempt, placed)
 
     def coordinator(self, options: HandlerOptions) -> AttemptCoordinator:
-        return Patient(self.state, options, conclude=self._conclude, requeue=self._requeue)
+        made = Patient(self.state, conclude=self._conclude, requeue=self._requeue)
+        made.patience = options
+        return made
 
     def _conclude(self, active: Active, now: float) -> Verdict:
         self.concluded.append(active.attempt.job_id)
