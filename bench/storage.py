@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.event_mapping import attempt_ended, events_of
 from holdfast.domain.failure import Cause, ContainerResult, Failure, RunOutcome
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
-from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
+from holdfast.domain.job import Attempt, Job, JobState, Run
+from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
 from holdfast.domain.resources import Resources
 from holdfast.ports.store import Changes, Submission
@@ -70,9 +70,9 @@ def failed_tick(jobs: Sequence[Job], number: int, *, told: bool = True) -> Chang
             happened = (*attempt_ended(attempt), *events_of(each, after, attempt))
             changes.events.update(enumerate(happened, len(changes.events)))
         for seq in range(PHASES):
-            changes.history[each.id, number, seq] = HistoryRow(
-                each.id,
-                number,
+            row = HistoryRow(
+                EntityKind.ATTEMPT,
+                attempt_id(each.id, number),
                 seq,
                 "PromoteToRunning",
                 AttemptStatus.CREATING,
@@ -81,6 +81,7 @@ def failed_tick(jobs: Sequence[Job], number: int, *, told: bool = True) -> Chang
                 NOW,
                 NOW,
             )
+            changes.history[row.key] = row
     return changes
 
 

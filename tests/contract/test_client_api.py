@@ -22,8 +22,8 @@ from holdfast.client import Client
 from holdfast.client.inprocess import InProcessTransport
 from holdfast.client.transport import Answer, HttpTransport, Request
 from holdfast.domain.failure import Cause, ContainerResult, Failure
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
-from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome
+from holdfast.domain.job import Attempt, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, SubStep, attempt_id
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
 from holdfast.domain.resources import Resources
 from holdfast.errors import (
@@ -136,8 +136,10 @@ def _fail_once(store: MemoryStore, job_id: str) -> None:
     )
     run = Run(f"{job_id}-1-0-1", job_id, 1, 0, node="n1", executor="local")
     row = HistoryRow(
-        job_id, 1, 0, "StartAttempts", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1, 1
-    )
+        EntityKind.ATTEMPT, attempt_id(job_id, 1), 0,
+        "StartAttempts", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1, 1,
+        steps=(SubStep("rank 0", Outcome.FAILURE, "code", "why"),),
+    )  # fmt: skip
     found = store.job(job_id)
     fields = {name: getattr(found, name) for name in Job.__slots__}
     job = Job(**{**fields, "state": JobState.BACKOFF, "attempt": 1, "retry_at": 1002.0, "retries": 1})
@@ -146,7 +148,7 @@ def _fail_once(store: MemoryStore, job_id: str) -> None:
             jobs={job_id: job},
             attempts={attempt.key: attempt},
             runs={run.uid: run},
-            history={(job_id, 1, 0): row},
+            history={row.key: row},
             nodes={("local", "n1"): Node("n1", "local", Resources(4000, 8 << 30, 0), seen_at=999.0)},
         )
     )
@@ -219,7 +221,8 @@ def test_attempts_decisions_history_and_why_tell_one_story(client: Client, store
     assert decision.model_dump(exclude={"attempt"}) == why.decision.model_dump()
     assert [one.rule for one in why.decision.considered][-1] == "launch-failed"
     assert why == client.why(job.id, attempt=1)
-    assert [row.phase for row in client.history(job.id)] == ["StartAttempts"]
+    (row,) = client.history(job.id)
+    assert (row.phase, [(step.name, step.message) for step in row.steps]) == ("StartAttempts", [("rank 0", "why")])
     assert [(node.name, node.runs) for node in client.nodes()] == [("n1", 1)]
 
 
@@ -253,6 +256,8 @@ def test_the_catalogue_is_edited(client: Client) -> None:
     assert client.create_category(category) == client.put_category("disk", category) == client.category("disk")
     assert [one.name for one in client.categories()] == ["disk"]
     client.delete_category("disk")
+    limits = {"StartAttempts": {"timeout": 60.0, "maxRetries": None}}
+    assert client.put_settings({"handlerLimits": limits}).handler_limits == limits
     assert client.put_settings({"globalMaxRetries": 5, "defaultPolicyName": "infra"}).global_max_retries == 5
     assert client.settings().default_policy_name == "infra"
     client.put_settings({})

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Queue, Run
-from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
+from holdfast.domain.job import Attempt, Job, JobState, Node, Queue, Run
+from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
 from holdfast.domain.policy.model import (
     Action,
     Considered,
@@ -52,7 +52,7 @@ def changes_of(*records: Job | Attempt | Run | HistoryRow | Node, handled: Seque
             case Run():
                 changes.runs[record.uid] = record
             case HistoryRow():
-                changes.history[record.job_id, record.attempt, record.seq] = record
+                changes.history[record.key] = record
             case Node():
                 changes.nodes[record.executor, record.name] = record
     return changes
@@ -65,8 +65,9 @@ def run(job_id: str, attempt: int = 1, rank: int = 0, dispatch: int = 1, **given
 
 def step(job_id: str, attempt: int = 1, seq: int = 0, **given: object) -> HistoryRow:
     made = HistoryRow(
-        job_id, attempt, seq, "Start", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1.0, 2.0
-    )
+        EntityKind.ATTEMPT, attempt_id(job_id, attempt), seq,
+        "Start", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1.0, 2.0,
+    )  # fmt: skip
     return replace(made, **given)  # type: ignore[arg-type] # fields by name
 
 
@@ -318,7 +319,7 @@ def test_a_snapshot_holds_what_is_going_on_and_nothing_else(store: Store) -> Non
     assert snapshot.jobs == [going, waiting]
     assert snapshot.attempts == [active]
     assert snapshot.runs == current
-    assert snapshot.history == {(going.id, 2): last}
+    assert snapshot.history == {attempt_id(going.id, 2): last}
 
 
 def test_equal_specifications_and_requests_are_one_object_after_loading(store: Store) -> None:

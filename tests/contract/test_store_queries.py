@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
-from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.base import Quarantined
 from holdfast.errors import NotFound
@@ -43,7 +43,7 @@ def changes_of(*records: Job | Attempt | Run | HistoryRow | Node, handled: Seque
             case Run():
                 changes.runs[record.uid] = record
             case HistoryRow():
-                changes.history[record.job_id, record.attempt, record.seq] = record
+                changes.history[record.key] = record
             case Node():
                 changes.nodes[record.executor, record.name] = record
     return changes
@@ -56,8 +56,9 @@ def run(job_id: str, attempt: int = 1, rank: int = 0, dispatch: int = 1, **given
 
 def step(job_id: str, attempt: int = 1, seq: int = 0, **given: object) -> HistoryRow:
     made = HistoryRow(
-        job_id, attempt, seq, "Start", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1.0, 2.0
-    )
+        EntityKind.ATTEMPT, attempt_id(job_id, attempt), seq,
+        "Start", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1.0, 2.0,
+    )  # fmt: skip
     return replace(made, **given)  # type: ignore[arg-type] # fields by name
 
 

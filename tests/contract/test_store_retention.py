@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
-from holdfast.domain.lifecycle import AttemptStatus, Outcome
+from holdfast.domain.job import Attempt, Job, JobState, Run
+from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, attempt_id
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import NotFound
 from holdfast.ports.retention import FinishedJob
@@ -40,7 +40,8 @@ def fill(store: Store) -> None:
         changes.attempts[found.id, 1] = Attempt(found.id, 1)
         changes.runs[f"{found.id}-1-0-1"] = Run(f"{found.id}-1-0-1", found.id, 1, 0)
         statuses = AttemptStatus.PENDING, AttemptStatus.SCHEDULED
-        changes.history[found.id, 1, 0] = HistoryRow(found.id, 1, 0, "Start", *statuses, Outcome.SUCCESS, 1.0, 1.0)
+        row = HistoryRow(EntityKind.ATTEMPT, attempt_id(found.id, 1), 0, "Start", *statuses, Outcome.SUCCESS, 1.0, 1.0)
+        changes.history[row.key] = row
     store.commit(changes)
 
 

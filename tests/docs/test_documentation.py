@@ -47,7 +47,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 TEXTS = {path: path.read_text() for path in [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]}
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SETTINGS_KEYS = {"globalMaxRetries", "defaultBackoff", "defaultPolicyName"}
+SETTINGS_KEYS = {"globalMaxRetries", "defaultBackoff", "defaultPolicyName", "handlerLimits"}
 
 
 def page(name: str) -> str:
@@ -168,14 +168,15 @@ def test_every_handler_promotion_and_transition_is_in_the_lifecycle_page() -> No
     text = page("lifecycle.md")
     promotions = (*lifecycle.PROMOTIONS, *lifecycle.GANG_PROMOTIONS)
     names = [row.name for row in lifecycle.HANDLERS] + [row.name for row in promotions]
+    names += [row.name for row in lifecycle.ATTEMPTS.requests]
     assert [name for name in names if f"`{name}`" not in text] == []
     moves = {
-        (source, to.attempt)
+        (source, to.status)
         for row in lifecycle.HANDLERS
         if row is not lifecycle.TERMINATE
         for source in row.targets
         for outcome in Outcome
-        if (to := row.transitions.on(outcome)) and to.attempt and to.attempt is not source
+        if (to := row.transitions.get(outcome)) and to.status and to.status is not source
     } | {(source, row.success) for row in lifecycle.GANG_PROMOTIONS for source in row.targets}
     assert [move for move in moves if f"{move[0]} --> {move[1]}:" not in text] == []
 

@@ -161,6 +161,7 @@ def test_a_job_of_kubernetes_runs_its_pods(shell: Shell) -> None:
     described = shell.run("describe", "kube").stdout
     assert "Completed indexes:" in described
     assert "Complete " in described
+    assert "EndPods" in described
 
 
 def test_a_job_of_kubernetes_is_suspended_and_resumed(shell: Shell) -> None:

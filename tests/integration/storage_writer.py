@@ -6,8 +6,8 @@ import itertools
 import sys
 from dataclasses import replace
 
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
-from holdfast.domain.lifecycle import AttemptStatus, Outcome
+from holdfast.domain.job import Attempt, Job, JobState, Run
+from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, attempt_id
 from holdfast.ports.store import Changes, Submission
 from holdfast.storage.sql import open_store
 
@@ -28,9 +28,10 @@ def main() -> None:
             changes.jobs[job.id] = replace(job, state=JobState.RUNNING, attempt=number)
             changes.attempts[attempt.key] = attempt
             changes.runs[run.uid] = run
-            changes.history[job.id, number, 0] = HistoryRow(
-                job.id, number, 0, "Start", AttemptStatus.PENDING, AttemptStatus.SCHEDULED, Outcome.SUCCESS, 1.0, 1.0
-            )
+            statuses = AttemptStatus.PENDING, AttemptStatus.SCHEDULED
+            name = attempt_id(job.id, number)
+            row = HistoryRow(EntityKind.ATTEMPT, name, 0, "Start", *statuses, Outcome.SUCCESS, 1.0, 1.0)
+            changes.history[row.key] = row
         store.commit(changes)
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()

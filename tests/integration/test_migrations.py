@@ -23,6 +23,7 @@ from sqlalchemy import column, insert, table
 
 from holdfast.compiled.codec import dump_set_spec
 from holdfast.domain.job import Ceiling, ChildOf
+from holdfast.domain.lifecycle import EntityKind, HistoryRow, Outcome
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.errors import Conflict
@@ -141,6 +142,37 @@ def test_limits_of_queues_keep_their_meaning(kind: str, path: Path, request: pyt
     store = open_store(url)
     queues = store.catalogue().queues
     assert (queues["some"].max_running, queues["none"].max_running) == (Ceiling(cpu_m=2000), Ceiling())
+    store.close()
+
+
+OLD_STEP = {
+    "job_id": "old", "phase": "Start", "from_status": "PENDING", "to_status": "ERROR", "outcome": "GIVE_UP",
+    "created_at": 1.0, "updated_at": 2.0, "error_code": "e", "message": "m", "attempts": 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_the_history_of_attempts_moves_into_the_one_history(
+    kind: str, path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
+    places = [(10, 0), (2, 1), (2, 0)]
+    database = Database(url)
+    with database.writing() as connection:
+        command.upgrade(steps.configuration(connection), "0005")
+        for name, row in OLD_ROWS:
+            connection.execute(insert(table(name, *map(column, row))).values(row))
+        for attempt, seq in places:
+            step: dict[str, object] = {**OLD_STEP, "attempt": attempt, "seq": seq}
+            connection.execute(insert(table("history", *map(column, step))).values(step))
+    database.close()
+    migrations.upgrade(url)
+    store = open_store(url)
+    found = store.history("old")
+    assert [(row.attempt, row.seq) for row in found] == sorted(places)
+    assert found[2] == HistoryRow(
+        EntityKind.ATTEMPT, "old/10", 0, "Start", "PENDING", "ERROR", Outcome.GIVE_UP, 1.0, 2.0, "e", "m", 3
+    )
     store.close()
 
 

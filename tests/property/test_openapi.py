@@ -26,8 +26,8 @@ from holdfast.compiled.codec import dump_set_spec, dump_spec
 from holdfast.dialects.jobset.loading import child_spec, dump_set
 from holdfast.dialects.manifests import read_manifest
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
-from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
-from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryPolicy, SetAction
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.model import JobSetSpec
@@ -86,14 +86,15 @@ def _store() -> MemoryStore:
     run = Run(f"{job.id}-1-0-1", job.id, 1, 0, RunStatus.ERROR, node="n1", executor="local", outcome=outcome)
     waiting = Job(job.id, job.name, job.queue, 0, 1.0, job.spec, seq=1, state=JobState.BACKOFF, attempt=1, retry_at=9.0)
     row = HistoryRow(
-        job.id, 1, 0, "StartAttempts", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1, 2
-    )
+        EntityKind.ATTEMPT, attempt_id(job.id, 1), 0,
+        "StartAttempts", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1, 2,
+    )  # fmt: skip
     store.commit(
         Changes(
             jobs={job.id: waiting},
             attempts={attempt.key: attempt},
             runs={run.uid: run},
-            history={(job.id, 1, 0): row},
+            history={row.key: row},
             nodes={("local", "n1"): Node("n1", "local", Resources(4000, 1 << 30, 0))},
         )
     )

@@ -13,8 +13,8 @@ from holdfast.controller import controller
 from holdfast.controller.handlers import TerminateAttempts
 from holdfast.controller.observations import Observations
 from holdfast.controller.work_queue import WorkQueue
-from holdfast.domain.coordination import HandlerResult
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.domain.lifecycle.judge import HandlerResult
 from holdfast.domain.workloads.gang import verdict
 from holdfast.executor.executor import Executor
 from holdfast.sim import controllers

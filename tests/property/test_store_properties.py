@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.failure import ContainerResult, RunOutcome
-from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Queue, Run
-from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Queue, Run
+from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, RunStatus, SubStep, attempt_id
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.state import Event, JobSetState
@@ -88,7 +88,10 @@ def runs(draw: st.DrawFn) -> Run:
 def history_rows(draw: st.DrawFn) -> HistoryRow:
     statuses = draw(st.sampled_from(AttemptStatus)), draw(st.sampled_from(AttemptStatus))
     job_id, attempt, seq = draw(IDS), draw(st.integers(1, 3)), draw(st.integers(0, 3))
-    return HistoryRow(job_id, attempt, seq, "Start", *statuses, draw(st.sampled_from(Outcome)), 1.0, 2.0)
+    steps = draw(st.sampled_from([(), (SubStep("rank 1", Outcome.FAILURE, "code", "why"),)]))
+    outcome = draw(st.sampled_from(Outcome))
+    name = attempt_id(job_id, attempt)
+    return HistoryRow(EntityKind.ATTEMPT, name, seq, "Start", *statuses, outcome, 1.0, 2.0, steps=steps)
 
 
 def answer(operation: Callable[[Store], Any], store: Store) -> Any:  # noqa: ANN401 - any operation's answer
@@ -182,7 +185,7 @@ class Stores(RuleBasedStateMachine):
             jobs,
             {each.key: each for each in attempts},
             {each.uid: each for each in some_runs},
-            {(each.job_id, each.attempt, each.seq): each for each in history},
+            {each.key: each for each in history},
             {("e", "n"): node},
             handled,
         )

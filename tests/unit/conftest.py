@@ -161,7 +161,7 @@ class Lab:
 
     def phases(self, job_id: str) -> list[tuple[str, str, str]]:
         """List (phase, outcome, to) of the history."""
-        return [(row.phase, row.outcome.value, row.to_status.value) for row in self.store.history(job_id)]
+        return [(row.phase, row.outcome.value, str(row.to_status)) for row in self.store.history(job_id)]
 
 
 def exits(code: int, *, after_s: float = 1.0, signal: int | None = None) -> SimulatedRun:

@@ -12,6 +12,8 @@ import pytest
 
 from holdfast.cli.commands import commands
 from holdfast.cli.context import Cli
+from holdfast.cli.edits import with_limits
+from holdfast.cli.flags import Flags
 from holdfast.cli.main import parse, run_line
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.errors import InvalidRequest
@@ -59,6 +61,7 @@ def said(*words: str) -> tuple[int, str]:
         "create -f policy.yaml",
         "update queue ml --no-paused",
         "update settings --global-max-retries 0",
+        "update queue ml --handler-limit StartAttempts.timeout=5m --handler-limit StartAttempts.maxRetries=none",
         "delete retrypolicy infra net",
         "version --client",
     ],
@@ -161,6 +164,7 @@ def test_an_unknown_kind_is_answered_with_the_known_ones() -> None:
         ("create node x", "KIND: 'node' is not possible here; allowed: queues, retrypolicies"),
         ("create queue ml --retry-limit 3", "--retry-limit: means nothing for queues"),
         ("update settings", "no flag says what to change"),
+        ("update settings --handler-limit StartAttempts=1", "'StartAttempts=1' is not HANDLER.FIELD=VALUE"),
         ("update settings --global-max-retries many", "--global-max-retries: 'many' is not a whole number"),
         ("up --port 99999", "--port: '99999' is not a whole number in range; allowed: 0 to 65535"),
     ],
@@ -180,3 +184,12 @@ def test_starting_imports_nothing_heavy() -> None:
     program = "import sys, holdfast.cli.main as main; main.parse(['--help']); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert HEAVY & {name.split(".")[0] for name in loaded.split()} == set()
+
+
+def test_a_limit_of_a_handler_changes_alone_is_lifted_and_goes_back_to_its_default() -> None:
+    before = {"StartAttempts": {"timeout": "5m", "maxRetries": 3}, "PrepareAttempts": {"timeout": 60.0}}
+    edits = ["StartAttempts.maxRetries=none", "PrepareAttempts.timeout=default", "ScheduleAttempts.maxRetries=9"]
+    assert with_limits(before, edits, Flags()) == {
+        "StartAttempts": {"timeout": "5m", "maxRetries": None},
+        "ScheduleAttempts": {"maxRetries": 9},
+    }

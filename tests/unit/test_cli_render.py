@@ -13,11 +13,11 @@ import yaml
 from holdfast.cli.printing import print_thing, print_things
 from holdfast.cli.render.catalogue import queue_table
 from holdfast.cli.render.decisions import attempt_line, considered_table
-from holdfast.cli.render.jobs import attempt_table, job_table
+from holdfast.cli.render.jobs import attempt_table, history_table, job_table
 from holdfast.cli.render.output import Output, plain_table
 from holdfast.cli.render.words import ending, span, when
 from holdfast.wire.catalogue import QueueView
-from holdfast.wire.jobs import AttemptView, JobSummary
+from holdfast.wire.jobs import AttemptView, HistoryEntry, JobSummary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,6 +130,20 @@ def test_an_attempt_shows_cause_ending_and_decision() -> None:
     row = dict(zip(columns, rows[0], strict=True))
     assert (row["CAUSE"], row["ENDED WITH"], row["CATEGORY"]) == ("oom_killed", "signal 9", "memory/host")
     assert row["DECISION"] == "Retry: matched rule: Retry"
+
+
+def test_a_step_shows_how_often_it_was_made_and_where_the_runs_stood() -> None:
+    step = HistoryEntry.model_validate(
+        {
+            "attempt": 1, "seq": 3, "phase": "StartAttempts", "from_status": "PREPARED", "to_status": "PENDING",
+            "outcome": "GIVE_UP", "created_at": AT, "updated_at": AT, "error_code": "executor_lost",
+            "message": "executor e does not answer", "times": 6,
+            "steps": [{"name": "rank 0", "outcome": "GIVE_UP", "message": "PREPARED on node n0"}],
+        }
+    )  # fmt: skip
+    (row,) = history_table([step])[1]
+    assert row[:6] == ("1", "StartAttempts", "PREPARED", "PENDING", "GIVE_UP", "6")
+    assert row[-1] == "executor_lost: executor e does not answer; rank 0 PREPARED on node n0"
 
 
 def test_the_rules_considered_are_listed_with_their_reasons() -> None:

@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.compiled.codec import dump_spec, load_spec
-from holdfast.controller.coordinator import Coordinator
 from holdfast.controller.state import Active, ControllerState
-from holdfast.domain.coordination import HandlerOptions, HandlerResult
+from holdfast.controller.workloads.gang_attempts import AttemptCoordinator
 from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import (
     ATTEMPT_TERMINAL,
     GANG_PROMOTIONS,
     HANDLERS,
     RUN_TERMINAL,
+    AttemptHandler,
+    AttemptPromotion,
     AttemptStatus,
-    HandlerRow,
     Match,
     Outcome,
-    PromotionRow,
     RunStatus,
 )
+from holdfast.domain.lifecycle.judge import HandlerOptions, HandlerResult
+from holdfast.domain.lifecycle.table import JUDGED
 from holdfast.domain.workloads.gang.verdict import Verdict
 from holdfast.domain.workloads.spec import JobSpec
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ENTERED, NOW = 100.0, 200.0
-PATIENT, HASTY = HandlerOptions(timeout_s=1000.0, max_retry_count=5), HandlerOptions(timeout_s=50.0, max_retry_count=5)
+PATIENT, HASTY = HandlerOptions(timeout_s=1000.0, max_retries=5), HandlerOptions(timeout_s=50.0, max_retries=5)
 LIVE_RUN = {
     AttemptStatus.PENDING: RunStatus.PENDING,
     AttemptStatus.SCHEDULED: RunStatus.SCHEDULED,
@@ -45,7 +46,7 @@ LIVE_RUN = {
 class Scripted:
     """A handler that says what it is told to say."""
 
-    def __init__(self, row: HandlerRow, says: str) -> None:
+    def __init__(self, row: AttemptHandler, says: str) -> None:
         self.row = row
         self.says = says
 
@@ -63,6 +64,15 @@ class Scripted:
                 raise RuntimeError(self.says)
 
 
+class Patient(AttemptCoordinator):
+    """One that is as patient with every handler, and with promotions as their table says."""
+
+    patience = PATIENT
+
+    def options(self, row: AttemptHandler | AttemptPromotion, entity: Active) -> HandlerOptions:
+        return self.patience if row in HANDLERS else super().options(row, entity)
+
+
 class Stage:
     """One attempt with two runs, in any status."""
 
@@ -75,13 +85,15 @@ class Stage:
         placed = [Run(f"j-1-{rank}-1", "j", 1, rank, run, ENTERED) for rank, run in enumerate(runs)]
         self.active = self.state.open(job, attempt, placed)
 
-    def coordinator(self, options: HandlerOptions) -> Coordinator:
-        every = {row.name: options for row in HANDLERS}
-        return Coordinator(self.state, conclude=self._conclude, requeue=self._requeue, options=every)
+    def coordinator(self, options: HandlerOptions) -> AttemptCoordinator:
+        made = Patient(self.state, conclude=self._conclude, requeue=self._requeue)
+        made.patience = options
+        return made
 
     def _conclude(self, active: Active, now: float) -> Verdict:
         self.concluded.append(active.attempt.job_id)
-        ended = active.attempt.entered(AttemptStatus.TERMINATED, now)
+        waited = active.attempt.status is AttemptStatus.PENDING
+        ended = active.attempt.entered(AttemptStatus.CANCELLED if waited else AttemptStatus.TERMINATED, now)
         return Verdict(replace(active.job, state=JobState.SUCCEEDED), ended)
 
     def _requeue(self, active: Active, now: float, why: str) -> None:
@@ -92,31 +104,33 @@ class Stage:
 
     @property
     def attempt(self) -> Attempt:
-        return self.state.changes.attempts["j", 1]
+        return self.state.changes.attempts.get(("j", 1), self.active.attempt)
 
     def last_step(self) -> tuple[str, Outcome, AttemptStatus, AttemptStatus]:
         row = self.state.changes.history[max(self.state.changes.history)]
-        return row.phase, row.outcome, row.from_status, row.to_status
+        return row.phase, row.outcome, AttemptStatus(row.from_status), AttemptStatus(row.to_status)
 
 
-CELLS = [(row, status, outcome) for row in HANDLERS for status, outcome in product(sorted(row.targets), Outcome)]
+CELLS = [(row, status, outcome) for row in HANDLERS for status, outcome in product(sorted(row.targets), sorted(JUDGED))]
 SAYS = {Outcome.SUCCESS: "success", Outcome.SKIPPED: "skipped"}
 
 
 @pytest.mark.parametrize(
     ("row", "status", "outcome"), CELLS, ids=[f"{row.name}-{status}-{outcome}" for row, status, outcome in CELLS]
 )
-def test_every_cell_of_the_handler_table_is_reached(row: HandlerRow, status: AttemptStatus, outcome: Outcome) -> None:
+def test_every_cell_of_the_handler_table_is_reached(
+    row: AttemptHandler, status: AttemptStatus, outcome: Outcome
+) -> None:
     stage = Stage(status, [LIVE_RUN[status]] * 2, tries=5 if outcome is Outcome.GIVE_UP else 1)
     options = HASTY if outcome is Outcome.EXPIRED else PATIENT
     stage.coordinator(options).run(Scripted(row, SAYS.get(outcome, "failure")), [stage.active], NOW)
-    target = row.transitions.on(outcome)
-    expected = target.attempt if target is not None and target.attempt is not None else status
+    target = row.transitions.get(outcome)
+    expected = target.status if target is not None and target.status is not None else status
     assert stage.attempt.status is expected
     assert stage.last_step() == (row.name, outcome, status, expected)
-    assert bool(stage.concluded) is (expected is AttemptStatus.TERMINATED)
-    if target is not None and target.run not in {None, RunStatus.PENDING}:
-        assert {run.status for run in stage.state.changes.runs.values()} == {target.run}
+    assert bool(stage.concluded) is (expected in ATTEMPT_TERMINAL)
+    if target is not None and target.children not in {None, RunStatus.PENDING}:
+        assert {run.status for run in stage.state.changes.runs.values()} == {target.children}
     if expected is status:
         counts = {Outcome.NEED_RETRY: 2, Outcome.SKIPPED: 1, Outcome.SUCCESS: 1}
         assert (stage.attempt.tries, stage.attempt.status_since) == (counts[outcome], ENTERED)
@@ -125,18 +139,18 @@ def test_every_cell_of_the_handler_table_is_reached(row: HandlerRow, status: Att
 
 
 def test_the_table_has_a_cell_for_every_handler_and_outcome() -> None:
-    assert {(row.name, outcome) for row, _, outcome in CELLS} == {(row.name, o) for row in HANDLERS for o in Outcome}
+    assert {(row.name, outcome) for row, _, outcome in CELLS} == {(row.name, o) for row in HANDLERS for o in JUDGED}
 
 
 @pytest.mark.parametrize("row", HANDLERS, ids=lambda row: row.name)
-def test_a_skip_expires_by_time_alone(row: HandlerRow) -> None:
+def test_a_skip_expires_by_time_alone(row: AttemptHandler) -> None:
     status = min(row.targets)
     stage = Stage(status, [LIVE_RUN[status]] * 2)
     stage.coordinator(HASTY).run(Scripted(row, "skipped"), [stage.active], NOW)
     assert stage.last_step()[1] is Outcome.EXPIRED
 
 
-def _fulfilling(row: PromotionRow) -> list[RunStatus]:
+def _fulfilling(row: AttemptPromotion) -> list[RunStatus]:
     """Return statuses of two runs that fulfil a promotion."""
     inside, outside = max(row.check), min(set(RunStatus) - row.check)
     return {Match.ALL: [inside, inside], Match.ANY: [inside, outside], Match.NOT_ANY: [outside, outside]}[row.match]
@@ -146,7 +160,7 @@ PROMOTED = [(row, status) for row in GANG_PROMOTIONS for status in sorted(row.ta
 
 
 @pytest.mark.parametrize(("row", "status"), PROMOTED, ids=[f"{row.name}-{status}" for row, status in PROMOTED])
-def test_every_promotion_is_reached(row: PromotionRow, status: AttemptStatus) -> None:
+def test_every_promotion_is_reached(row: AttemptPromotion, status: AttemptStatus) -> None:
     stage = Stage(status, _fulfilling(row))
     stage.coordinator(PATIENT).promote(stage.active, NOW)
     assert stage.attempt.status is row.success
@@ -154,7 +168,7 @@ def test_every_promotion_is_reached(row: PromotionRow, status: AttemptStatus) ->
 
 
 @pytest.mark.parametrize("row", [row for row in GANG_PROMOTIONS if row.expired], ids=lambda row: row.name)
-def test_a_promotion_that_never_comes_expires(row: PromotionRow) -> None:
+def test_a_promotion_that_never_comes_expires(row: AttemptPromotion) -> None:
     status = min(row.targets)
     stage = Stage(status, [min(row.check)] * 2)
     assert row.timeout_s is not None

@@ -9,7 +9,8 @@ import pytest
 from holdfast.dialects import codec
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_manifest, read_manifests, supported
-from holdfast.dialects.native.settings import read_settings
+from holdfast.dialects.native.queue import read_queue_manifest, write_queue
+from holdfast.dialects.native.settings import read_settings, write_settings
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.policy.model import Backoff, ContainerScope, ExitCodeOperator, ExitCodes, RetrySettings
@@ -179,3 +180,48 @@ def test_manifests_of_several_kinds_come_from_one_text() -> None:
     text = "command: [x]\n---\napiVersion: holdfast.dev/v1\nkind: Queue\nmetadata: {name: q}\n"
     assert [type(one).__name__ for one in read_manifests(text)] == ["JobSpec", "Queue"]
     assert read_manifest(read_documents('{"command": ["x"]}')[0]) == read_manifests(text)[0]
+
+
+LIMITS = {"StartAttempts": {"timeout": "5m", "maxRetries": None}, "PromoteToRunning": {"timeout": 30}}
+
+
+def test_limits_of_handlers_are_read_and_written_in_settings_and_queues() -> None:
+    settings, _ = read_settings({"handlerLimits": LIMITS})
+    assert settings.handler_limits == {
+        "StartAttempts": {"timeout_s": 300.0, "max_retries": None},
+        "PromoteToRunning": {"timeout_s": 30.0},
+    }
+    assert read_settings(write_settings(settings, None)) == (settings, None)
+    problems: list[Problem] = []
+    envelope = {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "q"}}
+    queue = read_queue_manifest({**envelope, "spec": {"handlerLimits": LIMITS}}, path="", problems=problems)
+    assert queue is not None
+    assert queue.handler_limits == settings.handler_limits
+    assert read_queue_manifest({**envelope, "spec": write_queue(queue)}, path="", problems=problems) == queue
+    assert problems == []
+
+
+def test_limits_that_no_handler_has_are_refused_with_those_there_are() -> None:
+    wrong = {
+        "StartAttempt": {"timeout": "1m"},
+        "ScheduleAttempts": {"timeout": "1m"},
+        "PromoteToRunning": {"maxRetries": 1},
+        "PrepareAttempts": {"timeout": "0s", "retries": 1},
+        "TerminateAttempts": {"maxRetries": 1},
+    }
+    with pytest.raises(InvalidRequest) as refused:
+        read_settings({"handlerLimits": wrong})
+    found = {problem.path: problem for problem in refused.value.problems}
+    assert set(found) == {
+        "handlerLimits.StartAttempt",
+        "handlerLimits.ScheduleAttempts.timeout",
+        "handlerLimits.PromoteToRunning.maxRetries",
+        "handlerLimits.PrepareAttempts.timeout",
+        "handlerLimits.PrepareAttempts.retries",
+        "handlerLimits.TerminateAttempts",
+    }
+    assert found["handlerLimits.StartAttempt"].allowed == (
+        "PrepareAttempts", "PromoteToRunning", "ScheduleAttempts", "StartAttempts",
+    )  # fmt: skip
+    assert "StartAttempts" in (found["handlerLimits.StartAttempt"].hint or "")
+    assert "schedulingTimeout" in (found["handlerLimits.ScheduleAttempts.timeout"].hint or "")

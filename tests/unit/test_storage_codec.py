@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 from sqlalchemy import LargeBinary, Text, create_mock_engine, insert
 
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
-from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
-from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import (
+    AttemptStatus,
+    Ending,
+    EntityKind,
+    HistoryRow,
+    Outcome,
+    RunStatus,
+    SubStep,
+    attempt_id,
+)
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse, SetAction
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision, Terminal
@@ -200,7 +209,10 @@ ATTEMPT = Attempt(
     Failure(Cause.UNKNOWN, frozenset()), Decision(Action.FAIL, DecisionCode.FAIL_RULE, "r"), 8.0, "m",
 )  # fmt: skip
 RUN = Run("j-1-2-3", "j", 1, 2, RunStatus.ERROR, 4.0, "e", "n", Resources(1, 2, 3), 5.0, 6.0, RunOutcome(), "half")
-HISTORY = HistoryRow("j", 1, 2, "p", AttemptStatus.PENDING, AttemptStatus.ERROR, Outcome.GIVE_UP, 3.0, 4.0, "e", "m", 5)
+HISTORY = HistoryRow(
+    EntityKind.ATTEMPT, attempt_id("j", 1), 2, "p", AttemptStatus.PENDING, AttemptStatus.ERROR, Outcome.GIVE_UP,
+    3.0, 4.0, "e", "m", 5, (SubStep("rank 1", Outcome.FAILURE, "e", "m"),),
+)  # fmt: skip
 NODE = Node("n", "e", Resources(1, 2, 3), {"zone": "a"}, 4.0)
 SET_STATE = JobSetState(
     restarts=3, restarts_counted=2, job_restarts={"g": {11: 2}}, job_restarts_counted={"g": {11: 1}},

@@ -6,19 +6,7 @@ import re
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from holdfast.domain.coordination import (
-    HandlerOptions,
-    HandlerResult,
-    is_expired,
-    judge_failure,
-    judge_waiting,
-    moved,
-    phase_tries,
-    promotes,
-    recorded,
-    resolve_options,
-)
-from holdfast.domain.job import Attempt, HistoryRow
+from holdfast.domain.job import Attempt
 from holdfast.domain.lifecycle import (
     ATTEMPT_TERMINAL,
     DETECT_FAILURE,
@@ -26,8 +14,22 @@ from holdfast.domain.lifecycle import (
     HANDLERS,
     SCHEDULE,
     AttemptStatus,
+    EntityKind,
+    HistoryRow,
     Outcome,
     RunStatus,
+    attempt_id,
+)
+from holdfast.domain.lifecycle.history import recorded
+from holdfast.domain.lifecycle.judge import (
+    HandlerOptions,
+    HandlerResult,
+    is_expired,
+    judge_failure,
+    judge_waiting,
+    phase_tries,
+    promotes,
+    resolve_options,
 )
 from tools.cases.controller_world import history_after_raising
 from tools.cases.prose import before_upstream, limit, number, seconds_ago
@@ -48,6 +50,7 @@ _HANDLERS = {
     "start-sessions": "StartAttempts",
     "terminate-sessions": "TerminateAttempts",
 }
+_LIMIT_NAMES = {"timeout": "timeout_s", "max_retry_count": "max_retries"}
 _NOT_OURS = {
     "lock": "handlers take no locks of their own: one leader owns lifecycle state (architecture, decision 7)",
     "resource group": "resource groups belong to part F (Backend.AI's front door), not built yet",
@@ -72,8 +75,9 @@ def _row(
     phase: str, outcome: Outcome, *, attempts: int = 1, to: AttemptStatus | None = None, error: str = ""
 ) -> HistoryRow:
     pending = AttemptStatus.PENDING
+    kind, name = EntityKind.ATTEMPT, attempt_id("job", 1)
     return HistoryRow(
-        "job", 1, 0, phase, pending, to or pending, outcome, _NOW, _NOW, error_code=error, attempts=attempts
+        kind, name, 0, phase, pending, to or pending, outcome, _NOW, _NOW, error_code=error, attempts=attempts
     )
 
 
@@ -126,7 +130,7 @@ def _check_ticks(case: Case) -> list[Mismatch]:
         outcomes.append(outcome)
         if outcome is Outcome.NEED_RETRY:
             last = recorded(last, _row(SCHEDULE.name, outcome))
-        attempt = moved(attempt, outcome, None, _NOW)
+        attempt = attempt.after(outcome, None, _NOW)
     got = {"rows": 1 if last and last.seq == 0 else 2, "attempts": last.attempts if last else 0, "last": outcomes[-1]}
     expected = {"rows": 1, "attempts": failures, "last": Outcome.GIVE_UP}
     return [Mismatch(what, expected[what], got[what]) for what in expected if expected[what] != got[what]]
@@ -172,29 +176,26 @@ def _check_resolved(case: Case) -> list[Mismatch]:
         msg = "its prose names no options to resolve"
         raise Skip(msg)
     row = next(row for row in HANDLERS if row.name == _HANDLERS[asked[1]])
-    base = _braces(default[1])
-    retries = base.get("max_retry_count", _LIMIT)
-    options = HandlerOptions(base.get("timeout_s"), None if retries is None else int(retries))
     by_handler = {_HANDLERS.get(override[1], override[1]): _braces(override[2])} if override else {}
-    got = resolve_options(row, options, by_handler).max_retry_count
+    got = resolve_options(row, {row.name: _braces(default[1])}, by_handler).max_retries
     wanted = before_upstream(case["expect"])
     stated = re.search(r"max_retry_count\D*?(\d+)", wanted)
-    expected = None if "unlimited" in wanted else int(stated[1]) if stated else options.max_retry_count
+    expected = (
+        None if "unlimited" in wanted else int(stated[1]) if stated else _braces(default[1]).get("max_retries", _LIMIT)
+    )
     return [] if got == expected else [Mismatch("max_retry_count", expected, got)]
 
 
 def _braces(text: str) -> dict[str, float | None]:
     pairs = re.findall(r"(\w+)\s*:\s*(null|\d+)", text)
-    return {
-        ("timeout_s" if key == "timeout" else key): None if value == "null" else float(value) for key, value in pairs
-    }
+    return {_LIMIT_NAMES.get(key, key): None if value == "null" else float(value) for key, value in pairs}
 
 
 def _check_ways_out(_: Case) -> list[Mismatch]:
     """Check that time alone leads out of every status: by a handler, a promotion, or an attempt's deadline."""
     out: set[AttemptStatus] = set()
     for row in HANDLERS:
-        if row.transitions.expired is not None and row.transitions.expired.attempt is not None:
+        if Outcome.EXPIRED in row.transitions:
             out |= row.targets
     for promotion in GANG_PROMOTIONS:
         if promotion.expired is not None:

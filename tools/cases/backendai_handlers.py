@@ -5,9 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from holdfast.domain.coordination import HandlerOptions, judge_failure, judge_waiting, moved, recorded, target_of
-from holdfast.domain.job import Attempt, HistoryRow
-from holdfast.domain.lifecycle import HANDLERS, AttemptStatus, HandlerRow, Outcome
+from holdfast.domain.job import Attempt
+from holdfast.domain.lifecycle import (
+    HANDLERS,
+    AttemptHandler,
+    AttemptStatus,
+    EntityKind,
+    HistoryRow,
+    Outcome,
+    TransitionStatus,
+    attempt_id,
+)
+from holdfast.domain.lifecycle.history import recorded
+from holdfast.domain.lifecycle.judge import HandlerOptions, judge_failure, judge_waiting
 from tools.cases.prose import before_upstream
 from tools.cases.results import Mismatch, Skip
 
@@ -46,23 +56,24 @@ def check(case: Case) -> list[Mismatch]:
     return mismatches
 
 
-def _check_from(case: Case, row: HandlerRow, status: AttemptStatus, named: str) -> list[Mismatch]:
+def _check_from(case: Case, row: AttemptHandler, status: AttemptStatus, named: str) -> list[Mismatch]:
     if status not in row.targets:
         return [Mismatch(f"{row.name} takes {status}", True, False)]  # noqa: FBT003 - a value, not a switch
     tries = _LIMIT if "used up" in case["given"] else 0
     since = _NOW - _TIMEOUT_S - 1 if "exceeds the handler timeout" in case["given"] else _NOW - 1
     outcome = _judged(case["given"], tries, since)
     before = Attempt("job", 1, status=status, status_since=since, tries=tries)
-    target = target_of(row, outcome)
-    after = moved(before, outcome, target.attempt, _NOW)
-    history = recorded(None, HistoryRow("job", 1, 0, row.name, status, after.status, outcome, _NOW, _NOW))
+    target = row.transitions.get(outcome, TransitionStatus())
+    after = before.after(outcome, target.status, _NOW)
+    kind, name = EntityKind.ATTEMPT, attempt_id("job", 1)
+    history = recorded(None, HistoryRow(kind, name, 0, row.name, status, after.status, outcome, _NOW, _NOW))
     got = {
         "outcome": outcome.value.lower(),
         "session": after.status.value,
-        "kernels": "unchanged" if target.run is None else target.run.value,
+        "kernels": "unchanged" if target.children is None else target.children.value,
         "result": history.outcome.value,
-        "from": history.from_status.value,
-        "to": history.to_status.value,
+        "from": history.from_status,
+        "to": history.to_status,
         "tries added": after.tries - before.tries if after.status is status else 0,
     }
     expected = {"outcome": named, **_expected(before_upstream(case["expect"]), status)}

@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.domain.coordination import promotes
-from holdfast.domain.lifecycle import PROMOTIONS, AttemptStatus, Match, PromotionRow, RunStatus
+from holdfast.domain.lifecycle import PROMOTIONS, AttemptPromotion, AttemptStatus, Match, RunStatus
+from holdfast.domain.lifecycle.judge import promotes
 from tools.cases.prose import before_upstream
 from tools.cases.results import Mismatch, Skip
 
@@ -39,7 +39,9 @@ def check(case: Case) -> list[Mismatch]:
     return _check_promotion(row, status, runs, before_upstream(case["expect"]))
 
 
-def _check_promotion(row: PromotionRow, status: AttemptStatus, runs: list[RunStatus], expect: str) -> list[Mismatch]:
+def _check_promotion(
+    row: AttemptPromotion, status: AttemptStatus, runs: list[RunStatus], expect: str
+) -> list[Mismatch]:
     to = _TO.match(expect)
     if to is None and not expect.startswith("no change"):
         msg = "its prose names no status that is expected"
@@ -54,7 +56,7 @@ def _check_promotion(row: PromotionRow, status: AttemptStatus, runs: list[RunSta
     return mismatches
 
 
-def _promoted(row: PromotionRow, status: AttemptStatus, runs: list[RunStatus]) -> AttemptStatus:
+def _promoted(row: AttemptPromotion, status: AttemptStatus, runs: list[RunStatus]) -> AttemptStatus:
     return row.success if status in row.targets and promotes(row, runs) else status
 
 

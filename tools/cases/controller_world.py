@@ -9,10 +9,10 @@ import structlog
 
 from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.controller.controller import Controller
-from holdfast.controller.coordinator import Coordinator
 from holdfast.controller.state import ControllerState
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Run
-from holdfast.domain.lifecycle import START, AttemptStatus, HandlerRow, RunStatus
+from holdfast.controller.workloads.gang_attempts import AttemptCoordinator
+from holdfast.domain.job import Attempt, Job, JobState, Run
+from holdfast.domain.lifecycle import START, AttemptHandler, AttemptStatus, HistoryRow, RunStatus
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.ports.store import Submission
 from holdfast.storage.memory import MemoryStore
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.controller.state import Active
-    from holdfast.domain.coordination import HandlerResult
+    from holdfast.domain.lifecycle.judge import HandlerResult
     from holdfast.domain.workloads.gang.verdict import Verdict
 
 NOW = 1_000_000.0
@@ -61,14 +61,14 @@ def history_after_raising(count: int) -> list[HistoryRow]:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     state = ControllerState(load_spec)
     batch = [_prepared(state, f"job{number}") for number in range(count)]
-    Coordinator(state, conclude=_no_conclusion, requeue=_no_requeue).run(_Raising(), batch, NOW)
+    AttemptCoordinator(state, conclude=_no_conclusion, requeue=_no_requeue).run(_Raising(), batch, NOW)
     return list(state.changes.history.values())
 
 
 class _Raising:
     """A handler with a defect."""
 
-    row: HandlerRow = START
+    row: AttemptHandler = START
 
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
         msg = f"cannot start {len(targets)} at {now}"

@@ -28,6 +28,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "lifecycle-handlers": lifecycle.handlers,
     "lifecycle-promotions": lifecycle.promotions,
     "lifecycle-gang-promotions": lifecycle.gang_promotions,
+    "lifecycle-requests": lifecycle.requests,
     "lifecycle-pod-moves": lifecycle.pod_moves,
     "attempt-statuses": partial(values, AttemptStatus),
     "run-statuses": partial(values, RunStatus),

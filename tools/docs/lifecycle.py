@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain import lifecycle
-from holdfast.domain.lifecycle import AttemptStatus, HandlerRow, Outcome, PromotionRow, RunStatus, TransitionStatus
+from holdfast.domain.lifecycle import (
+    AttemptHandler,
+    AttemptPromotion,
+    AttemptStatus,
+    Outcome,
+    RequestRow,
+    RunStatus,
+    TransitionStatus,
+)
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.kubejob.moves import POD_MOVES
 from tools.docs.source import table
@@ -31,6 +39,9 @@ def figure() -> str:
     for promotion in (*lifecycle.PROMOTIONS, *lifecycle.GANG_PROMOTIONS):
         if promotion not in {lifecycle.PROMOTE_TO_TERMINATED, lifecycle.DETECT_TERMINATION}:
             _promotion_moves(promotion, moves)
+    for request in lifecycle.ATTEMPTS.requests:
+        for source, to in request.moves.items():
+            _note(moves, source, to, request.name)
     for ending, status in lifecycle.ENDING_STATUS.items():
         _note(moves, AttemptStatus.TERMINATING, status, ending.value)
     lines = [f"    {source} --> {target}: {', '.join(labels)}" for (source, target), labels in moves.items()]
@@ -38,15 +49,15 @@ def figure() -> str:
     return "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> PENDING", *lines, *ends, "```"])
 
 
-def _handler_moves(row: HandlerRow, moves: dict[tuple[str, str], list[str]]) -> None:
+def _handler_moves(row: AttemptHandler, moves: dict[tuple[str, str], list[str]]) -> None:
     for source in _ordered(row.targets):
         for outcome in _DRAWN:
-            to = row.transitions.on(outcome)
-            if to is not None and to.attempt is not None and to.attempt is not source:
-                _note(moves, source, to.attempt, _WORDS[outcome] or row.name)
+            to = row.transitions.get(outcome)
+            if to is not None and to.status is not None and to.status is not source:
+                _note(moves, source, to.status, _WORDS[outcome] or row.name)
 
 
-def _promotion_moves(row: PromotionRow, moves: dict[tuple[str, str], list[str]]) -> None:
+def _promotion_moves(row: AttemptPromotion, moves: dict[tuple[str, str], list[str]]) -> None:
     for source in _ordered(row.targets):
         _note(moves, source, row.success, row.name)
         if row.expired is not None:
@@ -65,20 +76,20 @@ def handlers() -> str:
     return table(head, [_handler_cells(row) for row in lifecycle.HANDLERS])
 
 
-def _handler_cells(row: HandlerRow) -> list[str]:
+def _handler_cells(row: AttemptHandler) -> list[str]:
     return [
         f"`{row.name}`",
         _names(_ordered(row.targets)),
-        *(_target(row.transitions.on(outcome)) for outcome in (*_DRAWN, Outcome.SKIPPED)),
+        *(_target(row.transitions.get(outcome)) for outcome in (*_DRAWN, Outcome.SKIPPED)),
         "per job" if row.timeout_s is None else format_duration(row.timeout_s),
-        "unlimited" if row.max_retry_count is None else f"1 + {row.max_retry_count}",
+        "unlimited" if row.max_retries is None else f"1 + {row.max_retries}",
     ]
 
 
-def _target(to: TransitionStatus | None) -> str:
+def _target(to: TransitionStatus[AttemptStatus, RunStatus] | None) -> str:
     if to is None:
         return "(stays)"
-    parts = [f"`{to.attempt}`" if to.attempt else "(stays)", f"runs `{to.run}`" if to.run else "runs stay"]
+    parts = [f"`{to.status}`" if to.status else "(stays)", f"runs `{to.children}`" if to.children else "runs stay"]
     return ", ".join(parts)
 
 
@@ -92,13 +103,24 @@ def gang_promotions() -> str:
     return _promotion_table(lifecycle.GANG_PROMOTIONS)
 
 
+def requests() -> str:
+    """Write where what people and clocks ask for leads."""
+    rows = [[f"`{row.name}`", *_request_cells(row)] for row in lifecycle.ATTEMPTS.requests]
+    return table(["Request", "From `PENDING`", "From anywhere else up to `RUNNING`"], rows)
+
+
+def _request_cells(row: RequestRow[AttemptStatus]) -> list[str]:
+    started = {to for source, to in row.moves.items() if source is not AttemptStatus.PENDING}
+    return [f"`{row.moves[AttemptStatus.PENDING]}`", _names(_ordered(frozenset(started)))]
+
+
 def pod_moves() -> str:
     """Write the moves of attempts whose runs are pods."""
     rows = [[f"`{row.name}`", _names(_ordered(row.targets)), row.when.value, f"`{row.to}`"] for row in POD_MOVES]
     return table(["Move", "Works on", "When", "Leads to"], rows)
 
 
-def _promotion_table(rows: Sequence[PromotionRow]) -> str:
+def _promotion_table(rows: Sequence[AttemptPromotion]) -> str:
     head = ["Promotion", "Works on", "When", "Leads to", "After its timeout"]
     return table(
         head,

@@ -41,6 +41,13 @@ class EditOptions:
     paused: Annotated[bool | None, typer.Option("--paused/--no-paused", help="Queue: accept jobs, but start none.")] = (
         None
     )
+    handler_limit: Annotated[
+        list[str],
+        typer.Option(
+            metavar="HANDLER.FIELD=VALUE",
+            help="Queue or settings: how patient a handler is; VALUE none is no limit, default inherits. Repeatable.",
+        ),
+    ] = field(default_factory=list)
     retry_limit: Annotated[Text, typer.Option(metavar="N", help="Retry policy: retries its rules grant.")] = None
     default_action: Annotated[Text, typer.Option(metavar="ACTION", help="Retry policy: Retry or Fail.")] = None
     dry_run: DryRunOption = False
@@ -61,6 +68,22 @@ def spec_of(options: EditOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
         if _OF_KIND[flag] is not noun:
             flags.wrong(flag, f"means nothing for {noun}", hint=f"it belongs to {_OF_KIND[flag]}")
     return {_field(flag): value for flag, value in present.items()}
+
+
+def with_limits(before: dict[str, Any], edits: list[str], flags: Flags) -> dict[str, Any]:
+    """Return a ``handlerLimits`` with some of them changed, each written as ``HANDLER.FIELD=VALUE``."""
+    limits = {handler: dict(fields) for handler, fields in before.items()}
+    for edit in edits:
+        name, _, value = edit.partition("=")
+        handler, _, field_name = name.partition(".")
+        if not (handler and field_name and value):
+            flags.wrong("--handler-limit", f"{edit!r} is not HANDLER.FIELD=VALUE", hint="StartAttempts.timeout=5m")
+            continue
+        fields = limits.setdefault(handler, {})
+        fields.pop(field_name, None)
+        if value != "default":
+            fields[field_name] = None if value == "none" else int(value) if value.isdecimal() else value
+    return {handler: fields for handler, fields in limits.items() if fields}
 
 
 def _action(text: str | None, flags: Flags) -> str | None:

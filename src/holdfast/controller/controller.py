@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from holdfast.controller.coordinator import KILL_ALLOWANCE_S
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.losses import Losses
 from holdfast.controller.observations import Observations
@@ -21,6 +20,7 @@ from holdfast.controller.quarantine import Quarantine
 from holdfast.controller.reconcile import Reconciler
 from holdfast.controller.requests import Requests
 from holdfast.controller.state import ControllerState
+from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S
 from holdfast.controller.workloads.gangs import Judging
 from holdfast.controller.workloads.kinds import Kinds, PodSettings, Wiring, all_kinds
 from holdfast.domain.scheduling import RoundLimits

@@ -1,198 +1,144 @@
-"""Drives attempts through the tables: source, handler, apply; and promotes them by what their runs are.
+"""Drives anything that moves by a table: source, handler, judge, apply; and promotes it by what its children are.
 
-Decides nothing a handler could decide and everything it may not: need_retry, expired and give_up are judged
-here and only here (BEP-1030). Leaves the phases' work to ``handlers`` and endings to ``judge``.
+Decides nothing a handler could decide and everything it may not: need_retry, expired and give_up are judged here and
+only here (BEP-1030). Leaves the phases' work to handlers, and what a kind of entity is to whoever derives from this.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import structlog
 
-from holdfast.controller.state import Step
-from holdfast.domain.coordination import (
-    HandlerOptions,
-    HandlerResult,
-    is_expired,
-    judge_failure,
-    judge_waiting,
-    moved,
-    promotes,
-    resolve_options,
-    target_of,
-)
-from holdfast.domain.evolve import evolve
-from holdfast.domain.lifecycle import (
-    GANG_PROMOTIONS,
-    HANDLERS,
-    PROMOTE_TO_TERMINATED,
-    RUN_TERMINAL,
-    AttemptStatus,
-    Outcome,
-    PromotionRow,
-)
+from holdfast.domain.lifecycle import Outcome, Step, TransitionStatus
+from holdfast.domain.lifecycle.judge import Report, is_expired, judge, promotes
+from holdfast.domain.lifecycle.table import C, S
+from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from holdfast.controller.state import Active, ControllerState
-    from holdfast.domain.lifecycle import HandlerRow, TransitionStatus
-    from holdfast.domain.workloads.gang.verdict import Verdict
+    from holdfast.domain.lifecycle import HandlerRow, Lifecycle, PromotionRow
+    from holdfast.domain.lifecycle.judge import HandlerOptions, Reports
 
 _log = structlog.get_logger(__name__)
+E = TypeVar("E")
+"""An entity."""
+_Given_contra = TypeVar("_Given_contra", contravariant=True)
+_MOST_NAMED = 10
+"""So many unknown ids are logged."""
 
 
-class Handler(Protocol):
+class Handler(Protocol[_Given_contra, S, C]):
     """One phase's work."""
 
-    row: HandlerRow
+    row: HandlerRow[S, C]
 
-    def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
+    def execute(self, targets: Sequence[_Given_contra], now: float) -> Reports:
         """Do the phase's work on a batch and say with whom it went well, badly or not at all."""
         ...
 
 
-class Coordinator:
-    """Applies what handlers and runs report."""
+class Standing(NamedTuple):
+    """What is judged of an entity."""
 
-    def __init__(
-        self,
-        state: ControllerState,
-        *,
-        conclude: Callable[[Active, float], Verdict],
-        requeue: Callable[[Active, float, str], None],
-        options: dict[str, HandlerOptions] | None = None,
-        lease_s: float | None = None,
-    ) -> None:
-        """Wire the coordinator.
+    since: float
+    """When it entered its status."""
+    tries: int
+    """Failures in the status."""
 
-        Args:
-            state: The controller's memory.
-            conclude: Judges an attempt whose runs have all stopped.
-            requeue: Called with an attempt that goes back to PENDING, and why.
-            options: Overrides by handler name.
-            lease_s: Of executors: for that long, a silent one may still run what it was last told to.
-        """
-        self._state = state
-        self._conclude = conclude
-        self._requeue = requeue
-        self._options = options or {}
-        self._lease_s = lease_s or 0.0
 
-    def options(self, row: HandlerRow) -> HandlerOptions:
-        """Return how patient to be with a handler."""
-        return self._options.get(row.name) or resolve_options(row)
+class Coordinator(ABC, Generic[E, S, C]):
+    """Applies what handlers say and children are, for one kind of entity."""
 
-    def run(self, handler: Handler, batch: Sequence[Active], now: float) -> None:
-        """Run a handler on those of a batch it is meant for, and apply what it says."""
-        targets = [active for active in batch if self._is_target(handler.row, active)]
+    def __init__(self, table: Lifecycle[S, C]) -> None:
+        """Remember the table."""
+        self.table = table
+
+    @abstractmethod
+    def id_of(self, entity: E) -> str:
+        """Return the name handlers use."""
+
+    @abstractmethod
+    def status(self, entity: E) -> S:
+        """Return where an entity stands."""
+
+    @abstractmethod
+    def standing(self, entity: E) -> Standing:
+        """Return what is judged of an entity."""
+
+    @abstractmethod
+    def children(self, entity: E) -> Collection[C]:
+        """Return the statuses of an entity's children."""
+
+    @abstractmethod
+    def options(self, row: HandlerRow[S, C] | PromotionRow[S, C], entity: E) -> HandlerOptions:
+        """Return how patient to be with an entity."""
+
+    @abstractmethod
+    def apply(self, entity: E, step: Step, to: TransitionStatus[S, C]) -> None:
+        """Record a step and move the entity where it leads, if anywhere."""
+
+    def run(self, handler: Handler[E, S, C], batch: Iterable[E], now: float) -> None:
+        """Run a handler on those of a batch it is meant for, and apply what it says, or that it says nothing."""
+        row = handler.row
+        targets = {self.id_of(entity): entity for entity in batch if self._is_target(row, entity)}
         if not targets:
             return
-        result = self._execute(handler, targets, now)
-        by_id = {active.attempt.job_id: active for active in targets}
-        row = handler.row
-        done = Step(row.name, Outcome.SUCCESS, now)
-        for job_id in result.successes:
-            self._apply(by_id[job_id], row, done)
-        for job_id, (code, message) in result.failures.items():
-            active = by_id[job_id]
-            since = self._state.since(active.attempt.status_since)
-            outcome = judge_failure(active.attempt.tries, self.options(row), since=since, now=now)
-            self._apply(active, row, Step(row.name, outcome, now, code, message))
-        for job_id, message in result.skipped.items():
-            active = by_id[job_id]
-            since = self._state.since(active.attempt.status_since)
-            outcome = judge_waiting(self._patience(row, active), since=since, now=now)
-            self._apply(active, row, Step(row.name, outcome, now, message=message))
+        unknown = []
+        for report in self._execute(handler, list(targets.values()), now):
+            entity = targets.pop(report.id, None)
+            if entity is None:
+                unknown.append(report.id)
+            else:
+                self._judge(row, entity, report, report.said, now)
+        if unknown:
+            named = unknown[:_MOST_NAMED]
+            _log.error("handler reported what it was not given", handler=row.name, count=len(unknown), ids=named)
+        for name, entity in targets.items():
+            self._judge(row, entity, Report(name, Outcome.SKIPPED), None, now)
 
-    @staticmethod
-    def _is_target(row: HandlerRow, active: Active) -> bool:
-        return active.attempt.status in row.targets and (
-            row.run_targets is None or any(run.status in row.run_targets for run in active.runs.values())
-        )
+    def _is_target(self, row: HandlerRow[S, C], entity: E) -> bool:
+        if self.status(entity) not in row.targets:
+            return False
+        return row.child_targets is None or any(status in row.child_targets for status in self.children(entity))
 
-    @staticmethod
-    def _execute(handler: Handler, targets: Sequence[Active], now: float) -> HandlerResult:
+    def _execute(self, handler: Handler[E, S, C], targets: Sequence[E], now: float) -> Iterable[Report]:
+        """Do the work; a handler that raises has failed for all it was given, or what its row says (semantics 6)."""
         try:
-            return handler.execute(targets, now)
-        except Exception as error:  # noqa: BLE001 - a handler that raises failed for all it was given (semantics 6)
-            _log.exception("handler raised", handler=handler.row.name, targets=len(targets))
-            failed = (type(error).__name__, str(error))
-            return HandlerResult(failures={active.attempt.job_id: failed for active in targets})
+            return list(handler.execute(targets, now).reports())
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            row = handler.row
+            _log.exception("handler raised", handler=row.name, targets=len(targets))
+            if row.raising is None:
+                return []
+            return [Report(self.id_of(each), row.raising, type(error).__name__, str(error)) for each in targets]
 
-    def _patience(self, row: HandlerRow, active: Active) -> HandlerOptions:
-        options = self.options(row)
-        if AttemptStatus.TERMINATING in row.targets and options.timeout_s is None:
-            return evolve(options, timeout_s=self._lease_s + active.spec.grace_s + KILL_ALLOWANCE_S)
-        return options
+    def _judge(self, row: HandlerRow[S, C], entity: E, report: Report, said: Outcome | None, now: float) -> None:
+        outcome: Outcome | None = Outcome.SUCCESS
+        if said is not Outcome.SUCCESS:
+            since, tries = self.standing(entity)
+            options = self.options(row, entity)
+            outcome = judge(said, options, self.table.outcomes, tries=tries, since=since, now=now)
+        if outcome is not None:
+            step = Step(row.name, outcome, now, report.code, report.message, report.steps)
+            self.apply(entity, step, row.transitions.get(outcome) or TransitionStatus())
 
-    def _apply(self, active: Active, row: HandlerRow, step: Step) -> None:
-        target = target_of(row, step.outcome)
-        if target.attempt is AttemptStatus.TERMINATED:
-            self._move_runs(active, target, step.now)
-            self._end(active, step)
-            return
-        self._state.record(active, step, target.attempt or active.attempt.status)
-        if target.attempt is AttemptStatus.PENDING:
-            self._requeue(active, step.now, step.message)
-            return
-        self._move_runs(active, target, step.now)
-        self._state.put_attempt(active, moved(active.attempt, step.outcome, target.attempt, step.now))
-
-    def _move_runs(self, active: Active, target: TransitionStatus, now: float) -> None:
-        if target.run is None:
-            return
-        for run in list(active.runs.values()):
-            if run.status not in RUN_TERMINAL and run.status is not target.run:
-                self._state.put_run(active, run.entered(target.run, now))
-
-    def promote(self, active: Active, now: float) -> None:
-        """Move an attempt on as far as its runs allow."""
-        for row in GANG_PROMOTIONS:
-            if active.attempt.status not in row.targets:
+    def promote(self, entity: E, now: float) -> None:
+        """Move an entity on as far as its children allow, or time demands."""
+        status = self.status(entity)
+        for row in self.table.promotions:
+            if status not in row.targets:
                 continue
-            if promotes(row, [run.status for run in active.runs.values()]):
-                self._promoted(active, row, row.success, Step(row.name, Outcome.SUCCESS, now))
+            if promotes(row, self.children(entity)):
+                self.apply(entity, Step(row.name, Outcome.SUCCESS, now), TransitionStatus(row.success))
                 return
-            if row.expired and is_expired(self._state.since(active.attempt.status_since), row.timeout_s, now):
-                self._promoted(active, row, row.expired, Step(row.name, Outcome.EXPIRED, now))
+            if row.expired is None:
+                continue
+            timeout_s = self.options(row, entity).timeout_s
+            if is_expired(self.standing(entity).since, timeout_s, now):
+                message = f"not {row.success} within {format_duration(timeout_s or 0.0)}"
+                step = Step(row.name, Outcome.EXPIRED, now, message=message)
+                self.apply(entity, step, TransitionStatus(row.expired))
                 return
-
-    def _promoted(self, active: Active, row: PromotionRow, to: AttemptStatus, step: Step) -> None:
-        if row is PROMOTE_TO_TERMINATED:
-            self._end(active, step)
-            return
-        self._state.record(active, step, to)
-        attempt = moved(active.attempt, step.outcome, to, step.now)
-        if to is AttemptStatus.RUNNING:
-            attempt = evolve(attempt, started_at=max(run.started_at or step.now for run in active.runs.values()))
-        self._state.put_attempt(active, attempt)
-
-    def _end(self, active: Active, step: Step) -> None:
-        verdict = self._conclude(active, step.now)
-        self._state.record(active, step, verdict.attempt.status)
-        self._state.put_attempt(active, verdict.attempt)
-        self._state.put_job(verdict.job)
-
-    def next_look(self, active: Active, now: float) -> float | None:
-        """Return when time alone may move an attempt on; ``None`` where its status has no way out by time."""
-        status = active.attempt.status
-        since = self._state.since(active.attempt.status_since)
-        rows = [row for row in HANDLERS if status in row.targets]
-        limits = [self._patience(row, active).timeout_s for row in rows]
-        limits += [row.timeout_s for row in GANG_PROMOTIONS if status in row.targets]
-        due = [since + limit_s + _PAST_S for limit_s in limits if limit_s is not None and since + limit_s >= now]
-        if status in _TRIED_AGAIN or (not due and any(limits)):
-            due.append(now + _LOOK_EVERY_S)
-        return min(due, default=None)
-
-
-KILL_ALLOWANCE_S = 30.0
-"""How long after its executor's lease and its grace a run may take to be confirmed stopped before the attempt is
-ended without it."""
-_LOOK_EVERY_S = 1.0
-_PAST_S = 0.001
-"""A status is left when more than its time has passed."""
-_TRIED_AGAIN = frozenset({AttemptStatus.SCHEDULED, AttemptStatus.PREPARING, AttemptStatus.PREPARED})
-"""In these a phase that failed is tried again."""

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.coordination import HandlerResult
 from holdfast.domain.evolve import evolve
-from holdfast.domain.job import Attempt, JobState, Run
+from holdfast.domain.job import JobState, Run
 from holdfast.domain.lifecycle import (
     PREPARE,
     RUN_TERMINAL,
     SCHEDULE,
     START,
     TERMINATE,
+    AttemptHandler,
     AttemptStatus,
-    HandlerRow,
     RunStatus,
 )
+from holdfast.domain.lifecycle.judge import HandlerResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,11 +29,14 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.placement import PlaceKey
 
+_PREPARING = frozenset({RunStatus.PREPARING, RunStatus.PULLING})
+_NOT_HANDED_OUT = _PREPARING | {RunStatus.PENDING, RunStatus.SCHEDULED, RunStatus.PREPARED}
+
 
 class ScheduleAttempts:
-    """Opens attempts for the waiting jobs a round placed."""
+    """Opens attempts for the waiting jobs a round placed, and says why the others wait."""
 
-    row: HandlerRow = SCHEDULE
+    row: AttemptHandler = SCHEDULE
 
     def __init__(self, state: ControllerState) -> None:
         """Remember the state."""
@@ -41,17 +44,9 @@ class ScheduleAttempts:
 
     def open(self, job: Job, places: tuple[PlaceKey, ...], now: float) -> Active:
         """Open a PENDING attempt at a job, with its runs on their places."""
-        number = job.attempt + 1
-        earlier = self._state.unplaced.get(job.id)
-        dispatch = earlier.dispatch + 1 if earlier else 1
-        attempt = Attempt(
-            job.id,
-            number,
-            status_since=job.queued_at,
-            dispatch=dispatch,
-            created_at=earlier.created_at if earlier else job.queued_at,
-            request=job.request,
-        )
+        waiting = self._state.in_line(job).attempt
+        number, dispatch = waiting.number, waiting.dispatch + 1
+        attempt = evolve(waiting, dispatch=dispatch, request=job.request)
         runs = [
             Run(
                 uid=f"{job.id}-{number}-{rank}-{dispatch}",
@@ -77,26 +72,41 @@ class ScheduleAttempts:
         return self._state.open(running, attempt, runs)
 
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
-        """Give every target its places; a job is running from here on."""
+        """Say who got places: their jobs are running from here on; the others wait, and their jobs say for what."""
         del now
-        return HandlerResult(successes=tuple(active.attempt.job_id for active in targets))
+        placed = tuple(active.attempt.job_id for active in targets if active.runs)
+        waiting = {active.attempt.job_id: active.job.reason for active in targets if not active.runs}
+        return HandlerResult(placed, skipped=waiting)
 
 
 class PrepareAttempts:
     """Lets the executors prepare (pull images, make volumes)."""
 
-    row: HandlerRow = PREPARE
+    row: AttemptHandler = PREPARE
+
+    def __init__(self, alive: Callable[[str], bool]) -> None:
+        """Remember how to ask whether an executor is alive."""
+        self._alive = alive
 
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
-        """Say with whom preparation has begun; an engine with nothing to prepare is done at once."""
+        """Say with whom preparation has begun, and who waits for it to end; lost executors prepare nothing."""
         del now
-        return HandlerResult(successes=tuple(active.attempt.job_id for active in targets))
+        reached, failures = _reached(targets, self._alive)
+        successes, preparing = [], {}
+        for active in reached:
+            statuses = [run.status for run in active.runs.values()]
+            if RunStatus.SCHEDULED in statuses:
+                successes.append(active.attempt.job_id)
+            else:
+                left = sum(status in _PREPARING for status in statuses)
+                preparing[active.attempt.job_id] = f"{left} of {len(statuses)} runs still preparing"
+        return HandlerResult(tuple(successes), failures, preparing)
 
 
 class StartAttempts:
     """Hands runs out: from here on they are in their executors' desired sets."""
 
-    row: HandlerRow = START
+    row: AttemptHandler = START
 
     def __init__(self, alive: Callable[[str], bool]) -> None:
         """Remember how to ask whether an executor is alive."""
@@ -105,36 +115,54 @@ class StartAttempts:
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
         """Hand out attempts whose executors are all alive; the others have failed to start."""
         del now
-        successes, failures = [], {}
-        for active in targets:
-            lost = sorted({run.executor for run in active.runs.values() if not self._alive(run.executor)})
-            if lost:
-                failures[active.attempt.job_id] = ("executor_lost", f"executor {', '.join(lost)} does not answer")
-            else:
-                successes.append(active.attempt.job_id)
-        return HandlerResult(tuple(successes), failures)
+        reached, failures = _reached(targets, self._alive)
+        return HandlerResult(tuple(active.attempt.job_id for active in reached), failures)
+
+
+def _reached(
+    targets: Sequence[Active], alive: Callable[[str], bool]
+) -> tuple[list[Active], dict[str, tuple[str, str]]]:
+    """Tell attempts whose executors are all alive from the others, which have failed."""
+    reached, failures = [], {}
+    for active in targets:
+        lost = sorted({run.executor for run in active.runs.values() if not alive(run.executor)})
+        if lost:
+            failures[active.attempt.job_id] = ("executor_lost", f"executor {', '.join(lost)} does not answer")
+        else:
+            reached.append(active)
+    return reached, failures
 
 
 class TerminateAttempts:
     """Asks for what still runs to be stopped."""
 
-    row: HandlerRow = TERMINATE
+    row: AttemptHandler = TERMINATE
 
     def __init__(self, state: ControllerState) -> None:
         """Remember the world."""
         self._state = state
 
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
-        """Mark what runs as to be stopped; the attempt waits until all of it is confirmed stopped."""
-        waiting = {}
+        """Mark what runs as to be stopped; the attempt waits until all of it is confirmed stopped.
+
+        What was never handed out has nothing to stop.
+        """
+        stopped, waiting = [], {}
         for active in targets:
-            left = [run for run in active.runs.values() if run.status not in RUN_TERMINAL]
-            for run in left:
+            left = 0
+            for run in [run for run in active.runs.values() if run.status not in RUN_TERMINAL]:
+                if run.status in _NOT_HANDED_OUT:
+                    self._state.put_run(active, evolve(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now))
+                    continue
+                left += 1
                 if run.status is not RunStatus.TERMINATING:
                     self._state.put_run(active, run.entered(RunStatus.TERMINATING, now))
             self._state.queue.discard(active.kind, active.attempt.job_id)
-            waiting[active.attempt.job_id] = f"{len(left)} of {len(active.runs)} runs still stopping"
-        return HandlerResult(skipped=waiting)
+            if left:
+                waiting[active.attempt.job_id] = f"{left} of {len(active.runs)} runs still stopping"
+            else:
+                stopped.append(active.attempt.job_id)
+        return HandlerResult(tuple(stopped), skipped=waiting)
 
 
 def prepared_at_once(state: ControllerState, active: Active, now: float) -> None:

@@ -67,3 +67,7 @@ class JobKind(Kind, Protocol):
     def placed(self, placements: Iterable[tuple[str, tuple[PlaceKey, ...]]], now: float) -> None:
         """Give those that waited the places they got."""
         ...
+
+    def blocked(self, key: str, now: float) -> None:
+        """Record why one waits that got no place; its job says for what, and that is news."""
+        ...

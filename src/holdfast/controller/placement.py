@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.scheduling import Plan, Round, RoundLimits, Usage
@@ -45,7 +46,11 @@ class Placement:
             self._hand_out(kind, dict(placements), now)
         for blocked in plan.blocked:
             waiting = blocked.waiting.job_id
-            state.note_reason(state.owner.get(waiting, waiting), blocked.reason, now)
+            job_id = state.owner.get(waiting, waiting)
+            if state.note_reason(job_id, blocked.reason, now):
+                kind = state.kind_of(state.jobs[job_id])
+                call = partial(state.kinds[kind].blocked, waiting, now)
+                self._quarantine.attempt(kind, job_id, now, "noting why it waits", call)
 
     def _hand_out(self, kind: str, places: Mapping[str, tuple[PlaceKey, ...]], now: float) -> None:
         def hand_out(keys: list[str]) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.job import Job, Queue
+    from holdfast.domain.lifecycle.judge import HandlerLimits
     from holdfast.domain.placement import Place
     from holdfast.domain.policy.model import RetryPolicy
     from holdfast.domain.workloads.spec import JobSpec
@@ -59,6 +60,11 @@ class PolicyCatalog:
     def queues(self) -> Mapping[str, Queue]:
         """Return all queues by name."""
         return self._catalogue.queues
+
+    def handler_limits(self, queue: str) -> tuple[HandlerLimits, ...]:
+        """Return what is set for the handlers in a queue, the queue's own last."""
+        found = self._catalogue.queues.get(queue)
+        return (self._catalogue.settings.handler_limits, found.handler_limits if found is not None else {})
 
     def law(self, job: Job, spec: JobSpec, places: Sequence[Place]) -> Law:
         """Return what is in force for a job now."""

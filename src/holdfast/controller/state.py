@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.controller.capacity import Capacity
 from holdfast.controller.outbox import Outbox
 from holdfast.controller.work_queue import WorkQueue
-from holdfast.domain.coordination import recorded
 from holdfast.domain.evolve import evolve
-from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
-from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Outcome
+from holdfast.domain.job import Attempt, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, EntityKind, HistoryRow, attempt_id
+from holdfast.domain.lifecycle.history import followed_by
 from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
 from holdfast.domain.placement import Place
 from holdfast.domain.workloads.base import GANG, kind_of
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.kind import ForEach, JobKind
     from holdfast.domain.events import Occurrence
+    from holdfast.domain.lifecycle import Step
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.scheduling import RetryBalance
     from holdfast.domain.workloads.base import Quarantined
@@ -61,16 +62,6 @@ NODE_WRITTEN_EVERY_S = 30.0
 """How old the time a living node was last seen may be where people read it."""
 
 
-class Step(NamedTuple):
-    """What happened to an attempt in a phase."""
-
-    phase: str
-    outcome: Outcome
-    now: float
-    code: str = ""
-    message: str = ""
-
-
 class ControllerState:
     """All jobs that are not over."""
 
@@ -86,8 +77,8 @@ class ControllerState:
         self.since = since
         self.jobs: dict[str, Job] = {}
         self.active: dict[str, Active] = {}
-        self.unplaced: dict[str, Attempt] = {}
-        """Attempts that lost their place before they were handed out and wait for another, by job id."""
+        self.unplaced: dict[str, Active] = {}
+        """Attempts that wait for a place and have a history, by job id."""
         self.owner: dict[str, str] = {}
         """Job id by run uid."""
         self.line = PendingQueue()
@@ -121,8 +112,8 @@ class ControllerState:
         for job in snapshot.jobs:
             each(job.id, partial(self.admit, job))
             attempt = attempts.get(job.id)
-            if attempt is not None and job.id in self.jobs:
-                last = snapshot.history.get(attempt.key)
+            last = snapshot.history.get(attempt_id(job.id, attempt.number if attempt else job.attempt + 1))
+            if job.id in self.jobs and (attempt is not None or last is not None):
                 each(job.id, partial(self.resume, job, attempt, runs.get(job.id, ()), last))
 
     def drop(self, job_id: str) -> None:
@@ -135,12 +126,13 @@ class ControllerState:
         self.line.remove(job_id)
         self.queue.forget(job_id)
 
-    def resume(self, job: Job, attempt: Attempt, runs: Iterable[Run], last: HistoryRow | None) -> None:
-        """Go on with an attempt that was in flight, or that waited for another place."""
+    def resume(self, job: Job, attempt: Attempt | None, runs: Iterable[Run], last: HistoryRow | None) -> None:
+        """Go on with an attempt that was in flight, or that waited for a place."""
         kind = self.kind_of(job)
         pods = self.kinds[kind].has_pods
-        if attempt.status is AttemptStatus.PENDING and not pods:
-            self.unplaced[job.id] = attempt
+        if attempt is None or (attempt.status is AttemptStatus.PENDING and not pods):
+            waiting = self.in_line(job)
+            waiting.attempt, waiting.last = attempt or waiting.attempt, last
             return
         active = Active(job, attempt, self.spec(job), last=last, placed=attempt.dispatch, kind=kind, pods=pods)
         self.active[job.id] = active
@@ -171,33 +163,47 @@ class ControllerState:
         """Change a job."""
         self.changes.jobs[job.id] = job
         self._outbox.job_changed(self.changes, self.jobs.get(job.id, job), job)
-        active = self.active.get(job.id)
+        active = self.active.get(job.id) or self.unplaced.get(job.id)
         if active is not None:
             active.job = job
         if job.terminal:
             self.jobs.pop(job.id, None)
+            self.unplaced.pop(job.id, None)
             self.line.remove(job.id)
             self.queue.forget(job.id)
             return
         self.jobs[job.id] = job
         self.kinds[self.kind_of(job)].index(job)
 
-    def note_reason(self, job_id: str, reason: str, now: float) -> None:
-        """Remember why a job waits, if that is news."""
+    def note_reason(self, job_id: str, reason: str, now: float) -> bool:
+        """Remember why a job waits; returns whether that is news."""
         job = self.jobs.get(job_id)
-        if job is not None and job.reason != reason and job.state is JobState.QUEUED:
-            noted = evolve(job, reason=reason, updated_at=now)
-            self.jobs[job_id] = self.changes.jobs[job_id] = noted
-            self._outbox.job_changed(self.changes, job, noted)
-            active = self.active.get(job_id)
-            if active is not None:
-                active.job = noted
+        if job is None or job.reason == reason or job.state is not JobState.QUEUED:
+            return False
+        noted = evolve(job, reason=reason, updated_at=now)
+        self.jobs[job_id] = self.changes.jobs[job_id] = noted
+        self._outbox.job_changed(self.changes, job, noted)
+        active = self.active.get(job_id) or self.unplaced.get(job_id)
+        if active is not None:
+            active.job = noted
+        return True
+
+    def in_line(self, job: Job) -> Active:
+        """Return the attempt a job waits to have placed."""
+        active = self.unplaced.get(job.id)
+        if active is None:
+            number, since = job.attempt + 1, job.queued_at
+            attempt = Attempt(job.id, number, status_since=since, created_at=since, request=job.request)
+            active = self.unplaced[job.id] = Active(job, attempt, self.spec(job))
+        elif active.attempt.status_since != job.queued_at:
+            active.attempt = evolve(active.attempt, status_since=job.queued_at)
+        return active
 
     def open(self, job: Job, attempt: Attempt, runs: Sequence[Run]) -> Active:
-        """Begin an attempt with its runs on their places."""
-        active = Active(job, attempt, self.spec(job))
+        """Begin an attempt with its runs on their places; its history so far goes on."""
+        active = self.unplaced.pop(job.id, None) or Active(job, attempt, self.spec(job))
+        active.job, active.attempt = job, attempt
         self.jobs[job.id] = self.changes.jobs[job.id] = job
-        self.unplaced.pop(job.id, None)
         self.active[job.id] = active
         self.line.remove(job.id)
         self.touch(active)
@@ -314,11 +320,14 @@ class ControllerState:
             self.runs_changed[run.uid] = (active, run)
 
     def put_attempt(self, active: Active, attempt: Attempt) -> None:
-        """Change an attempt; a terminal one is no longer in flight."""
+        """Change an attempt; a terminal one is no longer in flight, nor does it wait."""
         before = active.attempt.status
         active.attempt = attempt
         self.changes.attempts[attempt.key] = attempt
         if attempt.status is before:
+            return
+        if self.unplaced.pop(attempt.job_id, None) is not None:
+            self._outbox.attempt_ended(self.changes, attempt)
             return
         if attempt.status in ATTEMPT_TERMINAL:
             self._outbox.attempt_ended(self.changes, attempt)
@@ -361,33 +370,17 @@ class ControllerState:
         """Take an attempt that is to be placed anew out of flight; its job goes back in line."""
         self.changes.attempts[attempt.key] = attempt
         self._outbox.attempt_withdrawn(self.changes, attempt)
-        self.unplaced[attempt.job_id] = attempt
         self._close(active)
-
-    def end_unplaced(self, attempt: Attempt) -> None:
-        """End an attempt that has no place; its job moves on next."""
-        self.unplaced.pop(attempt.job_id, None)
-        self.changes.attempts[attempt.key] = attempt
-        self._outbox.attempt_ended(self.changes, attempt)
+        active.attempt = attempt
+        self.unplaced[attempt.job_id] = active
 
     def record(self, active: Active, step: Step, to: AttemptStatus) -> None:
         """Write one step of an attempt's history, merged with the last when it repeats it."""
         attempt, last = active.attempt, active.last
-        row = HistoryRow(
-            job_id=attempt.job_id,
-            attempt=attempt.number,
-            seq=last.seq + 1 if last is not None else 0,
-            phase=step.phase,
-            from_status=attempt.status,
-            to_status=to,
-            outcome=step.outcome,
-            created_at=step.now,
-            updated_at=step.now,
-            error_code=step.code,
-            message=step.message,
-        )
-        active.last = recorded(last, row)
-        self.changes.history[row.job_id, row.attempt, active.last.seq] = active.last
+        identity = EntityKind.ATTEMPT, attempt_id(attempt.job_id, attempt.number)
+        active.last = followed_by(last, identity, step, attempt.status, to)
+        if active.last is not last:
+            self.changes.history[active.last.key] = active.last
 
     def see_node(self, node: Node) -> None:
         """Take in a node as reported; one that stays as it is is written down again now and then."""

@@ -42,7 +42,7 @@ class Cause(StrEnum):
     AGENT_TRANSIENT = "agent_transient"
     """The place failed, not the program: it was lost, preempted, evicted, or could not start the program."""
     SCHEDULER_TIMEOUT = "scheduler_timeout"
-    """No place was found in time."""
+    """No place was found in time, or its place did not start it in time."""
     IMAGE_PULL_FAILURE = "image_pull_failure"
     """Its image could not be fetched."""
     KERNEL_NONZERO_EXIT = "kernel_nonzero_exit"

@@ -1,4 +1,4 @@
-"""The durable records: jobs, attempts, runs and the history of their phases.
+"""The durable records: jobs, attempts and runs.
 
 Decides what is remembered and the states a job can be in; leaves the moves of attempts to ``lifecycle``
 and of jobs to ``verdict``. Times are seconds since the epoch, UTC.
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from holdfast.domain.evolve import evolve
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
 from holdfast.domain.resources import Resources
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.domain.failure import Failure, RunOutcome
+    from holdfast.domain.lifecycle.judge import HandlerLimits
     from holdfast.domain.policy.model import Decision
 
 
@@ -152,6 +154,15 @@ class Attempt:
             self.message,
         )
 
+    def after(self, outcome: Outcome, to: AttemptStatus | None, at: float) -> Attempt:
+        """Return it after an outcome: a change of status begins its clock and its count of tries anew."""
+        if to is not None and to is not self.status:
+            return self.entered(to, at)
+        return evolve(self, tries=self.tries + 1) if outcome in _COUNTED else self
+
+
+_COUNTED = frozenset({Outcome.NEED_RETRY, Outcome.GIVE_UP, Outcome.EXPIRED})
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -198,27 +209,6 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryRow:
-    """One step of an attempt through a phase; equal neighbours are merged (BEP-1030, upstream's merge rule)."""
-
-    job_id: str
-    attempt: int
-    seq: int
-    """Order within the attempt, from 0."""
-    phase: str
-    """The handler's or promotion's name."""
-    from_status: AttemptStatus
-    to_status: AttemptStatus
-    outcome: Outcome
-    created_at: float
-    updated_at: float
-    error_code: str = ""
-    message: str = ""
-    attempts: int = 1
-    """How many equal steps this row stands for."""
-
-
-@dataclass(frozen=True, slots=True)
 class Ceiling:
     """The most of each kind of capacity that may be in use at once; ``None`` is no limit, and 0 is none of it."""
 
@@ -241,6 +231,8 @@ class Queue:
     """Named policies that apply to every job in it, first."""
     paused: bool = False
     """Accepts jobs and starts none."""
+    handler_limits: HandlerLimits = field(default_factory=dict)
+    """Of its jobs' attempts, where they differ from everybody's."""
 
 
 @dataclass(frozen=True, slots=True)

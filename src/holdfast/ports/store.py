@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.events import Occurrence, StoredEvent
-    from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+    from holdfast.domain.job import Attempt, Job, JobState, Node, Run
+    from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined
     from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
@@ -106,8 +107,8 @@ class Changes:
     jobs: dict[str, Job] = field(default_factory=dict)
     attempts: dict[tuple[str, int], Attempt] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
-    history: dict[tuple[str, int, int], HistoryRow] = field(default_factory=dict)
-    """By (job, attempt, seq); a merged row replaces its earlier self."""
+    history: dict[tuple[str, str, int], HistoryRow] = field(default_factory=dict)
+    """By (kind, id, seq); a merged row replaces its earlier self."""
     nodes: dict[tuple[str, str], Node] = field(default_factory=dict)
     """By (executor, name)."""
     handled: list[int] = field(default_factory=list)
@@ -147,8 +148,8 @@ class Snapshot:
     runs: Sequence[Run]
     """Every run of those attempts' current dispatch, every other one of theirs that is not terminal, and the last of
     each pod that is remembered."""
-    history: Mapping[tuple[str, int], HistoryRow]
-    """The last row of each of those attempts."""
+    history: Mapping[str, HistoryRow]
+    """The last row of each of those attempts, and of those that jobs wait to have placed, by their id in it."""
     job_sets: Sequence[JobSet] = ()
     """Every job set, ended ones too."""
     kube_jobs: Mapping[str, KubeJobRecord] = field(default_factory=dict)

@@ -16,7 +16,8 @@ from holdfast.service.naming import find_attempt
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+    from holdfast.domain.job import Attempt, Job, JobState, Node, Run
+    from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import JobFilter, Store

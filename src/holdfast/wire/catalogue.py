@@ -49,6 +49,8 @@ class SettingsView(Response):
     default_backoff: dict[str, Any] = Field(alias="defaultBackoff")
     default_policy_name: str | None = Field(default=None, alias="defaultPolicyName")
     """Applies when neither the queue nor the job names a policy."""
+    handler_limits: dict[str, Any] = Field(default_factory=dict, alias="handlerLimits")
+    """How patient the lifecycle's handlers are, by name, where that differs from their table."""
 
 
 class NodeView(Response):

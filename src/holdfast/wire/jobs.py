@@ -154,6 +154,15 @@ class AttemptPage(Response):
     items: list[AttemptView]
 
 
+class HistoryStep(Response):
+    """A part of a step."""
+
+    name: str
+    outcome: str
+    error_code: str = ""
+    message: str = ""
+
+
 class HistoryEntry(Response):
     """One step of an attempt through a phase; equal neighbours are one entry."""
 
@@ -169,6 +178,8 @@ class HistoryEntry(Response):
     message: str = ""
     times: int = 1
     """How many equal steps this entry stands for."""
+    steps: list[HistoryStep] = Field(default_factory=list)
+    """Parts of it that are worth telling by themselves."""
 
 
 class HistoryPage(Response):

@@ -17,6 +17,7 @@ from holdfast.wire.jobs import (
     AttemptView,
     ContainerView,
     HistoryEntry,
+    HistoryStep,
     JobAccepted,
     JobSummary,
     JobView,
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.failure import ContainerResult, Failure, RunOutcome
-    from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, Run
+    from holdfast.domain.job import Attempt, ChildOf, Job, Run
+    from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.resources import Resources
     from holdfast.errors import Problem
     from holdfast.wire.pods import PodsView
@@ -240,4 +242,8 @@ def history_entry(row: HistoryRow) -> HistoryEntry:
         error_code=row.error_code,
         message=row.message,
         times=row.attempts,
+        steps=[
+            HistoryStep(name=each.name, outcome=str(each.outcome), error_code=each.error_code, message=each.message)
+            for each in row.steps
+        ],
     )

@@ -133,9 +133,9 @@ MUTATIONS = (
     ),
     Mutation(
         "what stops is given up before its executor can be sure",
-        "controller/coordinator.py",
-        "self._lease_s + active.spec.grace_s + KILL_ALLOWANCE_S",
-        "active.spec.grace_s",
+        "controller/workloads/gang_attempts.py",
+        "self._lease_s + entity.spec.grace_s + KILL_ALLOWANCE_S",
+        "entity.spec.grace_s",
         ("unit/test_controller_faults.py",),
     ),
     Mutation(
@@ -148,8 +148,8 @@ MUTATIONS = (
     Mutation(
         "ranks of a gang are stopped one by one",
         "controller/handlers.py",
-        ("            for run in left:\n"),
-        ("            for run in left[:1]:\n"),
+        "if run.status is not RunStatus.TERMINATING:",
+        "if left == 1:",
         (WORLDS,),
     ),
     Mutation(

@@ -105,10 +105,10 @@ MUTATIONS = (
     ),
     Mutation(
         "a phase is tried once too often",
-        "domain/coordination.py",
-        "tries >= options.max_retry_count",
-        "tries > options.max_retry_count",
-        ("unit/test_coordination.py",),
+        "domain/lifecycle/judge.py",
+        "tries >= options.max_retries",
+        "tries > options.max_retries",
+        ("unit/test_lifecycle_judge.py",),
     ),
     Mutation(
         "a job set restarts once too often",

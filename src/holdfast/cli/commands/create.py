@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
-from holdfast.cli.edits import EditOptions, check_target, manifest_of, spec_of
+from holdfast.cli.edits import EditOptions, check_target, manifest_of, spec_of, with_limits
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import KINDS, read_manifests
 from holdfast.cli.nouns import Noun, read_noun
@@ -39,6 +39,8 @@ def _from_flags(options: EditOptions) -> list[Written]:
     noun = read_noun(options.kind or "", (Noun.QUEUE, Noun.RETRY_POLICY))
     flags = Flags()
     spec = spec_of(options, noun, flags)
+    if options.handler_limit:
+        spec["handlerLimits"] = with_limits({}, options.handler_limit, flags)
     flags.finish()
     return [Written(noun, name, manifest_of(noun, name, spec)) for name in options.names]
 

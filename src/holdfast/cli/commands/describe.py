@@ -36,7 +36,7 @@ class DescribeOptions:
 
 
 def describe(options: DescribeOptions, cli: Cli) -> int:
-    """Describe a job with its attempts and runs, a job set, or a queue, retry policy, category or node.
+    """Describe a job with its attempts, runs and history, a job set, or a queue, retry policy, category or node.
 
     Of a job set: its conditions, its replicated jobs, its jobs with their pods, the latest decisions and events.
     """
@@ -47,7 +47,8 @@ def describe(options: DescribeOptions, cli: Cli) -> int:
                 cli.output().text("" if noun in JOBS_OR_SETS else "---")
             thing = SHELVES[noun].fetched(client, name)
             if noun is Noun.JOB:
-                _print(job_facts(thing), job_sections(thing, now_s=cli.clock()), cli.output())
+                sections = job_sections(thing, client.history(thing.id), now_s=cli.clock())
+                _print(job_facts(thing), sections, cli.output())
             elif noun is Noun.JOB_SET:
                 _print(
                     jobset_facts(thing),

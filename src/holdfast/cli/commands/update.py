@@ -9,7 +9,7 @@ import typer
 
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
-from holdfast.cli.edits import EditOptions, check_target, manifest_of, spec_of
+from holdfast.cli.edits import EditOptions, check_target, manifest_of, spec_of, with_limits
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun, read_noun
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.client import Client
 
+_OF_SETTINGS = ("--global-max-retries", "--default-policy", "--handler-limit")
 _UPDATED = (Noun.QUEUE, Noun.RETRY_POLICY, Noun.SETTINGS)
 
 
@@ -67,16 +68,19 @@ def _send(written: list[Written], options: UpdateOptions, cli: Cli) -> int:
 def _update_things(options: UpdateOptions, noun: Noun, cli: Cli) -> int:
     flags = Flags()
     changes = spec_of(options, noun, flags)
-    if not changes and not flags.problems:
+    with_limits({}, options.handler_limit, flags)
+    if not changes and not options.handler_limit and not flags.problems:
         flags.wrong("KIND", "no flag says what to change", hint="holdfast update --help")
     flags.finish()
     with cli.connect() as client:
-        written = [_changed(client, noun, name, changes) for name in options.names]
+        written = [_changed(client, noun, name, changes, options.handler_limit) for name in options.names]
     return _send(written, options, cli)
 
 
-def _changed(client: Client, noun: Noun, name: str, changes: dict[str, Any]) -> Written:
+def _changed(client: Client, noun: Noun, name: str, changes: dict[str, Any], limits: list[str]) -> Written:
     spec = {**SHELVES[noun].fetched(client, name).spec, **changes}
+    if limits:
+        spec["handlerLimits"] = with_limits(spec.get("handlerLimits", {}), limits, Flags())
     return Written(noun, name, manifest_of(noun, name, spec))
 
 
@@ -88,13 +92,15 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
         changes["globalMaxRetries"] = None if cap == "none" else flags.integer("--global-max-retries", cap)
     if options.default_policy is not None:
         changes["defaultPolicyName"] = None if options.default_policy == "none" else options.default_policy
-    if not changes:
-        flags.wrong("settings", "no flag says what to change", allowed=("--global-max-retries", "--default-policy"))
+    if not changes and not options.handler_limit:
+        flags.wrong("settings", "no flag says what to change", allowed=_OF_SETTINGS)
     if spec_of(options, Noun.SETTINGS, flags):
-        flags.wrong("settings", "only its own flags apply", allowed=("--global-max-retries", "--default-policy"))
+        flags.wrong("settings", "only its own flags apply", allowed=_OF_SETTINGS)
+    with_limits({}, options.handler_limit, flags)
     flags.finish()
     with cli.connect() as client:
         changed = {**plain(client.settings()), **changes}
+        changed["handlerLimits"] = with_limits(changed["handlerLimits"], options.handler_limit, Flags())
         if options.dry_run:
             client.put_settings(changed, dry_run=True)
             cli.output().document(changed, "yaml")
@@ -112,5 +118,6 @@ UPDATE = Command(
         "holdfast update -f policy.yaml",
         "holdfast update queue ml --weight 3 --no-paused",
         "holdfast update settings --global-max-retries 0",
+        "holdfast update settings --handler-limit StartAttempts.timeout=5m",
     ),
 )

@@ -96,5 +96,10 @@ def settings_table(settings: SettingsView) -> Table:
         ("globalMaxRetries", _text(settings.global_max_retries, "unlimited")),
         ("defaultBackoff", backoff),
         ("defaultPolicyName", _text(settings.default_policy_name, "none")),
+        *(
+            (f"handlerLimits.{handler}.{name}", _text(value, "unlimited"))
+            for handler, limits in settings.handler_limits.items()
+            for name, value in limits.items()
+        ),
     ]
     return ("SETTING", "VALUE"), rows

@@ -1,16 +1,18 @@
-"""What ``describe`` says of a job: its facts, those of its pods, its attempts, then each attempt's runs."""
+"""What ``describe`` says of a job: its facts, those of its pods, its attempts, each attempt's runs, its history."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.cli.render.jobs import attempt_table, run_table
+from holdfast.cli.render.jobs import attempt_table, history_table, run_table
 from holdfast.cli.render.pods import condition_table, pod_facts
 from holdfast.cli.render.words import pairs, when
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.cli.render.words import Table
-    from holdfast.wire.jobs import JobView
+    from holdfast.wire.jobs import HistoryEntry, JobView
 
 
 _SET_LABEL = "jobset.sigs.k8s.io/jobset-name"
@@ -41,7 +43,7 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value]
 
 
-def job_sections(job: JobView, *, now_s: float) -> list[tuple[str, Table]]:
+def job_sections(job: JobView, history: Sequence[HistoryEntry] = (), *, now_s: float) -> list[tuple[str, Table]]:
     """List the tables below the facts; what runs has taken until ``now_s``."""
     conditions = [("Conditions", condition_table(job.pods.conditions))] if job.pods and job.pods.conditions else []
     sections = [("Attempts", attempt_table(job.attempts, now_s=now_s))] if job.attempts else []
@@ -50,7 +52,8 @@ def job_sections(job: JobView, *, now_s: float) -> list[tuple[str, Table]]:
         for attempt in job.attempts
         if attempt.runs
     ]
-    return [*conditions, *sections, *runs]
+    steps = [("History", history_table(history))] if history else []
+    return [*conditions, *sections, *runs, *steps]
 
 
 def _resources(job: JobView) -> str:

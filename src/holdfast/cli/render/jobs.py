@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.cli.render.words import Table
-    from holdfast.wire.jobs import AttemptView, JobSummary, RunView
+    from holdfast.wire.jobs import AttemptView, HistoryEntry, JobSummary, RunView
     from holdfast.wire.jobsets import ChildView
 
 
@@ -76,6 +76,31 @@ def attempt_table(attempts: Sequence[AttemptView], *, now_s: float) -> Table:
         for attempt in attempts
     ]
     return columns, rows
+
+
+def history_table(history: Sequence[HistoryEntry]) -> Table:
+    """Tabulate the steps of a job's attempts, one a row."""
+    columns = ("ATTEMPT", "PHASE", "FROM", "TO", "OUTCOME", "TIMES", "FIRST", "LAST", "MESSAGE")
+    rows = [
+        (
+            str(step.attempt),
+            step.phase,
+            step.from_status,
+            step.to_status,
+            step.outcome,
+            str(step.times),
+            when(step.created_at),
+            when(step.updated_at),
+            _story(step),
+        )
+        for step in history
+    ]
+    return columns, rows
+
+
+def _story(step: HistoryEntry) -> str:
+    parts = (f"{part.name} {part.message}" for part in step.steps)
+    return "; ".join(filter(None, (": ".join(filter(None, (step.error_code, step.message))), *parts)))
 
 
 def run_table(runs: Sequence[RunView], *, now_s: float) -> Table:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.controller.observations import lost
-from holdfast.controller.state import Step
 from holdfast.domain.classify import classify
 from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import Cause, Condition, EndedBy, Failure
@@ -22,6 +21,7 @@ from holdfast.domain.lifecycle import (
     Ending,
     Outcome,
     RunStatus,
+    Step,
 )
 from holdfast.domain.workloads.kubejob.moves import END_PODS, PodsAre, moves
 from holdfast.domain.workloads.kubejob.standing import standing

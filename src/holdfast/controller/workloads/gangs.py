@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.bounded_cache import BoundedCache
-from holdfast.controller.coordinator import Coordinator
 from holdfast.controller.handlers import (
     PrepareAttempts,
     ScheduleAttempts,
@@ -14,9 +13,9 @@ from holdfast.controller.handlers import (
     TerminateAttempts,
     prepared_at_once,
 )
-from holdfast.controller.state import Step
+from holdfast.controller.workloads.gang_attempts import AttemptCoordinator
 from holdfast.domain.job import JOB_WAITING, Job, JobState
-from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
+from holdfast.domain.lifecycle import CANCEL_JOB, TOTAL_DEADLINE, AttemptStatus, Outcome, RequestRow, RunStatus, Step
 from holdfast.domain.pending_queue import GroupKey, Waiting
 from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.units import format_duration
@@ -77,9 +76,15 @@ class Gangs:
         self._state = state
         self._judging = judging
         self._groups: BoundedCache[GroupKey] = BoundedCache(_MOST_GROUPS)
-        self._coordinator = Coordinator(state, conclude=self._conclude, requeue=self._requeue, lease_s=lease_s)
+        self._coordinator = AttemptCoordinator(
+            state,
+            conclude=self._conclude,
+            requeue=self._requeue,
+            limits=judging.catalog.handler_limits,
+            lease_s=lease_s,
+        )
         self._schedule = ScheduleAttempts(state)
-        self._phases = (PrepareAttempts(), StartAttempts(alive), TerminateAttempts(state))
+        self._phases = (PrepareAttempts(alive), StartAttempts(alive), TerminateAttempts(state))
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Do nothing: jobs and attempts are all there is to take in."""
@@ -111,6 +116,10 @@ class Gangs:
         jobs = self._state.jobs
         opened = [self._schedule.open(jobs[job_id], places, now) for job_id, places in placements if job_id in jobs]
         self._coordinator.run(self._schedule, opened, now)
+
+    def blocked(self, key: str, now: float) -> None:
+        """Record why a job waits that got no place."""
+        self._coordinator.run(self._schedule, [self._state.in_line(self._state.jobs[key])], now)
 
     # moving on
 
@@ -152,19 +161,16 @@ class Gangs:
             self._expire(job, spec.scheduling_timeout_s or 0.0, now)
 
     def _expire(self, job: Job, timeout_s: float, now: float) -> None:
-        attempt, failure = verdict.expired_in_line(job, now, timeout_s)
-        failed = replace(job, attempt=attempt.number)
-        judged = verdict.fail(failed, attempt, failure, self._context(job, now))
-        self._state.end_unplaced(judged.attempt)
-        self._state.put_job(judged.job)
+        waited = f"found no place within {format_duration(timeout_s)}" + (f": {job.reason}" if job.reason else "")
+        self._coordinator.expire(self._state.in_line(job), now, waited)
 
     def _total_deadline(self, job: Job, total_s: float, now: float) -> None:
         active = self._state.active.get(job.id)
         if active is not None:
-            self._terminate(active, "TotalDeadline", now)
+            self._terminate(active, TOTAL_DEADLINE, now)
             return
         reason = f"total deadline of {format_duration(total_s)} is over ({DecisionCode.TOTAL_DEADLINE})"
-        self._close_unplaced(job, now)
+        self._close_unplaced(replace(job, reason=reason), TOTAL_DEADLINE, now)
         self._state.put_job(
             replace(job, state=JobState.FAILED, reason=reason, retry_at=None, ended_at=now, updated_at=now)
         )
@@ -200,25 +206,31 @@ class Gangs:
     def _cancel(self, job: Job, reason: str, now: float) -> None:
         active = self._state.active.get(job.id)
         if active is None:
-            self._close_unplaced(job, now)
-            self._state.put_job(verdict.cancelled_in_line(replace(job, reason=reason), now))
+            job = replace(job, reason=reason)
+            self._close_unplaced(job, CANCEL_JOB, now)
+            self._state.put_job(verdict.cancelled_in_line(job, now))
         elif not job.cancel_requested:
             self._state.put_job(replace(job, cancel_requested=True, reason=reason, updated_at=now))
-            self._terminate(active, "CancelJob", now)
+            self._terminate(active, CANCEL_JOB, now)
 
-    def _close_unplaced(self, job: Job, now: float) -> None:
-        attempt = self._state.unplaced.get(job.id)
-        if attempt is not None:
-            self._state.end_unplaced(verdict.cancelled(job, attempt, now, started=False).attempt)
+    def _close_unplaced(self, job: Job, row: RequestRow[AttemptStatus], now: float) -> None:
+        """End the attempt a job waits to have placed; one that never had a place leaves its history and no more."""
+        if job.state is not JobState.QUEUED and job.id not in self._state.unplaced:
+            return
+        active = self._state.in_line(job)
+        step = Step(row.name, Outcome.SUCCESS, now, message=job.reason)
+        self._state.record(active, step, row.moves[active.attempt.status])
+        if active.attempt.dispatch:
+            self._state.put_attempt(active, verdict.cancelled(job, active.attempt, now, started=False).attempt)
 
-    def _terminate(self, active: Active, phase: str, now: float) -> None:
+    def _terminate(self, active: Active, row: RequestRow[AttemptStatus], now: float) -> None:
         """Begin to end an attempt from outside its runs; one that ends already is told why once more."""
         if active.attempt.status is AttemptStatus.TERMINATING:
             self._state.tell_again(active)
             return
-        step = Step(phase, Outcome.SUCCESS, now, message=active.job.reason)
-        self._state.record(active, step, AttemptStatus.TERMINATING)
-        self._state.put_attempt(active, active.attempt.entered(AttemptStatus.TERMINATING, now))
+        to = row.moves[active.attempt.status]
+        self._state.record(active, Step(row.name, Outcome.SUCCESS, now, message=active.job.reason), to)
+        self._state.put_attempt(active, active.attempt.entered(to, now))
 
     # endings
 

@@ -217,6 +217,9 @@ class KubeJobs:
             self._put(work, evolve(work.record, pods=_records(work.pods.values())))
             self._stand(active, work, now)
 
+    def blocked(self, key: str, now: float) -> None:
+        """Do nothing: the job says for what its pods wait."""
+
     def reconcile(self, keys: Sequence[str], now: float) -> None:
         """Look at jobs something happened to, or whose time has come."""
         for job_id in keys:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
+from holdfast.dialects.native.handler_limits import FIELD, read_handler_limits, write_handler_limits
 from holdfast.dialects.native.job import MOST_GPUS, read_policy_names
 from holdfast.dialects.reading import Fields
 from holdfast.domain.job import Ceiling, Queue
@@ -33,6 +34,7 @@ def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[P
         max_running_jobs=spec.integer("maxRunningJobs", low=1, high=MOST_JOBS),
         retry_policies=read_policy_names(spec),
         paused=spec.flag("paused"),
+        handler_limits=read_handler_limits(spec),
     )
     close_envelope(opened)
     return queue if len(problems) == before else None
@@ -58,4 +60,6 @@ def write_queue(queue: Queue) -> dict[str, Any]:
         spec["maxRunningJobs"] = queue.max_running_jobs
     if queue.retry_policies:
         spec["retryPolicies"] = list(queue.retry_policies)
+    if queue.handler_limits:
+        spec[FIELD] = write_handler_limits(queue.handler_limits)
     return spec

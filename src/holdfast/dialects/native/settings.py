@@ -1,9 +1,10 @@
-"""Reads and writes what the operator sets for everyone's retries."""
+"""Reads and writes what the operator sets for everyone: retries, and how patient handlers are."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.native.handler_limits import FIELD, read_handler_limits, write_handler_limits
 from holdfast.dialects.native.policy import HIGHEST_LIMIT, read_backoff
 from holdfast.dialects.native.policy_text import write_backoff
 from holdfast.dialects.reading import Fields
@@ -25,14 +26,13 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None]:
     limit = fields.integer("globalMaxRetries", low=0, high=HIGHEST_LIMIT)
     backoff = read_backoff(fields, "defaultBackoff")
     policy = fields.name("defaultPolicyName")
+    handler_limits = read_handler_limits(fields)
     fields.finish()
     if problems:
         msg = "the settings are not valid"
         raise InvalidRequest(msg, problems=problems)
-    settings = RetrySettings(global_max_retries=limit)
-    if backoff is not None:
-        settings = RetrySettings(global_max_retries=limit, default_backoff=backoff)
-    return settings, policy
+    default_backoff = RetrySettings().default_backoff if backoff is None else backoff
+    return RetrySettings(limit, default_backoff, handler_limits), policy
 
 
 def write_settings(settings: RetrySettings, default_policy: str | None) -> dict[str, Any]:
@@ -41,4 +41,5 @@ def write_settings(settings: RetrySettings, default_policy: str | None) -> dict[
         "globalMaxRetries": settings.global_max_retries,
         "defaultBackoff": write_backoff(settings.default_backoff),
         "defaultPolicyName": default_policy,
+        FIELD: write_handler_limits(settings.handler_limits),
     }

@@ -7,8 +7,12 @@ to ``matchers`` and the decision to ``decide``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.domain.lifecycle.judge import HandlerLimits
 
 
 class Action(StrEnum):
@@ -197,6 +201,8 @@ class RetrySettings:
     global_max_retries: int | None = None
     """Cap on retries granted to one job over all rules; 0 is the kill switch, ``None`` is no cap."""
     default_backoff: Backoff = Backoff(initial_s=1.0, max_s=600.0, multiplier=2.0)
+    handler_limits: HandlerLimits = field(default_factory=dict)
+    """How patient the lifecycle's handlers are, where that differs from their table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL
 from holdfast.ports.store import Snapshot
 from holdfast.storage.refusals import SHORTEST_PREFIX, ambiguous_job, no_such_job
@@ -16,12 +17,18 @@ from holdfast.storage.refusals import SHORTEST_PREFIX, ambiguous_job, no_such_jo
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
 
-    from holdfast.domain.job import Attempt, HistoryRow, Job, Node, Run
+    from holdfast.domain.job import Attempt, Job, Node, Run
+    from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import JobFilter
 
 _SHOWN = 5
+_IN_LINE = frozenset({JobState.QUEUED, JobState.HELD})
+
+
+def _is_looked_at(job: Job) -> bool:
+    return job.state in _IN_LINE and (job.updated_at != job.submitted_at or bool(job.reason))
 
 
 class JobTable:
@@ -34,7 +41,7 @@ class JobTable:
         self.labels: dict[str, Mapping[str, str]] = {}
         self.attempts: dict[tuple[str, int], Attempt] = {}
         self.runs: dict[str, Run] = {}
-        self.history: dict[tuple[str, int, int], HistoryRow] = {}
+        self.history: dict[tuple[str, str, int], HistoryRow] = {}
         self.nodes: dict[tuple[str, str], Node] = {}
         self.kube_jobs: dict[str, KubeJobRecord] = {}
         self.quarantined: dict[str, Quarantined] = {}
@@ -43,11 +50,9 @@ class JobTable:
         """Return all that is still going on."""
         attempts = {key: each for key, each in sorted(self.attempts.items()) if each.status not in ATTEMPT_TERMINAL}
         current = {(each.job_id, each.number, each.dispatch) for each in attempts.values()}
-        last: dict[tuple[str, int], HistoryRow] = {}
-        for (job_id, number, _), row in sorted(self.history.items()):
-            if (job_id, number) in attempts:
-                last[job_id, number] = row
         jobs = [job for job in self.by_id.values() if not job.terminal]
+        going_on = {*attempts, *((job.id, job.attempt + 1) for job in jobs if _is_looked_at(job))}
+        last = {row.id: row for _, row in sorted(self.history.items()) if (row.job_id, row.attempt) in going_on}
         kube_jobs = {job.id: self.kube_jobs[job.id] for job in jobs if job.id in self.kube_jobs}
         last_of_pods = {pod.run for each in kube_jobs.values() for pod in each.pods}
         runs = [

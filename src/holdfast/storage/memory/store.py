@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.job import Attempt, HistoryRow, Job, JobState, Node, Run
+    from holdfast.domain.job import Attempt, Job, JobState, Node, Run
+    from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined
     from holdfast.ports.store import Changes, JobFilter, Request, Snapshot, Submission
 
@@ -99,7 +100,8 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
             self.append_events(changes.events.values())
 
     def _require_known_jobs(self, changes: Changes) -> None:
-        subjects = {*changes.jobs, *(job_id for job_id, _ in changes.attempts), *(key[0] for key in changes.history)}
+        subjects = {*changes.jobs, *(job_id for job_id, _ in changes.attempts)}
+        subjects |= {row.job_id for row in changes.history.values()}
         subjects |= {run.job_id for run in changes.runs.values()} | changes.kube_jobs.keys()
         if not self._table.by_id.keys() >= subjects:
             raise unknown_job()
@@ -188,7 +190,8 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
     def history(self, job_id: str) -> Sequence[HistoryRow]:
         """List the phases a job's attempts went through, in order."""
         with self._lock:
-            return [row for _, row in sorted(self._table.history.items()) if row.job_id == job_id]
+            rows = [row for row in self._table.history.values() if row.job_id == job_id]
+            return sorted(rows, key=attrgetter("attempt", "seq"))
 
     def quarantined(self) -> Mapping[str, Quarantined]:
         """Return the workloads that are quarantined, by id."""

@@ -11,8 +11,8 @@ import hashlib
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from holdfast.domain.job import Attempt, ChildOf, HistoryRow, Job, JobState, Node, Run
-from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, SubStep
 from holdfast.domain.resources import Resources
 from holdfast.errors import Internal
 from holdfast.ports.store import Request, RequestKind
@@ -50,6 +50,8 @@ _STATES = _Vocabulary(JobState)
 _ATTEMPT_STATUSES = _Vocabulary(AttemptStatus)
 _RUN_STATUSES = _Vocabulary(RunStatus)
 _OUTCOMES = _Vocabulary(Outcome)
+_KINDS = _Vocabulary(EntityKind)
+_STATUSES: Mapping[EntityKind, Mapping[str, str]] = {EntityKind.ATTEMPT: _ATTEMPT_STATUSES}
 _ENDINGS = _Vocabulary(Ending)
 _REQUESTS = _Vocabulary(RequestKind)
 _NONE_COUNTED: Mapping[str, int] = {}
@@ -148,18 +150,21 @@ def run_row(run: Run) -> tuple[Any, ...]:
 def history_row(row: HistoryRow) -> tuple[Any, ...]:
     """Return a history row's row."""
     return (
-        row.job_id,
-        row.attempt,
+        row.kind.value,
+        row.id,
         row.seq,
         row.phase,
-        row.from_status.value,
-        row.to_status.value,
+        str(row.from_status),
+        str(row.to_status),
         row.outcome.value,
         row.created_at,
         row.updated_at,
         row.error_code,
         storable(row.message),
         row.attempts,
+        dump_json([[each.name, each.outcome.value, each.error_code, each.message] for each in row.steps])
+        if row.steps
+        else "",
     )
 
 
@@ -285,20 +290,22 @@ class Reader:
 
     def history(self, row: Row) -> HistoryRow:
         """Build a history row from its row."""
-        job_id, attempt, seq, phase, before, after, outcome, created, updated, error_code, message, attempts = row
+        word, name, seq, phase, before, after, outcome, created, updated, error_code, message, attempts, steps = row
+        kind = _KINDS[word]
         return HistoryRow(
-            job_id=job_id,
-            attempt=attempt,
+            kind=kind,
+            id=name,
             seq=seq,
             phase=phase,
-            from_status=_ATTEMPT_STATUSES[before],
-            to_status=_ATTEMPT_STATUSES[after],
+            from_status=_STATUSES[kind][before],
+            to_status=_STATUSES[kind][after],
             outcome=_OUTCOMES[outcome],
             created_at=created,
             updated_at=updated,
             error_code=error_code,
             message=message,
             attempts=attempts,
+            steps=tuple(SubStep(step, _OUTCOMES[word], *texts) for step, word, *texts in load_json(steps or "[]")),
         )
 
     def node(self, row: Row) -> Node:

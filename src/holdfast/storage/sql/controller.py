@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import astuple
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Text, cast, func, select
 
+from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import EntityKind
 from holdfast.ports.store import Snapshot
 from holdfast.storage.refusals import unknown_job, unknown_job_set
 from holdfast.storage.sql import codec, jobset_rows, selects, tables
@@ -22,9 +24,10 @@ from holdfast.storage.sql.logs import append_events, recent_losses
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection, Select
 
-    from holdfast.domain.job import HistoryRow, Job, Run
+    from holdfast.domain.job import Job, Run
+    from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import Changes, Request
     from holdfast.storage.sql.batch import Batches
@@ -45,15 +48,27 @@ _CURRENT_RUNS = selects.RUNS.join(
 )
 _NEWS = select(tables.settings.c.catalogue_version, select(tables.requests.c.id).exists())
 _earlier = tables.history.alias("earlier")
-_LAST_HISTORY = selects.HISTORY.join(
-    tables.attempts,
-    (tables.attempts.c.job_id == tables.history.c.job_id) & (tables.attempts.c.number == tables.history.c.attempt),
-).where(
-    tables.ATTEMPT_ACTIVE,
-    tables.history.c.seq
-    == select(func.max(_earlier.c.seq))
-    .where(_earlier.c.job_id == tables.history.c.job_id, _earlier.c.attempt == tables.history.c.attempt)
-    .scalar_subquery(),
+_WAITING_STATES = tuple(state.value for state in (JobState.QUEUED, JobState.HELD))
+
+
+def _last_step(job_id: ColumnElement[str], number: ColumnElement[int]) -> Select[Any]:
+    """The last step of each of some attempts."""
+    name = job_id.concat("/").concat(cast(number, Text))
+    newest = select(func.max(_earlier.c.seq)).where(_earlier.c.kind == EntityKind.ATTEMPT.value, _earlier.c.id == name)
+    return select(tables.history).where(
+        tables.history.c.kind == EntityKind.ATTEMPT.value,
+        tables.history.c.id == name,
+        tables.history.c.seq == newest.correlate_except(_earlier).scalar_subquery(),
+    )
+
+
+_LAST_HISTORY = (
+    _last_step(tables.attempts.c.job_id, tables.attempts.c.number).where(tables.ATTEMPT_ACTIVE),
+    _last_step(tables.jobs.c.id, tables.jobs.c.attempt + 1).where(
+        tables.jobs.c.state.in_(_WAITING_STATES),
+        # Those that something happened to: nobody has looked at the others, of which there may be a million.
+        (tables.jobs.c.updated_at != tables.jobs.c.submitted_at) | (tables.jobs.c.reason != ""),
+    ),
 )
 
 
@@ -106,9 +121,9 @@ class SqlControllerStore:
         return found
 
     @staticmethod
-    def _last_history(connection: Connection, read: codec.Reader) -> Mapping[tuple[str, int], HistoryRow]:
-        rows = (read.history(row) for row in connection.execute(_LAST_HISTORY))
-        return {(row.job_id, row.attempt): row for row in rows}
+    def _last_history(connection: Connection, read: codec.Reader) -> Mapping[str, HistoryRow]:
+        rows = [read.history(row) for query in _LAST_HISTORY for row in connection.execute(query)]
+        return {row.id: row for row in rows}
 
     def mark(self) -> object:
         """Return what equals an earlier mark only if nothing was asked for and no catalogue changed since."""
@@ -166,8 +181,19 @@ class SqlControllerStore:
             require_epoch(connection, changes.epoch, self._epoch)
             if batches.jobs.run(connection, jobs) != len(jobs):
                 raise unknown_job()
+            _require_jobs(connection, changes)
             if batches.job_sets.run(connection, sets) != len(sets):
                 raise unknown_job_set()
             for batch, rows in work:
                 batch.run(connection, rows)
             append_events(connection, batches, changes.events.values())
+
+
+def _require_jobs(connection: Connection, changes: Changes) -> None:
+    """Refuse history of jobs that do not exist; those this commit is about are checked anyhow."""
+    subjects = {row.job_id for row in changes.history.values()} - changes.jobs.keys()
+    unchecked = list(subjects - {job_id for job_id, _ in changes.attempts})
+    jobs = tables.jobs
+    for ids in selects.chunks(unchecked):
+        if len(connection.execute(select(jobs.c.id).where(jobs.c.id.in_(ids))).all()) != len(ids):
+            raise unknown_job()

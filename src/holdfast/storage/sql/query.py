@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row, Select
 
-    from holdfast.domain.job import Attempt, HistoryRow, Job, Node, Run
+    from holdfast.domain.job import Attempt, Job, Node, Run
+    from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined
     from holdfast.ports.store import JobFilter
     from holdfast.storage.sql.engine import Database
@@ -84,7 +85,8 @@ class SqlQueryStore:
     def history(self, job_id: str) -> Sequence[HistoryRow]:
         """List the phases a job's attempts went through, in order."""
         read = codec.Reader()
-        return [read.history(row) for row in self._rows(selects.HISTORY.where(tables.history.c.job_id == job_id))]
+        rows = [read.history(row) for row in self._rows(select(tables.history).where(selects.history_of(job_id)))]
+        return sorted(rows, key=attrgetter("attempt", "seq"))
 
     def nodes(self) -> Sequence[Node]:
         """List nodes as last reported."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, exists, func, select, text
+from sqlalchemy import Text, bindparam, delete, exists, func, select, text
 
 from holdfast.domain.job import JOB_TERMINAL
 from holdfast.ports.retention import FinishedJob
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.storage.sql.engine import Database
 
 _ENDED_STATES = tuple(sorted(state.value for state in JOB_TERMINAL))
+_FORGET_HISTORY = delete(tables.history).where(selects.history_of(bindparam("job", type_=Text)))
 _SPECS_LOCK = 0x_401D_5BEC
 _ended = func.coalesce(tables.jobs.c.ended_at, tables.jobs.c.updated_at)
 
@@ -82,7 +83,10 @@ class SqlRetentionStore:
 def _delete(connection: Connection, ids: Sequence[str]) -> int:
     jobs, specs = tables.jobs, tables.specs
     chosen = jobs.c.id.in_(ids) & jobs.c.state.in_(_ENDED_STATES)
-    digests = connection.execute(select(jobs.c.spec).where(chosen).distinct()).scalars().all()
+    found = connection.execute(select(jobs.c.id, jobs.c.spec).where(chosen)).all()
+    digests = {digest for _, digest in found}
+    if found:  # history refers to nothing that could take it along
+        connection.execute(_FORGET_HISTORY, [{"job": job_id} for job_id, _ in found])
     deleted = connection.execute(delete(jobs).where(chosen)).rowcount
     unused = ~exists().where(jobs.c.spec == specs.c.digest)
     connection.execute(delete(specs).where(specs.c.digest.in_(digests), unused))

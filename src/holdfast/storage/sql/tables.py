@@ -176,8 +176,8 @@ Index("ix_runs_active", runs.c.job_id, sqlite_where=_INDEXED_RUN, postgresql_whe
 history = Table(
     "history",
     metadata,
-    Column("job_id", Key, primary_key=True),
-    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("kind", Key, primary_key=True),
+    Column("id", Key, primary_key=True),
     Column("seq", Integer, primary_key=True, autoincrement=False),
     Column("phase", Text, nullable=False),
     Column("from_status", Text, nullable=False),
@@ -188,10 +188,11 @@ history = Table(
     Column("error_code", Text, nullable=False),
     Column("message", Text, nullable=False),
     Column("attempts", Integer, nullable=False),
-    _job_reference(),
+    Column("steps", Text, nullable=False),
     CheckConstraint("attempts >= 1", name="merged"),
     sqlite_with_rowid=False,
 )
+"""The steps of everything that moves, by what it is; refers to nothing, because that is in many tables."""
 
 nodes = Table(
     "nodes",

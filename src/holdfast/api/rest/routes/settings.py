@@ -21,6 +21,7 @@ _SCHEMA = {
         "globalMaxRetries": {"type": ["integer", "null"], "minimum": 0},
         "defaultBackoff": {"type": ["object", "null"]},
         "defaultPolicyName": {"type": ["string", "null"]},
+        "handlerLimits": {"type": ["object", "null"]},
     },
 }
 
@@ -39,7 +40,7 @@ def get(use: Use) -> Response:
     openapi_extra=takes("manifest", "All settings; one left out gets its default.", _SCHEMA),
 )
 def put(use: Use, by: By, body: BodyText, *, dry_run: DryRun = False) -> Response:
-    """Replace the settings; they apply to failures judged from now on."""
+    """Replace the settings; they apply to what is judged from now on."""
     wanted = read_settings(body)
     use.settings.put(*wanted, by=by, dry_run=dry_run)
     return answer(settings_view(*wanted))

@@ -73,7 +73,7 @@ def shape_of(job: Job, selector: Mapping[str, str]) -> Shape:
 
 
 def conclude(job: Job, attempt: Attempt, runs: Sequence[Run], at: DecisionContext) -> Verdict:
-    """Conclude an attempt whose runs have all stopped."""
+    """Conclude an attempt whose runs have all stopped, or that found no place in time."""
     if runs and all(run.outcome is not None and run.outcome.succeeded for run in runs):
         return _succeeded(job, attempt, at.now)
     if job.cancel_requested:
@@ -119,6 +119,8 @@ def judged_failure(attempt: Attempt, runs: Sequence[Run], law: Law, now: float) 
     ended = [(run.rank, run.outcome) for run in runs if run.outcome is not None]
     index = initiating(ended)
     if index is None:
+        if attempt.started_at is None:
+            return _never_started(attempt, runs, now)
         return Failure(
             Cause.UNKNOWN, frozenset(), message=attempt.message or "no run reported how it ended", failed_at=now
         )
@@ -126,26 +128,26 @@ def judged_failure(attempt: Attempt, runs: Sequence[Run], law: Law, now: float) 
     return classify(outcome, rank=rank, categories=law.categories)
 
 
-def expired_in_line(job: Job, now: float, timeout_s: float) -> tuple[Attempt, Failure]:
-    """Make the attempt and the failure of a job that waited for a place for too long."""
-    waited = format_duration(timeout_s)
-    message = f"found no place within {waited}" + (f": {job.reason}" if job.reason else "")
+def _never_started(attempt: Attempt, runs: Sequence[Run], now: float) -> Failure:
+    """Make the failure of an attempt that found no place in time, or whose runs did not all start in time."""
     failure = Failure(
         Cause.SCHEDULER_TIMEOUT,
         frozenset({Condition.UNSCHEDULABLE}),
         started=False,
         failed_at=now,
-        message=message,
+        message=attempt.message,
     )
-    attempt = Attempt(
-        job.id,
-        job.attempt + 1,
-        status_since=job.queued_at,
-        created_at=job.queued_at,
-        request=job.request,
-        message=message,
+    if not runs:
+        return failure
+    late = min(runs, key=lambda run: (run.started_at is not None, run.rank))
+    return evolve(
+        failure,
+        conditions=frozenset({Condition.LAUNCH_FAILED}),
+        rank=late.rank,
+        node=late.node or None,
+        executor=late.executor or None,
+        message=f"rank {late.rank} did not start in time" + (f" on node {late.node}" if late.node else ""),
     )
-    return attempt, failure
 
 
 def cancelled(job: Job, attempt: Attempt, now: float, *, started: bool) -> Verdict:

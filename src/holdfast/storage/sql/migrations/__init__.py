@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-HEAD = "0009"
+HEAD = "0010"
 """The newest step in ``versions``."""
 _LOCK = 0x_401D_FA57
 """Any number, as long as every version of Holdfast takes the same PostgreSQL advisory lock."""

@@ -7,24 +7,30 @@ from dataclasses import replace
 import pytest
 
 from holdfast.domain import lifecycle
-from holdfast.domain.coordination import (
+from holdfast.domain.job import Attempt
+from holdfast.domain.lifecycle import (
+    AttemptHandler,
+    AttemptPromotion,
+    EntityKind,
+    HistoryRow,
+    Outcome,
+    TransitionStatus,
+    attempt_id,
+)
+from holdfast.domain.lifecycle import AttemptStatus as A
+from holdfast.domain.lifecycle import RunStatus as R
+from holdfast.domain.lifecycle.history import merges, recorded
+from holdfast.domain.lifecycle.judge import (
     HandlerOptions,
     judge_failure,
     judge_waiting,
-    merges,
-    moved,
     phase_tries,
     promotes,
-    recorded,
     resolve_options,
-    target_of,
 )
-from holdfast.domain.job import Attempt, HistoryRow
-from holdfast.domain.lifecycle import AttemptStatus as A
-from holdfast.domain.lifecycle import HandlerRow, Outcome, PromotionRow
-from holdfast.domain.lifecycle import RunStatus as R
+from holdfast.domain.lifecycle.table import JUDGED
 
-FIVE = HandlerOptions(timeout_s=900.0, max_retry_count=5)
+FIVE = HandlerOptions(timeout_s=900.0, max_retries=5)
 
 
 @pytest.mark.parametrize(
@@ -52,18 +58,18 @@ def test_a_skip_leaves_the_status_only_by_time(elapsed_s: float, expected: Outco
 
 
 @pytest.mark.parametrize("row", lifecycle.HANDLERS, ids=lambda row: row.name)
-@pytest.mark.parametrize("outcome", list(Outcome))
-def test_every_cell_of_the_handler_table_moves_or_maintains(row: HandlerRow, outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", sorted(JUDGED))
+def test_every_cell_of_the_handler_table_moves_or_maintains(row: AttemptHandler, outcome: Outcome) -> None:
     for start in row.targets:
         attempt = Attempt("j", 1, status=start, status_since=5.0, tries=2)
-        target = target_of(row, outcome)
-        after = moved(attempt, outcome, target.attempt, now=9.0)
-        if target.attempt in {None, start}:
+        to = row.transitions.get(outcome, TransitionStatus()).status
+        after = attempt.after(outcome, to, 9.0)
+        if to in {None, start}:
             assert after.status is start
             assert after.status_since == 5.0
             assert after.tries == (2 if outcome in {Outcome.SKIPPED, Outcome.SUCCESS} else 3)
         else:
-            assert (after.status, after.status_since, after.tries) == (target.attempt, 9.0, 0)
+            assert (after.status, after.status_since, after.tries) == (to, 9.0, 0)
 
 
 BEP_1030 = {
@@ -75,13 +81,12 @@ BEP_1030 = {
 
 
 @pytest.mark.parametrize("row", lifecycle.HANDLERS, ids=lambda row: row.name)
-def test_the_handler_table_is_the_documents(row: HandlerRow) -> None:
+def test_the_handler_table_is_the_documents(row: AttemptHandler) -> None:
     outcomes = (Outcome.SUCCESS, Outcome.NEED_RETRY, Outcome.EXPIRED, Outcome.GIVE_UP)
-    assert tuple(target_of(row, outcome).attempt for outcome in outcomes) == BEP_1030[row.name]
-    assert all(
-        (moved_to.run is None) == (moved_to.attempt is None)
-        for moved_to in (target_of(row, outcome) for outcome in outcomes)
-    )
+    leads = [row.transitions.get(outcome, TransitionStatus()) for outcome in outcomes]
+    assert tuple(to.status for to in leads) == BEP_1030[row.name]
+    assert all((to.children is None) == (to.status is None) for to in leads)
+    assert row.transitions.keys() <= lifecycle.ATTEMPTS.outcomes
 
 
 @pytest.mark.parametrize(
@@ -102,17 +107,17 @@ def test_the_handler_table_is_the_documents(row: HandlerRow) -> None:
         (lifecycle.DETECT_COMPLETION, [R.TERMINATED, R.TERMINATED], True),
     ],
 )
-def test_runs_promote_their_attempt(row: PromotionRow, statuses: list[R], expected: bool) -> None:  # noqa: FBT001 - a table column
+def test_runs_promote_their_attempt(row: AttemptPromotion, statuses: list[R], expected: bool) -> None:  # noqa: FBT001 - a table column
     assert promotes(row, statuses) is expected
 
 
 @pytest.mark.parametrize("row", [*lifecycle.PROMOTIONS, *lifecycle.GANG_PROMOTIONS], ids=lambda row: row.name)
-def test_an_attempt_without_runs_is_never_promoted(row: PromotionRow) -> None:
+def test_an_attempt_without_runs_is_never_promoted(row: AttemptPromotion) -> None:
     assert not promotes(row, [])
 
 
 def test_every_non_terminal_status_has_a_way_out() -> None:
-    ways = {status for row in lifecycle.HANDLERS for status in row.targets if row.transitions.expired}
+    ways = {status for row in lifecycle.HANDLERS for status in row.targets if Outcome.EXPIRED in row.transitions}
     ways |= {status for promotion in lifecycle.GANG_PROMOTIONS for status in promotion.targets if promotion.expired}
     running_ends_by_deadline_or_lease = {A.RUNNING}
     assert set(A) - lifecycle.ATTEMPT_TERMINAL == ways | running_ends_by_deadline_or_lease
@@ -121,21 +126,22 @@ def test_every_non_terminal_status_has_a_way_out() -> None:
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ({}, HandlerOptions(None, 5)),
-        ({"max_retry_count": None}, HandlerOptions(None, None)),
-        ({"max_retry_count": 2}, HandlerOptions(None, 2)),
-        ({"timeout_s": 30.0}, HandlerOptions(30.0, 5)),
+        ({}, HandlerOptions(600.0, 3)),
+        ({"max_retries": None}, HandlerOptions(600.0, None)),
+        ({"max_retries": 2}, HandlerOptions(600.0, 2)),
+        ({"timeout_s": 30.0}, HandlerOptions(30.0, 3)),
     ],
 )
 def test_an_explicit_null_lifts_a_limit_and_an_absent_key_inherits(
-    override: dict[str, float | int | None], expected: HandlerOptions
+    override: dict[str, float | None], expected: HandlerOptions
 ) -> None:
-    resolved = resolve_options(lifecycle.SCHEDULE, HandlerOptions(None, 5), {"ScheduleAttempts": override})
-    assert resolved == expected
+    settings, queue = {"StartAttempts": {"max_retries": 3.0}}, {"StartAttempts": override, "PrepareAttempts": {}}
+    assert resolve_options(lifecycle.START, settings, queue) == expected
 
 
 def _row(phase: str = "p", outcome: Outcome = Outcome.NEED_RETRY, code: str = "", at: float = 1.0) -> HistoryRow:
-    return HistoryRow("j", 1, 0, phase, A.PENDING, A.PENDING, outcome, at, at, error_code=code, message=f"at {at}")
+    kind, name, pending = EntityKind.ATTEMPT, attempt_id("j", 1), A.PENDING
+    return HistoryRow(kind, name, 0, phase, pending, pending, outcome, at, at, error_code=code, message=f"at {at}")
 
 
 @pytest.mark.parametrize(
@@ -157,6 +163,13 @@ def test_a_merged_row_keeps_the_first_message_and_moves_its_update_time() -> Non
     assert (merged.attempts, merged.message, merged.created_at, merged.updated_at) == (2, "at 1.0", 1.0, 2.0)
 
 
+def test_a_skip_for_the_same_reason_is_nothing_new_and_another_reason_is_told() -> None:
+    first = _row(outcome=Outcome.SKIPPED, at=1.0)
+    assert recorded(first, replace(_row(outcome=Outcome.SKIPPED, at=2.0), message=first.message)) is first
+    told = recorded(first, _row(outcome=Outcome.SKIPPED, at=2.0))
+    assert (told.seq, told.attempts, told.message, told.created_at, told.updated_at) == (0, 2, "at 2.0", 1.0, 2.0)
+
+
 def test_five_failures_are_one_row_and_the_sixth_gives_up() -> None:
     last: HistoryRow | None = None
     attempt = Attempt("j", 1)
@@ -164,7 +177,7 @@ def test_five_failures_are_one_row_and_the_sixth_gives_up() -> None:
     for at in range(6):
         outcome = judge_failure(attempt.tries, HandlerOptions(None, 5), since=0.0, now=float(at))
         outcomes.append(outcome)
-        attempt = moved(attempt, outcome, None, float(at))
+        attempt = attempt.after(outcome, None, float(at))
         if outcome is Outcome.NEED_RETRY:
             last = recorded(last, _row(at=float(at)))
     assert outcomes == [Outcome.NEED_RETRY] * 5 + [Outcome.GIVE_UP]

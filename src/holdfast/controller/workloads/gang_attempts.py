@@ -1,0 +1,172 @@
+"""Moves attempts by their table: what the one coordinator needs to know of them, and what becomes of their runs.
+
+Leaves judging to ``coordinator`` and endings to ``domain.workloads.gang.verdict``.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from holdfast.controller.coordinator import Coordinator, Standing
+from holdfast.domain.evolve import evolve
+from holdfast.domain.lifecycle import (
+    ATTEMPT_TERMINAL,
+    ATTEMPTS,
+    RUN_TERMINAL,
+    SCHEDULE,
+    TERMINATE,
+    AttemptStatus,
+    Outcome,
+    RunStatus,
+    Step,
+    SubStep,
+    TransitionStatus,
+)
+from holdfast.domain.lifecycle.judge import resolve_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.controller.state import Active, ControllerState
+    from holdfast.domain.lifecycle import AttemptHandler, AttemptPromotion
+    from holdfast.domain.lifecycle.judge import HandlerLimits, HandlerOptions
+    from holdfast.domain.workloads.gang.verdict import Verdict
+
+    Row = AttemptHandler | AttemptPromotion
+
+KILL_ALLOWANCE_S = 30.0
+"""How long after its executor's lease and its grace a run may take to be confirmed stopped before the attempt is
+ended without it."""
+_WITH_RUNS = frozenset({Outcome.NEED_RETRY, Outcome.EXPIRED, Outcome.GIVE_UP})
+"""Outcomes that are told with where each run stood."""
+_MOST_RUNS = 16
+_LEFT_BY_TIME: Mapping[AttemptStatus, tuple[Row, ...]] = {
+    **{status: (row,) for row in ATTEMPTS.handlers for status in row.targets},
+    **{status: (row,) for row in ATTEMPTS.promotions if row.expired is not None for status in row.targets},
+}
+"""Whose limits count in which status."""
+
+
+class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
+    """Applies what handlers and runs report."""
+
+    def __init__(
+        self,
+        state: ControllerState,
+        *,
+        conclude: Callable[[Active, float], Verdict],
+        requeue: Callable[[Active, float, str], None],
+        limits: Callable[[str], tuple[HandlerLimits, ...]] = lambda _: (),
+        lease_s: float | None = None,
+    ) -> None:
+        """Wire the coordinator.
+
+        Args:
+            state: The controller's memory.
+            conclude: Judges an attempt whose runs have all stopped, or that will have none.
+            requeue: Called with an attempt that goes back to PENDING, and why.
+            limits: What is set for the handlers in a queue, by its name, the more special last.
+            lease_s: Of executors: for that long, a silent one may still run what it was last told to.
+        """
+        super().__init__(ATTEMPTS)
+        self._state = state
+        self._conclude = conclude
+        self._requeue = requeue
+        self._limits = limits
+        self._lease_s = lease_s or 0.0
+
+    def id_of(self, entity: Active) -> str:
+        """Return the job's id."""
+        return entity.attempt.job_id
+
+    def status(self, entity: Active) -> AttemptStatus:
+        """Return where an attempt stands."""
+        return entity.attempt.status
+
+    def standing(self, entity: Active) -> Standing:
+        """Return what is judged of an attempt."""
+        return Standing(self._state.since(entity.attempt.status_since), entity.attempt.tries)
+
+    def children(self, entity: Active) -> list[RunStatus]:
+        """Return the statuses of an attempt's runs."""
+        return [run.status for run in entity.runs.values()]
+
+    def options(self, row: Row, entity: Active) -> HandlerOptions:
+        """Return how patient to be with an attempt: as set for its queue, its job and its executors."""
+        options = resolve_options(row, *self._limits(entity.job.queue))
+        if row is SCHEDULE:
+            return evolve(options, timeout_s=entity.spec.scheduling_timeout_s)
+        if row is TERMINATE:
+            return evolve(options, timeout_s=self._lease_s + entity.spec.grace_s + KILL_ALLOWANCE_S)
+        return options
+
+    def apply(self, entity: Active, step: Step, to: TransitionStatus[AttemptStatus, RunStatus]) -> None:
+        """Record a step and move the attempt where it leads, if anywhere; an ending is what its failure makes of it."""
+        if step.outcome in _WITH_RUNS:
+            step = step._replace(steps=_where_runs_stood(entity, step.outcome))
+        if to.status in ATTEMPT_TERMINAL:
+            self._move_runs(entity, to.children, step.now)
+            self._end(entity, step)
+            return
+        self._state.record(entity, step, to.status or entity.attempt.status)
+        if to.status is AttemptStatus.PENDING:
+            self._requeue(entity, step.now, step.message)
+            return
+        self._move_runs(entity, to.children, step.now)
+        attempt = entity.attempt.after(step.outcome, to.status, step.now)
+        if to.status is AttemptStatus.RUNNING:
+            attempt = evolve(attempt, started_at=max(run.started_at or step.now for run in entity.runs.values()))
+        if attempt is not entity.attempt:
+            self._state.put_attempt(entity, attempt)
+
+    def _move_runs(self, active: Active, to: RunStatus | None, now: float) -> None:
+        if to is None:
+            return
+        for run in list(active.runs.values()):
+            if run.status not in RUN_TERMINAL and run.status is not to:
+                self._state.put_run(active, run.entered(to, now))
+
+    def _end(self, active: Active, step: Step) -> None:
+        if active.attempt.status is AttemptStatus.PENDING:
+            active.attempt = evolve(active.attempt, message=step.message)
+            active.job = evolve(active.job, attempt=active.attempt.number)
+        verdict = self._conclude(active, step.now)
+        self._state.record(active, step, verdict.attempt.status)
+        self._state.put_attempt(active, verdict.attempt)
+        self._state.put_job(verdict.job)
+
+    def expire(self, active: Active, now: float, message: str) -> None:
+        """Give up an attempt whose time to find a place is over."""
+        step = Step(SCHEDULE.name, Outcome.EXPIRED, now, message=message)
+        self.apply(active, step, SCHEDULE.transitions[Outcome.EXPIRED])
+
+    def next_look(self, active: Active, now: float) -> float | None:
+        """Return when time alone may move an attempt on; ``None`` where its status has no way out by time."""
+        status = active.attempt.status
+        rows = _LEFT_BY_TIME.get(status)
+        if rows is None:
+            return None
+        since = self._state.since(active.attempt.status_since)
+        limits = [self.options(row, active).timeout_s for row in rows]
+        due = [since + limit_s + _PAST_S for limit_s in limits if limit_s is not None and since + limit_s >= now]
+        due = [min(at, now + _EDITED_S) for at in due]
+        if status in _TRIED_AGAIN or (not due and any(limits)):
+            due.append(now + _LOOK_EVERY_S)
+        return min(due, default=None)
+
+
+def _where_runs_stood(active: Active, outcome: Outcome) -> tuple[SubStep, ...]:
+    """Tell of the first runs that are not over, which is what an attempt fails or waits for."""
+    left = (run for run in active.runs.values() if run.status not in RUN_TERMINAL)
+    first = islice(left, _MOST_RUNS)
+    return tuple(SubStep(f"rank {run.rank}", outcome, message=f"{run.status} on node {run.node}") for run in first)
+
+
+_LOOK_EVERY_S = 1.0
+_EDITED_S = 30.0
+"""Limits may be edited while an attempt waits, so nobody waits for longer than this without a look at them."""
+_PAST_S = 0.001
+"""A status is left when more than its time has passed."""
+_TRIED_AGAIN = frozenset({AttemptStatus.SCHEDULED, AttemptStatus.PREPARING, AttemptStatus.PREPARED})
+"""In these a phase that failed is tried again."""

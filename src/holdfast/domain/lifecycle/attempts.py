@@ -1,0 +1,155 @@
+"""The legal moves of attempts and their runs, as literal tables; open this file first.
+
+Decides which status follows which outcome (BEP-1030, ``Handler State Transition Table`` and
+``SessionPromotionHandler``; a session is an Attempt here, a kernel a Run); leaves judging outcomes to
+``judge`` and doing the work to the handlers in ``controller``.
+"""
+
+from __future__ import annotations
+
+from holdfast.domain.lifecycle.statuses import RUN_ACTIVE, RUN_TERMINAL, AttemptStatus, Ending, RunStatus
+from holdfast.domain.lifecycle.table import (
+    JUDGED,
+    EntityKind,
+    HandlerRow,
+    Lifecycle,
+    Match,
+    Outcome,
+    PromotionRow,
+    RequestRow,
+    TransitionStatus,
+)
+
+A, R = AttemptStatus, RunStatus
+AttemptHandler = HandlerRow[AttemptStatus, RunStatus]
+AttemptPromotion = PromotionRow[AttemptStatus, RunStatus]
+_BEFORE_PREPARED = frozenset({R.PENDING, R.SCHEDULED, R.PREPARING, R.PULLING})
+_BEFORE_RUNNING = _BEFORE_PREPARED | {R.PREPARED, R.CREATING}
+
+
+def _to(attempt: AttemptStatus, run: RunStatus) -> TransitionStatus[AttemptStatus, RunStatus]:
+    return TransitionStatus(attempt, run)
+
+
+SCHEDULE = HandlerRow(
+    "ScheduleAttempts",
+    frozenset({A.PENDING}),
+    None,  # where the document filters by kernel: an attempt gets its runs with its place
+    {
+        Outcome.SUCCESS: _to(A.SCHEDULED, R.SCHEDULED),
+        Outcome.EXPIRED: _to(A.CANCELLED, R.CANCELLED),
+        Outcome.GIVE_UP: _to(A.CANCELLED, R.CANCELLED),
+    },
+)
+PREPARE = HandlerRow(
+    "PrepareAttempts",
+    frozenset({A.SCHEDULED, A.PREPARING}),
+    frozenset({R.SCHEDULED, R.PREPARING, R.PULLING}),  # where the document has SCHEDULED, and PREPARING hangs
+    {
+        Outcome.SUCCESS: _to(A.PREPARING, R.PREPARING),
+        Outcome.EXPIRED: _to(A.PENDING, R.PENDING),
+        Outcome.GIVE_UP: _to(A.PENDING, R.PENDING),
+    },
+    timeout_s=900.0,
+)
+START = HandlerRow(
+    "StartAttempts",
+    frozenset({A.PREPARED}),
+    frozenset({R.PREPARED}),
+    {
+        Outcome.SUCCESS: _to(A.CREATING, R.CREATING),
+        Outcome.EXPIRED: _to(A.PENDING, R.PENDING),
+        Outcome.GIVE_UP: _to(A.PENDING, R.PENDING),
+    },
+    timeout_s=600.0,
+)
+TERMINATE = HandlerRow(
+    "TerminateAttempts",
+    frozenset({A.TERMINATING}),
+    frozenset(RUN_ACTIVE),
+    {
+        Outcome.SUCCESS: _to(A.TERMINATED, R.TERMINATED),
+        Outcome.EXPIRED: _to(A.TERMINATED, R.TERMINATED),
+        Outcome.GIVE_UP: _to(A.TERMINATED, R.TERMINATED),
+    },
+    max_retries=None,  # what may still run is given up by time alone: a lease, its grace, and a little more
+)
+HANDLERS: tuple[AttemptHandler, ...] = (SCHEDULE, PREPARE, START, TERMINATE)
+
+PROMOTE_TO_PREPARED = PromotionRow(
+    "PromoteToPrepared",
+    frozenset({A.SCHEDULED, A.PREPARING}),
+    _BEFORE_PREPARED,
+    Match.NOT_ANY,
+    A.PREPARED,
+)
+PROMOTE_TO_RUNNING = PromotionRow(
+    "PromoteToRunning",
+    frozenset({A.CREATING}),
+    _BEFORE_RUNNING,
+    Match.NOT_ANY,
+    A.RUNNING,
+    expired=A.TERMINATING,
+    timeout_s=600.0,
+)
+PROMOTE_TO_TERMINATED = PromotionRow(
+    "PromoteToTerminated",
+    frozenset({A.TERMINATING}),
+    frozenset(RUN_ACTIVE),
+    Match.NOT_ANY,
+    A.TERMINATED,
+)
+DETECT_TERMINATION = PromotionRow(
+    "DetectTermination",
+    frozenset({A.RUNNING}),
+    frozenset(RUN_TERMINAL),
+    Match.ANY,
+    A.TERMINATING,
+)
+PROMOTIONS: tuple[AttemptPromotion, ...] = (
+    PROMOTE_TO_PREPARED,
+    PROMOTE_TO_RUNNING,
+    PROMOTE_TO_TERMINATED,
+    DETECT_TERMINATION,
+)
+"""BEP-1030's four, as sessions use them: the first kernel that ends, ends the session."""
+
+DETECT_FAILURE = PromotionRow(
+    "DetectFailure",
+    frozenset({A.RUNNING}),
+    frozenset({R.ERROR, R.CANCELLED}),
+    Match.ANY,
+    A.TERMINATING,
+)
+DETECT_COMPLETION = PromotionRow(
+    "DetectCompletion",
+    frozenset({A.RUNNING}),
+    frozenset(RUN_TERMINAL),
+    Match.ALL,
+    A.TERMINATING,
+)
+GANG_PROMOTIONS: tuple[AttemptPromotion, ...] = (
+    PROMOTE_TO_PREPARED,
+    PROMOTE_TO_RUNNING,
+    PROMOTE_TO_TERMINATED,
+    DETECT_FAILURE,
+    DETECT_COMPLETION,
+)
+"""Ours: ``DetectTermination`` split in two, because a rank that ends well must not end its gang."""
+
+_STOPPED = {
+    A.PENDING: A.CANCELLED,
+    **dict.fromkeys((A.SCHEDULED, A.PREPARING, A.PREPARED, A.CREATING, A.RUNNING), A.TERMINATING),
+}
+CANCEL_JOB = RequestRow("CancelJob", _STOPPED)
+TOTAL_DEADLINE = RequestRow("TotalDeadline", _STOPPED)
+
+ATTEMPTS = Lifecycle(EntityKind.ATTEMPT, JUDGED, HANDLERS, GANG_PROMOTIONS, (CANCEL_JOB, TOTAL_DEADLINE))
+
+ENDING_STATUS: dict[Ending, AttemptStatus] = {
+    Ending.SUCCEEDED: A.TERMINATED,
+    Ending.CANCELLED: A.TERMINATED,
+    Ending.FAILED: A.ERROR,
+    Ending.NEVER_STARTED: A.CANCELLED,
+}
+"""Every ending passes through TERMINATING and then to one of these (semantics 6)."""

@@ -1,0 +1,155 @@
+"""Judges what handlers report and what children are: retry, expire, give up, promote.
+
+Decides outcomes from counts and times, the same way for every kind of entity (BEP-1030, "Coordinator judges
+conditions"; repairs of semantics 6); leaves the tables to each kind and carrying moves out to ``controller``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from holdfast.domain.lifecycle.table import C, HandlerRow, Match, Outcome, PromotionRow, S
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from holdfast.domain.lifecycle.history import HistoryRow, SubStep
+
+
+class Report(NamedTuple):
+    """What a handler says of one entity: SUCCESS, FAILURE, SKIPPED or STALE, never what to make of it."""
+
+    id: str
+    said: Outcome
+    code: str = ""
+    message: str = ""
+    steps: tuple[SubStep, ...] = ()
+
+
+class Reports(Protocol):
+    """All a handler says, whatever it is that its kind can say."""
+
+    def reports(self) -> Iterator[Report]:
+        """Say what happened, one entity after the other."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerResult:
+    """All a handler of a judged kind can say: with whom it went well, with whom badly, and whom it passed over."""
+
+    successes: tuple[str, ...] = ()
+    failures: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """By id: an error code and a message."""
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """By id: what it waits for."""
+
+    def reports(self) -> Iterator[Report]:
+        """Say what happened, one entity after the other."""
+        for name in self.successes:
+            yield Report(name, Outcome.SUCCESS)
+        for name, (code, message) in self.failures.items():
+            yield Report(name, Outcome.FAILURE, code, message)
+        for name, message in self.skipped.items():
+            yield Report(name, Outcome.SKIPPED, message=message)
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerOptions:
+    """How patient the coordinator is with one handler or promotion; ``None`` is without limit."""
+
+    timeout_s: float | None = None
+    max_retries: int | None = 5
+
+
+HandlerLimits = Mapping[str, Mapping[str, float | None]]
+"""What is set otherwise than in the tables, by a row's name: ``timeout_s``, ``max_retries``; ``None`` is no limit."""
+
+
+def resolve_options(row: HandlerRow[S, C] | PromotionRow[S, C], *layers: HandlerLimits) -> HandlerOptions:
+    """Resolve a row's limits: the last layer that sets one, else the table's.
+
+    An explicit null lifts the limit; a key that was not sent inherits (cases SC-027).
+
+    Args:
+        row: Of the table.
+        layers: By name of a row, from the operator's settings to the queue's.
+    """
+    timeout_s: float | None = row.timeout_s
+    retries: float | None = row.max_retries if isinstance(row, HandlerRow) else None
+    for layer in layers:
+        found = layer.get(row.name)
+        if found:
+            timeout_s, retries = found.get("timeout_s", timeout_s), found.get("max_retries", retries)
+    return HandlerOptions(timeout_s, None if retries is None else int(retries))
+
+
+def is_expired(since: float, timeout_s: float | None, now: float) -> bool:
+    """Whether more than the timeout has passed since entering the status."""
+    return timeout_s is not None and now - since > timeout_s
+
+
+def judge(
+    said: Outcome | None,
+    options: HandlerOptions,
+    outcomes: Collection[Outcome],
+    *,
+    tries: int,
+    since: float,
+    now: float,
+) -> Outcome | None:
+    """Judge what was said of an entity, or that nothing was.
+
+    Args:
+        said: By the handler; ``None``: it did not mention the entity, which then expires like one it passed over.
+        options: The handler's limits.
+        outcomes: Those its kind has: where failures are not counted, they are an outcome themselves.
+        tries: Failures in this status before this one; skips are never among them.
+        since: When the entity entered its current status; the clock of BEP-1030.
+        now: The time.
+
+    Returns:
+        ``None`` where there is nothing to record.
+    """
+    if said is Outcome.FAILURE and Outcome.NEED_RETRY in outcomes:
+        return judge_failure(tries, options, since=since, now=now)
+    if said in {None, Outcome.SKIPPED} and Outcome.EXPIRED in outcomes:
+        waiting = judge_waiting(options, since=since, now=now)
+        return waiting if said is not None or waiting is Outcome.EXPIRED else None
+    return said if said in outcomes else None
+
+
+def judge_failure(tries: int, options: HandlerOptions, *, since: float, now: float) -> Outcome:
+    """Judge a failure that counts: GIVE_UP before EXPIRED before NEED_RETRY."""
+    if options.max_retries is not None and tries >= options.max_retries:
+        return Outcome.GIVE_UP
+    if is_expired(since, options.timeout_s, now):
+        return Outcome.EXPIRED
+    return Outcome.NEED_RETRY
+
+
+def judge_waiting(options: HandlerOptions, *, since: float, now: float) -> Outcome:
+    """Judge an entity its handler passed over: SKIPPED, or EXPIRED once its time in the status is over."""
+    return Outcome.EXPIRED if is_expired(since, options.timeout_s, now) else Outcome.SKIPPED
+
+
+def phase_tries(last: HistoryRow | None, phase: str) -> int:
+    """Count the failures an imported history shows for a phase; another phase or a skip counts none."""
+    if last is None or last.phase != phase or last.outcome is Outcome.SKIPPED:
+        return 0
+    return last.attempts
+
+
+def promotes(row: PromotionRow[S, C], statuses: Collection[C]) -> bool:
+    """Whether children in these statuses promote their parent; no children never do."""
+    if not statuses:
+        return False
+    match row.match:
+        case Match.ALL:
+            return all(status in row.check for status in statuses)
+        case Match.ANY:
+            return any(status in row.check for status in statuses)
+        case Match.NOT_ANY:
+            return not any(status in row.check for status in statuses)

@@ -1,0 +1,54 @@
+"""Where attempts and runs can stand; leaves who moves them on to ``attempts``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class AttemptStatus(StrEnum):
+    """Where one try at a whole job stands."""
+
+    PENDING = "PENDING"
+    SCHEDULED = "SCHEDULED"
+    PREPARING = "PREPARING"
+    PREPARED = "PREPARED"
+    CREATING = "CREATING"
+    RUNNING = "RUNNING"
+    TERMINATING = "TERMINATING"
+    TERMINATED = "TERMINATED"
+    """Finished, or ended by a user after it started."""
+    ERROR = "ERROR"
+    """Failed."""
+    CANCELLED = "CANCELLED"
+    """Never started."""
+
+
+class RunStatus(StrEnum):
+    """Where one run of an attempt stands."""
+
+    PENDING = "PENDING"
+    SCHEDULED = "SCHEDULED"
+    PREPARING = "PREPARING"
+    PULLING = "PULLING"
+    PREPARED = "PREPARED"
+    CREATING = "CREATING"
+    RUNNING = "RUNNING"
+    TERMINATING = "TERMINATING"
+    TERMINATED = "TERMINATED"
+    ERROR = "ERROR"
+    CANCELLED = "CANCELLED"
+
+
+class Ending(StrEnum):
+    """How an attempt ended, once all its runs are terminal."""
+
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    CANCELLED = "Cancelled"
+    """Ended by a user after it started."""
+    NEVER_STARTED = "NeverStarted"
+
+
+ATTEMPT_TERMINAL = frozenset({AttemptStatus.TERMINATED, AttemptStatus.ERROR, AttemptStatus.CANCELLED})
+RUN_TERMINAL = frozenset({RunStatus.TERMINATED, RunStatus.ERROR, RunStatus.CANCELLED})
+RUN_ACTIVE = frozenset(RunStatus) - RUN_TERMINAL

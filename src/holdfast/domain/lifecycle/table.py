@@ -1,0 +1,114 @@
+"""What the tables of a lifecycle are made of, whatever moves by them (BEP-1030).
+
+Decides the shape of rows over any status enumeration: a kind of entity, such as attempts, brings its own statuses,
+those of its children, and the outcomes its handlers can have. Leaves the rows to each kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+S = TypeVar("S", bound=StrEnum)
+"""The statuses of an entity."""
+C = TypeVar("C", bound=StrEnum)
+"""The statuses of its children."""
+
+
+class EntityKind(StrEnum):
+    """What has a history; equal ids of different kinds are different things."""
+
+    ATTEMPT = "attempt"
+    """Its id is ``<job id>/<number>``."""
+
+
+class Outcome(StrEnum):
+    """What becomes of a handler's report; each kind of entity has some of them."""
+
+    SUCCESS = "SUCCESS"
+    FAILURE = "FAILURE"
+    """It failed, and nobody counts how often."""
+    STALE = "STALE"
+    """It could not be told whether it went well."""
+    NEED_RETRY = "NEED_RETRY"
+    EXPIRED = "EXPIRED"
+    GIVE_UP = "GIVE_UP"
+    SKIPPED = "SKIPPED"
+
+
+JUDGED = frozenset({Outcome.SUCCESS, Outcome.NEED_RETRY, Outcome.EXPIRED, Outcome.GIVE_UP, Outcome.SKIPPED})
+"""The outcomes of a kind whose failures are counted and whose time in a status is limited (``SchedulingResult``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionStatus(Generic[S, C]):
+    """The statuses an outcome leads to; ``None`` leaves that one as it is."""
+
+    status: S | None = None
+    children: C | None = None
+    """Of all children that are not over."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerRow(Generic[S, C]):
+    """One handler: whom it works on and where its outcomes lead."""
+
+    name: str
+    targets: frozenset[S]
+    child_targets: frozenset[C] | None
+    """Only entities with a child in one of these; ``None`` is no filter."""
+    transitions: Mapping[Outcome, TransitionStatus[S, C]]
+    """An outcome that is not among them changes nothing and is only recorded."""
+    timeout_s: float | None = None
+    """Time an entity may spend in the status before it is EXPIRED; ``None``: set for each entity, or never."""
+    max_retries: int | None = 5
+    """Number of failures in the status that are tried again; the next one is GIVE_UP. ``None`` is no limit."""
+    raising: Outcome | None = Outcome.FAILURE
+    """What the handler is taken to report of everything it was given when it raises; ``None``: nothing."""
+
+
+class Match(StrEnum):
+    """How many children must be in the checked statuses; all three need at least one child (semantics 6)."""
+
+    ALL = "all"
+    ANY = "any"
+    NOT_ANY = "not_any"
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionRow(Generic[S, C]):
+    """One promotion: entities move on because of what their children are, never because of work done."""
+
+    name: str
+    targets: frozenset[S]
+    check: frozenset[C]
+    match: Match
+    success: S
+    expired: S | None = None
+    """Where an entity that waits here too long goes: the way out by time alone."""
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow(Generic[S]):
+    """What somebody may ask for at any time: where it leads from each status; from any other, nowhere."""
+
+    name: str
+    moves: Mapping[S, S]
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle(Generic[S, C]):
+    """All the moves of one kind of entity."""
+
+    kind: EntityKind
+    outcomes: frozenset[Outcome]
+    """What its handlers' reports can become."""
+    handlers: tuple[HandlerRow[S, C], ...]
+    promotions: tuple[PromotionRow[S, C], ...] = ()
+    """The first that applies is made."""
+    requests: tuple[RequestRow[S], ...] = ()
