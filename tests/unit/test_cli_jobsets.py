@@ -180,9 +180,9 @@ def test_why_tells_each_decision_and_counts_those_it_leaves_out() -> None:
     assert found.out.splitlines() == [
         "Job set train runs.",
         "",
-        "4 earlier decisions are not told.",
+        "4 earlier decisions are not shown.",
         "",
-        f"{AT[:19]}Z train-workers-0, attempt 3",
+        f"{AT[:19]}Z train-workers-0",
         "Rule preempted matched: the reason is Preempted.",
     ]
     assert found.server.asked == [("why", "train", "train-workers-0")]

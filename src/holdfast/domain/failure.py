@@ -212,6 +212,13 @@ def in_words(failure: Failure) -> str:
     return f"exit code {container.exit_code}"
 
 
+def in_full(failure: Failure) -> str:
+    """Say what happened with the platform's message: ``OOMKilled: exceeded its memory limit of 64Mi``."""
+    short = in_words(failure)
+    told = failure.conditions <= {Condition.APP_ERROR} or failure.message in short
+    return short if told else f"{short}: {failure.message}"
+
+
 def signal_name(number: int) -> str:
     """Name a signal: ``SIGTERM``, or ``signal 63`` for one that has no name."""
     try:

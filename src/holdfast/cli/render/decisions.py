@@ -11,16 +11,17 @@ if TYPE_CHECKING:
     from holdfast.cli.render.words import Table
     from holdfast.wire.decisions import DecisionView
     from holdfast.wire.jobs import AttemptView
+    from holdfast.wire.jobsets import SetDecisionView
 
 
-def considered_table(decision: DecisionView) -> Table:
-    """Tabulate the rules that were looked at, in order."""
+def considered_table(decision: DecisionView | SetDecisionView) -> Table:
+    """Tabulate the rules that were considered, in order."""
     rows = [(rule.policy, rule.rule, "yes" if rule.matched else "no", rule.because) for rule in decision.considered]
     return ("POLICY", "RULE", "MATCHED", "BECAUSE"), rows
 
 
 def limit_table(decision: DecisionView) -> Table:
-    """Tabulate the limits that were looked at."""
+    """Tabulate the limits that were checked."""
     rows = [(use.name, str(use.used), "unlimited" if use.limit is None else str(use.limit)) for use in decision.limits]
     return ("LIMIT", "USED", "ALLOWED"), rows
 
