@@ -78,12 +78,15 @@ def test_the_first_of_several_words_may_be_a_kind(words: list[str], noun: Noun, 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("suspend queue a", "KIND: 'queue' is not possible here; allowed: jobsets"),
+        ("suspend queue a", "KIND: 'queue' cannot be used with this command; allowed: jobsets"),
         ("restart queue a", "KIND: 'queue' is unknown; allowed: jobset, replicatedjob, job"),
-        ("restart replicatedjob train", "NAME: 'train' is no replicated job; hint: holdfast restart replicatedjob SET"),
-        ("restart replicatedjob train workers more", "'train' is no replicated job"),
+        (
+            "restart replicatedjob train",
+            "NAME: 'train' does not name a replicated job; hint: holdfast restart replicatedjob SET",
+        ),
+        ("restart replicatedjob train workers more", "'train' does not name a replicated job"),
         ("wait jobset train --for Held", "--for: 'Held' is unknown; allowed: terminal, Pending, Running"),
-        ("why jobset train other", "NAME: there are 2: train, other"),
+        ("why jobset train other", "NAME: 2 were named: train, other"),
         ("why jobset train --attempt 2", "--attempt: means nothing for job sets"),
         ("why train --job x", "--job: means nothing for jobs"),
         ("get jobsets --state Running", "--state: only filters lists of jobs"),
@@ -195,7 +198,7 @@ def test_what_a_job_set_decides_about_an_attempt_is_told_in_its_words(action: Se
     line = attempt_line(one.attempts[0])
     assert "no retry" not in line
     assert line.endswith(": because")
-    assert ("runs again" in line) == ("Restart" in action)
+    assert ("is restarted" in line) == ("Restart" in action)
     assert ("not counted" in line) == ("Ignore" in action)
 
 
@@ -205,7 +208,7 @@ def test_what_a_job_set_decides_about_an_attempt_is_told_in_its_words(action: Se
         (["Running", "Restarting", "Completed"], 0, ""),
         (["Running", "Failed"], 1, "train: Failed"),
         (["Running", "Running", "gone"], 1, "train: is gone"),
-        (["Running", "Suspended", "Suspended", "Completed"], 0, "to let it go on: holdfast resume jobset train"),
+        (["Running", "Suspended", "Suspended", "Completed"], 0, "to resume it: holdfast resume jobset train"),
         (["Unmanaged", "Unmanaged", "Completed"], 0, "train is not run here"),
     ],
 )

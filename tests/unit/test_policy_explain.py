@@ -83,7 +83,7 @@ def test_a_retry_is_told_from_what_happened_to_what_follows() -> None:
         ),
         (
             story(GROW, settings=RetrySettings(0)),
-            "It is not retried: its retry limit is 0 (globalMaxRetries).",
+            "It is not retried: the retry limit is 0 (globalMaxRetries).",
         ),
         (story(failure=None), "Attempt 1 ended without saying how."),
         (

@@ -186,7 +186,7 @@ def require_database(file: Path) -> None:
 
 
 def _restore_or_begin_anew(file: Path) -> str:
-    return f"put a backup back: holdfast db restore FILE; or begin anew without its jobs: rm {_mark_of(file)}"
+    return f"put a backup back: holdfast db restore FILE; or start over without its jobs: rm {_mark_of(file)}"
 
 
 def _require_idle(original: Identity, directory: DataDir) -> None:

@@ -125,7 +125,9 @@ def warn_of_weak_containment(nodes: Sequence[NodeInfo]) -> None:
 def _require_loopback(host: str) -> None:
     if host not in _LOOPBACK:
         msg = f"refusing to listen on {host}: without TLS only a loopback address is safe"
-        raise Refused(msg, hint=f"one of {', '.join(sorted(_LOOPBACK))}; put a TLS proxy in front for others")
+        raise Refused(
+            msg, hint=f"one of {', '.join(sorted(_LOOPBACK))}; to serve other machines, put a TLS proxy in front of it"
+        )
 
 
 def _bind(config: uvicorn.Config) -> socket.socket:

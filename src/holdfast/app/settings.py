@@ -46,7 +46,7 @@ class Settings(BaseSettings):
     lease: Annotated[float, BeforeValidator(_span)] = Field(default="60s", ge=5.0, validate_default=True)
     """On PostgreSQL: how long a server that went silent keeps others out; it stops its programs after 2/3 of that."""
     retention: Annotated[float | None, BeforeValidator(_age)] = None
-    """After how long a server forgets jobs that have ended, with their logs, e.g. ``30d``; unset: never."""
+    """How long a server keeps jobs that have ended, with their logs, e.g. ``30d``; unset: forever."""
     nodes: int = Field(default=1, ge=1, le=64)
     """How many nodes the local executor divides this machine into; more than one lets anti-affinity act."""
     cpus: float | None = Field(default=None, gt=0)
@@ -58,7 +58,7 @@ class Settings(BaseSettings):
     log_limit: Annotated[int, BeforeValidator(_size)] = Field(default="256Mi", validate_default=True)
     """Disk the log of one run may take, e.g. ``1Gi``; of a longer one the newest half of that is kept; 0: no limit."""
     pids_limit: int = Field(default=0, ge=0)
-    """Processes and threads one run may have at once, where control groups can count them; 0: no limit of its own."""
+    """Processes and threads one run may have at once, where control groups can count them; 0: no limit."""
     pod_backoff: Annotated[float, BeforeValidator(_span)] = Field(default="10s", validate_default=True)
     """How long a Job of Kubernetes waits before it replaces its first failed pod; doubles with every further one."""
     pod_backoff_max: Annotated[float, BeforeValidator(_span)] = Field(default="10m", validate_default=True)

@@ -202,6 +202,6 @@ class Forgetter:
             self._forgotten += forgotten
             return True
         if self._forgotten:
-            _log.info("old jobs forgotten", jobs=self._forgotten)
+            _log.info("old jobs deleted", jobs=self._forgotten)
         self._forgotten = 0
         return False

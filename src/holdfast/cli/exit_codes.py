@@ -30,10 +30,10 @@ MEANINGS: dict[int, str] = {
     NOT_FOUND: "There is no such thing.",
     REFUSED: "Its state, a limit, a policy or a missing token forbids it.",
     UNAVAILABLE: "Not available: no server answers, or the data directory is taken. Try again.",
-    HELD: "`run`: the job is held for a person; `holdfast release` lets it go on.",
+    HELD: "`run`: the job is held; `holdfast release` releases it.",
     TIMED_OUT: "`wait`, `submit --wait`, `delete`: the time ran out first.",
     NOT_EXECUTABLE: "`run`: the program was found but could not be started.",
-    NO_SUCH_PROGRAM: "`run`: there is no such program.",
+    NO_SUCH_PROGRAM: "`run`: the program was not found.",
     INTERRUPTED: "Interrupted by Ctrl-C.",
     TERMINATED: "`run`: ended by SIGTERM, which cancels its job.",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.domain.units import parse_duration
@@ -56,7 +57,9 @@ class Flags:
         digits = text.strip().removeprefix("-")
         value = int(text) if digits.isascii() and digits.isdigit() else None
         if value is None or value < low or (high is not None and value > high):
-            self.wrong(flag, f"{text!r} is not a whole number in range", allowed=(bounds,))
+            self.wrong(
+                flag, f"{text!r} is {'not a whole number' if value is None else 'out of range'}", allowed=(bounds,)
+            )
             return None
         return value
 
@@ -75,7 +78,11 @@ class Flags:
         except ValueError:
             value = float("nan")
         if not low <= value < float("inf"):
-            self.wrong(flag, f"{text!r} is not a number in range", allowed=(f"{low:g} or more",))
+            self.wrong(
+                flag,
+                f"{text!r} is {'not a number' if math.isnan(value) else 'out of range'}",
+                allowed=(f"{low:g} or more",),
+            )
             return None
         return value
 

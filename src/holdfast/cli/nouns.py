@@ -45,8 +45,8 @@ def read_noun(text: str, allowed: Sequence[Noun] = tuple(Noun)) -> Noun:
     """
     noun = _BY_SPELLING.get(text.lower().replace("-", "").replace("_", ""))
     if noun is None or noun not in allowed:
-        known = "unknown" if noun is None else "not possible here"
-        problem = Problem("KIND", f"{text!r} is {known}", allowed=tuple(allowed))
-        msg = "That kind of thing cannot be used here."
+        known = "is unknown" if noun is None else "cannot be used with this command"
+        problem = Problem("KIND", f"{text!r} {known}", allowed=tuple(allowed))
+        msg = "The KIND is wrong."
         raise InvalidRequest(msg, problems=[problem])
     return noun

@@ -32,7 +32,7 @@ class JobState(StrEnum):
     HELD = "Held"
     """Waits for a person to release it."""
     WAITING = "Waiting"
-    """Belongs to a job set that decides when it runs, or runs again: not started, suspended, or over before its set."""
+    """Belongs to a job set that decides when it runs: not started, suspended, or over before its set."""
     SUCCEEDED = "Succeeded"
     """Every run of its last attempt ended with code 0; final."""
     FAILED = "Failed"

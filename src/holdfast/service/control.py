@@ -47,7 +47,7 @@ class Control:
                 return job
             _check_free(job, "cancelled")
             if job.terminal:
-                msg = f"job {job.name!r} ({job.id}) is {job.state} already: there is nothing left to cancel"
+                msg = f"job {job.name!r} ({job.id}) has already ended: {job.state}"
                 raise Conflict(msg)
             return self._ask(RequestKind.CANCEL, job, reason, by)
 

@@ -241,7 +241,7 @@ def _dimensions(request: Resources, limit: Resources) -> Iterable[tuple[str, int
 
 def _check_count(count: int) -> None:
     if count == 0:
-        msg = "there is nothing to submit"
+        msg = "nothing to submit"
         raise InvalidRequest(msg, problems=[Problem("items", "is empty", hint="send at least one manifest")])
     if count > MOST_JOBS:
         problem = Problem("items", f"holds {count} jobs", allowed=(f"1 to {MOST_JOBS}",), hint="submit in parts")

@@ -60,5 +60,5 @@ def _after(cursor: str, mark: str) -> object:
 
 
 def _refuse(message: str) -> NoReturn:
-    hint = "pass next_cursor as it was given, with the same filters; or leave it out to begin anew"
+    hint = "pass next_cursor as it was given, with the same filters; or leave it out to start over"
     raise InvalidRequest(problems=[Problem("query.cursor", message, hint=hint)])

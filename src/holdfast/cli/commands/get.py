@@ -54,7 +54,7 @@ def get(options: GetOptions, cli: Cli) -> int:
     """List jobs, job sets, queues, retry policies, categories or nodes, or get some of them.
 
     Prints everything there is unless --limit says otherwise; as JSON or YAML a list is {"items": [...]}. A single job
-    as JSON has everything that is known of it. A wide table has more columns where there are more.
+    as JSON contains everything known about it. -o wide adds columns.
     """
     flags = Flags()
     noun = read_noun(options.kind)

@@ -46,7 +46,7 @@ def logs(options: LogsOptions, cli: Cli) -> int:
 
     Prints the newest attempt; each line of a gang follows its rank. With --follow and no --attempt, later attempts
     are printed too. Of a job made of pods, a rank is a completion index, and the newest run of each is printed; with
-    --all those before it, too. Where one run ends and the next begins is said on standard error.
+    --all also those before it. A line on standard error marks where one run ends and the next begins.
     """
     flags = Flags()
     attempt = flags.integer("--attempt", options.attempt, low=1)

@@ -47,7 +47,9 @@ class RunOptions:
     ] = field(default_factory=list)
     no_retry_on_exit: Annotated[
         list[str],
-        typer.Option(metavar="CODES", help="Never run again after these exit codes; beats --retry-on-exit."),
+        typer.Option(
+            metavar="CODES", help="Never retry after these exit codes; takes precedence over --retry-on-exit."
+        ),
     ] = field(default_factory=list)
     backoff: Annotated[Text, typer.Option(metavar="DURATION", help="Delay before the first retry, such as 1s.")] = None
     max_backoff: Annotated[Text, typer.Option(metavar="DURATION", help="Longest delay between retries.")] = None
@@ -74,7 +76,7 @@ def run(options: RunOptions, cli: Cli) -> int:
     """Run one job and follow its log.
 
     No server is needed: with none running, the job runs from the data directory in this process. The exit code is the
-    job's own; 128 + N when signal N ended it, 75 when it is held for a person. Ctrl-C asks once, the second cancels.
+    job's own; 128 + N when signal N ended it, 75 when it is held. Ctrl-C asks first; a second Ctrl-C cancels the job.
     """
     manifest = manifest_of(options, cli)
     with cli.connect(drive=not options.detach) as client:
@@ -153,7 +155,7 @@ def _follow(client: Client, job_id: str, interrupts: Interrupts, cli: Cli) -> Jo
         if interrupts.wants_cancel():
             client.cancel(job_id, reason=interrupts.reason)
         elif job.state == "Held" and interrupts.exit_code is None:
-            cli.say(f"job {job_id} waits for a person; to let it go on: holdfast release {job_id}")
+            cli.say(f"job {job_id} is held; to release it: holdfast release {job_id}")
             return job
         pending.note(job)
         pace.rest(news=follower.news)

@@ -25,7 +25,7 @@ class SteerOptions:
 def cancel(options: SteerOptions, cli: Cli) -> int:
     """Cancel jobs.
 
-    Programs that run get SIGTERM and, after their grace, SIGKILL. A cancelled job is never retried.
+    Running programs get SIGTERM and, after their grace period, SIGKILL. A cancelled job is never retried.
     """
     with cli.connect() as client:
         return _each(options.jobs, lambda job: client.cancel(job, reason=options.reason), "cancel", cli)
@@ -35,14 +35,14 @@ def hold(options: SteerOptions, cli: Cli) -> int:
     """Keep waiting jobs from starting until they are released.
 
     A job made of pods can be held while it runs, too: its programs get SIGTERM and, after their grace, SIGKILL, and
-    its pods are made anew when it is released.
+    new pods are started when it is released.
     """
     with cli.connect() as client:
         return _each(options.jobs, lambda job: client.hold(job, reason=options.reason), "hold", cli)
 
 
 def release(options: SteerOptions, cli: Cli) -> int:
-    """Let held jobs go on."""
+    """Release held jobs."""
     with cli.connect() as client:
         return _each(options.jobs, lambda job: client.release(job, reason=options.reason), "release", cli)
 

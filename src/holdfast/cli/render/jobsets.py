@@ -88,7 +88,7 @@ def jobset_facts(one: JobSetView) -> list[tuple[str, str]]:
 
 def _restarts(one: JobSetSummary) -> str:
     if one.max_restarts is None:
-        return f"{one.restarts} of the whole set; there is no failure policy: its first failed job fails it"
+        return f"{one.restarts} of the whole set; no failure policy: its first failed job fails it"
     return f"{one.restarts} of the whole set; {one.restarts_counted} counted of {one.max_restarts} allowed"
 
 

@@ -90,7 +90,7 @@ class PodLine:
         if not domain:
             self.homeless[job_id] = None
             if active.job.state is JobState.QUEUED:
-                self._world.note_reason(job_id, f"no {key} is free to be had alone", now)
+                self._world.note_reason(job_id, f"no {key} is free for exclusive use", now)
             return False
         self.homeless.pop(job_id, None)
         work.record = evolve(work.record, domain=domain)

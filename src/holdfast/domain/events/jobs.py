@@ -100,7 +100,7 @@ class JobHeld:
 
 @dataclass(frozen=True, slots=True)
 class JobReleased:
-    """A person let a held job go on; it is Queued."""
+    """A user released a held job; it is Queued."""
 
     attempt: int
 

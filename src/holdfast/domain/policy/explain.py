@@ -47,6 +47,19 @@ def explain(decision: Decision, failure: Failure | None, history: RetryHistory, 
     ]
 
 
+def in_short(decision: Decision) -> str:
+    """Say in a few words what was decided: ``retried by rule flaky``, ``2 of 2 retries are used (train/oom)``."""
+    if decision.code in _SPENT:
+        return _spent(decision.limits[-1])
+    reason = _beyond_the_rule(decision.reason)
+    if not decision.runs_again or not decision.policy:
+        return reason or (
+            f"not retried by rule {decision.rule}" if decision.rule_index is not None else "no rule matched"
+        )
+    how = "retried by default" if decision.rule_index is None else f"retried by rule {decision.rule}"
+    return f"{how}; {reason}" if reason else how
+
+
 def happened(failure: Failure | None, attempt: int) -> Iterator[str]:
     """Say how an attempt failed and how the failure was classified."""
     if failure is None:
@@ -81,7 +94,7 @@ def _decided(decision: Decision, settings: RetrySettings) -> Iterator[str]:
     if decision.code in _NOT_ASKED:
         yield _NOT_ASKED[decision.code]
     elif decision.code in _SPENT:
-        yield f"It is not retried: {_spent(decision.limits[-1], settings)}."
+        yield f"It is not retried: {_spent(decision.limits[-1], _moved(decision.limits[-1], settings))}."
     elif decision.action is Action.HOLD:
         yield f"The job is held until someone releases it{told}."
     elif decision.action is Action.FAIL:
@@ -102,10 +115,9 @@ def _counted(decision: Decision, settings: RetrySettings) -> str:
     return f": {', '.join(counts)}" if counts else ", without a limit"
 
 
-def _spent(use: LimitUse, settings: RetrySettings) -> str:
-    if not use.limit:
-        return f"its retry limit is 0 ({use.name}{_moved(use, settings)})"
-    return f"{use.used} of {use.limit} retries are used ({use.name}{_moved(use, settings)})"
+def _spent(use: LimitUse, moved: str = "") -> str:
+    used = f"{use.used} of {use.limit} retries are used" if use.limit else "the retry limit is 0"
+    return f"{used} ({use.name}{moved})"
 
 
 def _retry(use: LimitUse, settings: RetrySettings) -> str:

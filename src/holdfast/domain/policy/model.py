@@ -42,7 +42,7 @@ class SetAction(StrEnum):
     RESTART_GROUP_UNCOUNTED = "RestartReplicatedJobAndIgnoreMaxRestarts"
     """Run every job of its replicated job again and count it against nothing."""
     FAIL_JOB = "FailJob"
-    """Leave that job failed; the others go on."""
+    """Leave that job failed; the others continue."""
 
 
 class ExitCodeOperator(StrEnum):

@@ -289,7 +289,7 @@ class ProcessEngine:
         if silent_s >= _RESUME_AFTER_S:
             signal_shim(self._connection.peer(), signal.SIGCONT)
         if silent_s >= _REPLACE_AFTER_S and self._protocol == PROTOCOL:
-            _log.warning("it is replaced; the programs go on")
+            _log.warning("it is replaced; the programs keep running")
             signal_shim(self._connection.peer(), signal.SIGKILL)
             self._connection.shut()
 

@@ -129,7 +129,7 @@ class SetControl:
             raise Conflict(msg)
         if job_set.state.terminal:
             msg = f"job set {job_set.name!r} is {job_set.state.terminal} already: it cannot be {verb}"
-            raise Conflict(msg, hint="delete it and create it anew")
+            raise Conflict(msg, hint="delete it and create it again")
 
     @staticmethod
     def _check_restart(job_set: JobSet, group: str | None, index: int | None) -> None:

@@ -319,7 +319,7 @@ class JobSets:
 
 
 def _going(there: JobSet) -> Conflict:
-    return Conflict(f"job set {there.name!r} is being deleted", hint="create it anew when it is gone")
+    return Conflict(f"job set {there.name!r} is being deleted", hint="create it again once it is gone")
 
 
 def name_of(written: Sent) -> str:
