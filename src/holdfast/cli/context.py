@@ -62,7 +62,12 @@ class Cli:
         """Run the server in this process until it is told to stop."""
         from holdfast.app.server import serve  # noqa: PLC0415 - start-up time
 
-        serve(host, port, data, started=lambda url: self.say(f"holdfast is up at {url}; Ctrl-C ends it"))
+        serve(
+            host,
+            port,
+            data,
+            started=lambda url: self.say(f"holdfast is up at {url}, API docs at {url}/docs; Ctrl-C stops it"),
+        )
 
     def output(self) -> Output:
         """Return the writer of tables and documents."""
