@@ -150,7 +150,7 @@ def test_describe_says_conditions_counts_pods_decisions_and_events() -> None:
     assert "Left failed: train-workers-1" in lines
     assert f"RestartingJobSet False RestartJobSet {AT[:19]}Z again" in lines
     assert "workers 2 1 2 0 0 0 1 + 2 of jobs 1 at once" in lines
-    assert "Jobs (the first 1; all: holdfast get jobs --jobset train)" in lines
+    assert "Jobs (the first 1 of 2; all: holdfast get jobs --jobset train)" in lines
     assert "train-workers-0 Running 4 0 2 active, 1 succeeded" in lines
     decision = "train-workers-0 3 preempted RestartJobSet in 2s yes maxRestarts 2/10 applying RestartJobSet"
     assert f"{AT[:19]}Z {decision}" in lines
@@ -176,6 +176,20 @@ def test_a_job_made_of_pods_shows_its_pods_conditions_and_place() -> None:
     assert one.pods is not None
     print_pods(one.pods, Output(stream))
     assert "2 at once, 3 completions" in stream.getvalue()
+
+
+def test_a_long_history_is_described_on_one_page_that_says_how_to_see_the_rest() -> None:
+    one = job()
+    gang = [run.model_dump() for run in job(*((rank, f"u{rank}") for rank in range(3))).attempts[0].runs]
+    attempts = [{**one.attempts[0].model_dump(), "number": n, "runs": gang} for n in range(1, 4001)]
+    sections = dict(job_sections(job(attempts=attempts)))
+    title = "Attempts (the last 20 of 4,000; all: holdfast attempts train-workers-0)"
+    assert [row[0] for row in sections[title][1]] == [str(n) for n in range(3981, 4001)]
+    runs = {title: len(rows) for title, (_, rows) in sections.items() if title.startswith("Runs")}
+    assert list(runs)[-1] == "Runs of attempt 4000"
+    assert sum(runs.values()) == 20
+    assert next(iter(runs)) == "Runs of attempt 3994 (the first 2 of 3; all: holdfast get job train-workers-0 -o json)"
+    assert list(dict(job_sections(job((0, "a")))))[1:] == ["Attempts", "Runs of attempt 1"]
 
 
 def test_why_tells_each_decision_and_counts_those_it_leaves_out() -> None:

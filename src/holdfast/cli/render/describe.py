@@ -9,10 +9,14 @@ from holdfast.cli.render.pods import condition_table, pod_facts
 from holdfast.cli.render.words import pairs, when
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from holdfast.cli.render.words import Table
     from holdfast.wire.jobs import JobView
 
 
+_MOST = 20
+"""Attempts, and runs, that are shown of a long history."""
 _SET_LABEL = "jobset.sigs.k8s.io/jobset-name"
 
 
@@ -42,11 +46,29 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
 
 
 def job_sections(job: JobView) -> list[tuple[str, Table]]:
-    """List the tables below the facts."""
+    """List the tables below the facts: the newest attempts, and the runs of the last ones while they fit a screen."""
     conditions = [("Conditions", condition_table(job.pods.conditions))] if job.pods and job.pods.conditions else []
-    sections = [("Attempts", attempt_table(job.attempts))] if job.attempts else []
-    runs = [(f"Runs of attempt {attempt.number}", run_table(attempt.runs)) for attempt in job.attempts if attempt.runs]
-    return [*conditions, *sections, *runs]
+    newest = job.attempts[-_MOST:]
+    title = _cut("Attempts", len(newest), len(job.attempts), "the last", f"holdfast attempts {job.name}")
+    sections = [(title, attempt_table(newest))] if newest else []
+    return [*conditions, *sections, *reversed(list(_runs(job)))]
+
+
+def _runs(job: JobView) -> Iterator[tuple[str, Table]]:
+    room = _MOST
+    for attempt in reversed(job.attempts):
+        runs = attempt.runs[: max(room, 0)]
+        if runs:
+            every = f"holdfast get job {job.name} -o json"
+            yield (
+                _cut(f"Runs of attempt {attempt.number}", len(runs), len(attempt.runs), "the first", every),
+                run_table(runs),
+            )
+        room -= len(attempt.runs)
+
+
+def _cut(title: str, shown: int, count: int, which: str, every: str) -> str:
+    return title if shown == count else f"{title} ({which} {shown} of {count:,}; all: {every})"
 
 
 def _resources(job: JobView) -> str:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         SetDecisionView,
     )
 
+_MOST_JOBS = 20
+"""Jobs of a set that ``describe`` shows."""
 _COLUMNS = ("NAME", "TERMINALSTATE", "RESTARTS", "COMPLETED", "SUSPENDED", "AGE")
 _MORE_COLUMNS = ("STATE", "JOBS", "READY", "ACTIVE", "SUCCEEDED", "FAILED", "COUNTED", "QUEUE", "ID", "REASON")
 
@@ -104,7 +106,7 @@ def jobset_sections(one: JobSetView, log: Sequence[JobSetLogEntry]) -> list[tupl
     sections = [
         ("Conditions", condition_table(one.conditions)),
         ("Replicated jobs", group_table(one.groups)),
-        (_jobs_title(one), child_table(one.children)),
+        (_jobs_title(one), child_table(one.children[:_MOST_JOBS])),
         ("Decisions", decision_table(decisions)),
         ("Events", event_table(events)),
     ]
@@ -112,8 +114,10 @@ def jobset_sections(one: JobSetView, log: Sequence[JobSetLogEntry]) -> list[tupl
 
 
 def _jobs_title(one: JobSetView) -> str:
-    left = one.jobs - len(one.children)
-    return f"Jobs (the first {len(one.children)}; all: holdfast get jobs --jobset {one.name})" if left > 0 else "Jobs"
+    shown = min(_MOST_JOBS, len(one.children))
+    if shown >= one.jobs:
+        return "Jobs"
+    return f"Jobs (the first {shown} of {one.jobs:,}; all: holdfast get jobs --jobset {one.name})"
 
 
 def group_table(groups: Sequence[GroupView]) -> Table:
