@@ -1,8 +1,8 @@
 """Connections to the API: how many there may be, and how long one may take to send a request.
 
-Decides who makes way when there are too many: whoever is not being answered, first those that have not yet sent a whole
-request, the oldest first. So a caller that sends its request gets its answer, however many others only hold
-connections open; and files are left for the database and the engine.
+When there are too many, those that are not being answered are closed: first those without a whole request, the oldest
+first. So a caller that sends its request gets its answer, however many others only hold connections open, and file
+descriptors are left for the database and the engine.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Whose a data directory and its database are: the one process that may write them, and which directory it is.
+"""Whose a data directory and its database are: the one process that may write them.
 
-Decides what an owner locks: two files of the directory, so that deleting one lets nobody in, and one beside a
-SQLite file, which directories may share. Locks die with their process. A copy of a directory is told from the
-original by what the directory was when its identity was written.
+An owner locks two files of the directory, so that deleting one lets nobody in, and one beside a SQLite file, which
+directories may share. Locks die with their process. A copy of a directory is told from the original by what the
+directory was when its identity was written.
 """
 
 from __future__ import annotations

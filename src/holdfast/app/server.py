@@ -1,7 +1,7 @@
 """The server process: API, controller and local executor together on one data directory.
 
-Decides how it starts and stops: it owns the directory, leaves its address and a fresh token there, listens on
-the loopback address unless told otherwise, and on SIGTERM or Ctrl-C lets go without touching the runs.
+It owns the directory, leaves its address and a fresh token there, listens on a loopback address, and on SIGTERM or
+Ctrl-C stops without touching the runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What can be set from outside, and from where: flags over environment over default.
-
-Decides names and defaults; nothing below ``app`` reads the environment.
-"""
+"""What can be set from outside: flags over environment over default. Nothing below ``app`` reads the environment."""
 
 from __future__ import annotations
 

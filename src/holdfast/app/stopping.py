@@ -1,7 +1,7 @@
-"""Lets a process that is told to end by SIGTERM let go of what it holds first.
+"""Lets a process release what it holds when SIGTERM ends it.
 
-Decides that SIGTERM unwinds like an exception; by default it ends the process on the spot, with the lease, the
-address and the write-ahead log left as after a crash.
+SIGTERM unwinds like an exception; by default it would end the process on the spot, leaving the lease, the address
+and the write-ahead log as after a crash.
 """
 
 from __future__ import annotations

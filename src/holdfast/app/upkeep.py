@@ -1,8 +1,4 @@
-"""What an operator does with the database, beside or before a server: upgrade, check, prune, back up, restore.
-
-Decides which of it needs the data directory for itself, and how often a server forgets; leaves the doing to
-``storage.sql.upkeep`` and ``service.retention``.
-"""
+"""What an operator does with the database, beside or before a server: upgrade, check, prune, back up, restore."""
 
 from __future__ import annotations
 

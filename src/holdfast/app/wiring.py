@@ -1,7 +1,4 @@
-"""Puts the parts together: store, engine, API application.
-
-Decides which adapter stands behind each port; every entry point (``connect``, ``server``) starts here.
-"""
+"""Puts the parts together: store, engine, API application. Every entry point starts here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides the exit code of every way a command can end; leaves the words to ``main`` and the commands."""
+"""The exit code of every way a command can end."""
 
 from __future__ import annotations
 

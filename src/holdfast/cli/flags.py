@@ -1,4 +1,4 @@
-"""Reads the values of flags and gathers everything wrong with them; leaves their meaning to the commands."""
+"""Reads the values of flags and collects everything wrong with them, to report it all at once."""
 
 from __future__ import annotations
 

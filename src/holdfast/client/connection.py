@@ -1,6 +1,6 @@
 """Sends requests and reads answers: address, token, retries, errors.
 
-Decides which requests are sent again after a lost connection: those that mean the same when done twice.
+After a lost connection only requests that mean the same when done twice are sent again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The calls about what happened: the event log, read or followed, and the audit log.
 
-Decides how following survives a lost connection: it resumes after the last event it was given, so that none is
-missed and none comes twice.
+Following survives a lost connection: it resumes after the last event it was given, so that none is missed and none
+comes twice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cancels, holds and releases jobs by asking the controller to.
 
-Decides which of these a job's state allows, so that a caller hears at once what cannot work; the controller
-alone changes the job.
+What a job's state does not allow is refused here, so that a caller hears it at once; the controller alone changes
+the job.
 """
 
 from __future__ import annotations

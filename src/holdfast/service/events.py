@@ -1,7 +1,4 @@
-"""Reads the event log, part by part.
-
-Decides what a caller may filter by and where the next part begins; leaves waiting for news to the ways in.
-"""
+"""Reads the event log, part by part, by the filters a caller may use."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Explains decisions: rebuilds, from what was stored, which rules were looked at and why.
+"""Explains decisions: rebuilds from what was stored which rules were considered and why.
 
-Assumes of the controller that it stores with each judged attempt the failure and the decision with the deciding
-policy's revision, the rule, the counter a granted retry added to, and the limits looked at (``globalMaxRetries``
-among them when it was set); and that it judges with the queue's, the job's named and its inline policies, in that
-order, then the built-in one. What is not stored - which revisions of the policies that did not decide were in force -
-is taken from today; where that would tell another story than the decision, the deciding policy alone is shown.
+Assumes that the controller stores with each judged attempt its failure, and its decision with the policy's revision,
+the rule, the counter a granted retry added to, and the limits checked (``globalMaxRetries`` if it was set); and that
+it judges with the queue's, the job's named and its inline policies, in that order, then the built-in one. Which
+revisions of the other policies were in force is not stored: today's are taken, and where they would lead to another
+decision, the deciding policy is shown alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks that what is named exists, and says what could have been meant."""
+"""Checks that what is named exists, and suggests what could have been meant."""
 
 from __future__ import annotations
 

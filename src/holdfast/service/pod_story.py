@@ -1,4 +1,4 @@
-"""Tells where a job made of pods stands: its pods, its Kubernetes conditions, and what its job set decided about it."""
+"""The sentences about a job made of pods: how it failed, its pods, and what its job set decided."""
 
 from __future__ import annotations
 

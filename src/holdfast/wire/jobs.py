@@ -1,7 +1,4 @@
-"""Jobs, their attempts and runs, and lists of them, as the outside sees them.
-
-Decides which facts are shown; leaves making these from records to ``render``.
-"""
+"""Jobs, their attempts and runs, and lists of them, as the outside sees them."""
 
 from collections.abc import Sequence
 from typing import Any

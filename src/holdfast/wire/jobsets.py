@@ -1,7 +1,4 @@
-"""Job sets, their jobs, their log and their explanation, as the outside sees them.
-
-Decides which facts are shown; leaves making these from records to ``render_jobsets``.
-"""
+"""Job sets, their jobs, their log and their explanation, as the outside sees them."""
 
 from typing import Any
 

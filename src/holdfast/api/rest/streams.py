@@ -1,8 +1,7 @@
 """Sends events as they happen, as server-sent events.
 
-Decides how long a client may take to read, and how it is told that there was nothing; leaves how often the store is
-asked, and how many may listen, to ``listeners``. Each client costs one part of the log in memory at most, and no thread
-and no look at the store while it waits.
+A client that reads too slowly is cut off, and an idle stream says so now and then. Each client costs one part of the
+log in memory at most, and no thread and no query while it waits.
 """
 
 from __future__ import annotations

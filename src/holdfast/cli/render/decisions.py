@@ -1,4 +1,4 @@
-"""What is said of a decision: one line while following, tables and sentences for ``why``."""
+"""How decisions look: in one line while following a job, and in the tables of ``why``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Writes results in the form asked for; leaves which columns a thing has to the views beside it.
+"""Writes tables, sentences and documents to one stream.
 
-Decides that only a terminal gets colours and a width: off a terminal a table is plain text, aligned and never cut.
+Only a terminal gets colours and a width: elsewhere a table is plain text, aligned and never cut.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decides what Ctrl-C means while a job is followed: asked once, cancelled on the second, left on the third.
+"""What Ctrl-C means while a job is followed: asked once, cancelled on the second, left on the third.
 
 SIGTERM, which nobody can answer, cancels at once, and leaves on the second: what stops ``run`` stops its job.
 """

@@ -1,4 +1,4 @@
-"""Waits for jobs and job sets to come into a state; decides when that has happened, or never will."""
+"""Waits for jobs and job sets to reach a state, and notices when they never will."""
 
 from __future__ import annotations
 

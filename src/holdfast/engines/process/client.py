@@ -1,4 +1,4 @@
-"""Speaks with the shim of a directory, and starts one where there is none; leaves meaning to ``engine``."""
+"""Speaks with the shim of a directory, and starts one where none is running."""
 
 from __future__ import annotations
 

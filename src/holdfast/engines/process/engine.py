@@ -1,4 +1,4 @@
-"""The engine of local processes: an executor's view of one shim; decides nothing the shim can decide itself.
+"""The engine of local processes: an executor's view of one shim.
 
 Everything sent is kept until the shim acknowledges it, an order until its program runs, and sent again over a new
 connection: a shim that died, or was replaced, misses nothing, and every message is idempotent.

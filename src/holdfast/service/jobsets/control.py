@@ -1,8 +1,8 @@
 """Suspends, resumes, restarts and deletes job sets by asking the controller to.
 
-Decides which of these a set's state allows, with all that was asked of it before, so that a caller hears at once
-what cannot work; the controller alone changes the set. ``if_match`` everywhere: only if the set has one of these
-versions still, else ``VersionConflict``.
+What a set's state, with everything asked of it before, does not allow is refused here, so that a caller hears it at
+once; the controller alone changes the set. With ``if_match`` a request is accepted only while the set has one of
+these versions, else ``VersionConflict``.
 """
 
 from __future__ import annotations
