@@ -1,7 +1,6 @@
 """Controller, local executor and lease as threads of this process: the embedded server without its API.
 
-Decides how the loops are paced and what happens when the controller's memory can no longer be trusted: it
-is dropped and rebuilt from the store, under a lease that was just taken.
+When the controller's memory can no longer be trusted, it is dropped and rebuilt from the store, under a new lease.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What the loops show of themselves: metrics of bounded number, and whether they still turn.
+"""Metrics of the loops, and whether they still turn.
 
-Decides names and labels; values come from what each tick committed, so that they can be checked against the
-store.
+Values come from what each tick committed, so that they can be checked against the store.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """What a command gets besides its options: streams, time, settings and the connection, each made when first used.
 
-Decides where a command line's surroundings come from; leaves what is done with them to ``commands``.
 Everything heavy is imported inside these functions, so that ``holdfast --help`` stays under 200 ms.
 """
 

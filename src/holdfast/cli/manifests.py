@@ -1,6 +1,6 @@
 """Reads the files of ``-f`` and says which line of which file an error is about.
 
-Decides what may be in such a file; leaves checking the documents to the server, which knows what they name.
+The documents themselves are checked by the server, which knows what they name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decides which words name which kind of thing; leaves what can be done with it to the commands."""
+"""The words for each kind of thing, such as ``jobs``, ``js`` or ``retry-policy``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Submits jobs: checks them against the catalogue, gives them ids, stores them once.
 
-Decides what a submission may ask for and what becomes of each job in a bulk; leaves reading manifests to
-``dialects`` and starting anything to the controller.
+In a bulk each job is accepted or refused with its own problems.
 """
 
 from __future__ import annotations

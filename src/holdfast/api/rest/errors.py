@@ -1,6 +1,6 @@
-"""Turns whatever goes wrong into RFC 9457 problem details.
+"""Turns errors into RFC 9457 problem details.
 
-Decides the HTTP status of each error class, in one table; a test holds it complete.
+One table has the HTTP status of each error class; a test keeps it complete.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``holdfast restart``: run a job set, one of its replicated jobs, or one job again because a person says so."""
+"""``holdfast restart``: restart a job set, one of its replicated jobs, or one job by hand."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""``holdfast cancel``, ``hold`` and ``release``: what a person can tell a job."""
+"""``holdfast cancel``, ``hold`` and ``release``: what a user can ask of a job."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""``holdfast suspend`` and ``resume``: stop the pods of a job set or a Job and keep it, and let it go on."""
+"""``holdfast suspend`` and ``resume``: stop the pods of a job set or a Job and keep it, and start them again."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""What ``describe`` says of a job: its facts, those of its pods, its attempts, then each attempt's runs."""
+"""What ``describe`` shows of a job: its facts, those of its pods, its newest attempts and their runs."""
 
 from __future__ import annotations
 

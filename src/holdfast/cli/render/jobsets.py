@@ -1,4 +1,4 @@
-"""What is said of job sets: rows of lists, the facts and tables of ``describe``, the stories of ``why``."""
+"""How job sets look: rows of lists, the facts and tables of ``describe``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Creates, changes and reads job sets.
-
-Decides what a job set may ask for here and which changes there may be; leaves reading manifests to ``dialects``,
-asking for anything to happen to a set to ``control``, and running it to the controller.
-"""
+"""Creates, changes and reads job sets, and refuses what may not be asked for or changed."""
 
 from __future__ import annotations
 
