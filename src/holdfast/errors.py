@@ -116,7 +116,7 @@ class Unauthenticated(HoldfastError):
 
 
 class NotFound(HoldfastError):
-    """There is no such thing."""
+    """Not found."""
 
     code = "not_found"
 

@@ -223,7 +223,7 @@ def test_what_a_job_set_decides_about_an_attempt_is_told_in_its_words(action: Se
         (["Running", "Failed"], 1, "train: Failed"),
         (["Running", "Running", "gone"], 1, "train: is gone"),
         (["Running", "Suspended", "Suspended", "Completed"], 0, "to resume it: holdfast resume jobset train"),
-        (["Unmanaged", "Unmanaged", "Completed"], 0, "train is not run here"),
+        (["Unmanaged", "Unmanaged", "Completed"], 0, "train is not run by Holdfast"),
     ],
 )
 def test_waiting_ends_as_the_job_set_ended(states: list[str], code: int, says: str) -> None:

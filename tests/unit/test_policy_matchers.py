@@ -275,7 +275,7 @@ TABLE: list[tuple[str, Rule, Failure, bool, str]] = [
         "signal SIGKILL is not one of SIGTERM",
     ),
     (
-        "137 is no signal",
+        "137 is not a signal",
         rule(signals=frozenset({9})),
         failed(box(137)),
         False,

@@ -77,7 +77,7 @@ class Doorway:
         self._sent_away += 1
         now = caller.loop.time()
         if now - self._told_at >= _TELL_EVERY_S:
-            _log.warning("too many connections; those that send no request make way", count=self._sent_away)
+            _log.warning("too many connections; closing those that send no request", count=self._sent_away)
             self._sent_away, self._told_at = 0, now
         oldest = next(iter(self._new or self._resting), None)
         if oldest is not None:

@@ -197,9 +197,7 @@ def _require_idle(original: Identity, directory: DataDir) -> None:
             return
         if is_held(place / _LOCK) or is_held(place / _IDENTITY) or is_in_use(place / directory.runs.name):
             message = f"{directory.path} is a copy of {place}, which is in use: both would run the same jobs"
-            hint = (
-                f"use {place}; or stop its server and its programs first, and then the copy is a directory of its own"
-            )
+            hint = f"use {place}; or stop its server and its programs first, and then the copy is independent"
             raise Conflict(message, hint=hint)
 
 

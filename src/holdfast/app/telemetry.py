@@ -82,7 +82,7 @@ class Telemetry:
     def ready(self) -> str | None:
         """Say what keeps the loops from working, if anything."""
         if self._ticked_at is None:
-            return "the controller has not begun"
+            return "the controller has not started"
         silent_s = self._now() - self._ticked_at
         if silent_s > STALLED_AFTER_S:
             return f"the controller has not turned for {silent_s:.0f} s"

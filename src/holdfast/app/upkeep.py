@@ -174,7 +174,7 @@ class Forgetter:
         try:
             return part(now)
         except HoldfastError as error:
-            _log.warning("forgetting old jobs failed; trying again later", error=str(error))
+            _log.warning("deleting old jobs failed; trying again later", error=str(error))
             return False
 
     def _expired(self, now: float) -> bool:

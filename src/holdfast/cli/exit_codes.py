@@ -27,7 +27,7 @@ MEANINGS: dict[int, str] = {
     OK: "Done. `run` and `wait`: the job succeeded, the job set completed.",
     FAILED: "The job or job set failed, was cancelled or is gone (`wait`), or Holdfast itself failed.",
     USAGE: "Wrong usage, or an input that is not valid; nothing was done.",
-    NOT_FOUND: "There is no such thing.",
+    NOT_FOUND: "Not found.",
     REFUSED: "Its state, a limit, a policy or a missing token forbids it.",
     UNAVAILABLE: "Not available: no server answers, or the data directory is taken. Try again.",
     HELD: "`run`: the job is held; `holdfast release` releases it.",

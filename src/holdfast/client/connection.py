@@ -159,6 +159,6 @@ def _checked(base_url: str) -> str:
         sound = False
     if sound:
         return base_url
-    problem = Problem("base_url", f"{base_url!r} is no address", hint="write for example http://127.0.0.1:7070")
+    problem = Problem("base_url", f"{base_url!r} is not an address", hint="write for example http://127.0.0.1:7070")
     msg = "the server's address is not valid"
     raise InvalidSetting(msg, problems=[problem])

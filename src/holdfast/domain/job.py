@@ -30,7 +30,7 @@ class JobState(StrEnum):
     BACKOFF = "BackOff"
     """Waits for its retry to be due; holds no resources."""
     HELD = "Held"
-    """Waits for a person to release it."""
+    """Waits until a user releases it."""
     WAITING = "Waiting"
     """Belongs to a job set that decides when it runs: not started, suspended, or over before its set."""
     SUCCEEDED = "Succeeded"

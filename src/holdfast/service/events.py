@@ -70,7 +70,7 @@ def _read_types(given: Sequence[str]) -> frozenset[str]:
         names = _names(text)
         found.update(names)
         if not names:
-            problems.append(Problem("query.type", f"{text!r} is no type of event", allowed=(*_FAMILIES, *BY_NAME)))
+            problems.append(Problem("query.type", f"{text!r} is not an event type", allowed=(*_FAMILIES, *BY_NAME)))
     if problems:
         raise InvalidRequest(problems=problems)
     return frozenset(found)

@@ -49,4 +49,4 @@ def find_attempt(job: Job, attempts: Sequence[Attempt], number: int) -> Attempt:
             return attempt
     there = ", ".join(str(attempt.number) for attempt in attempts)
     msg = f"job {job.name!r} ({job.id}) has no attempt {number}"
-    raise NotFound(msg, hint=f"its attempts: {there}" if there else "it has not been tried yet")
+    raise NotFound(msg, hint=f"its attempts: {there}" if there else "it has no attempt yet")

@@ -10,7 +10,7 @@ from typing import NoReturn
 from holdfast.errors import InvalidRequest, Problem
 
 LARGEST_SEQ = 1 << 62
-_NOT_OURS = "is not a cursor that was handed out here"
+_NOT_OURS = "is not a cursor of this server"
 
 
 def write_cursor(after: int | str | None, mark: str) -> str | None:

@@ -44,7 +44,7 @@ def job_filter(
         NotFound: There is no such job set.
     """
     problems = [
-        Problem("query.state", f"{one!r} is no state", allowed=tuple(JobState))
+        Problem("query.state", f"{one!r} is not a state", allowed=tuple(JobState))
         for one in state or ()
         if one.lower() not in _STATES
     ]

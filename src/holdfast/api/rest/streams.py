@@ -73,9 +73,9 @@ class EventStream(Response):
                 await self._send_next(send)
             await send({"type": "http.response.body", "body": b""})
         except TimeoutError:
-            _log.info("a client that follows events does not read them; it is let go", after=self._after)
+            _log.info("a client that follows events does not read them; disconnecting it", after=self._after)
         except HoldfastError as error:
-            _log.warning("events cannot be read; a client that follows them is let go", error=str(error))
+            _log.warning("events cannot be read; disconnecting a client that follows them", error=str(error))
 
     async def _send_next(self, send: Send) -> None:
         """Send what there is, or a sign of life when there was nothing for long; then rest until there is news."""

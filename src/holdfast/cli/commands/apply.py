@@ -20,7 +20,7 @@ class ApplyOptions:
 
 
 def apply(options: ApplyOptions, cli: Cli) -> int:
-    """Create or change what files describe.
+    """Create or change what the files describe.
 
     Retry policies, then queues, then categories are created or replaced, job sets created or changed; jobs are
     submitted last, each time it is called. Kubernetes manifests of JobSets and Jobs are read, too.

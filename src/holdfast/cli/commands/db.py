@@ -29,10 +29,10 @@ class DbOptions:
     """What ``db`` can be told."""
 
     action: Annotated[str, typer.Argument(metavar="ACTION", help="upgrade, check, prune, backup or restore.")]
-    file: Annotated[str | None, typer.Argument(metavar="FILE", help="Of `backup` and `restore`: the copy.")] = None
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help="For `backup` and `restore`: the copy.")] = None
     older_than: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="`prune`: forget jobs that ended longer ago, e.g. 30d."),
+        typer.Option(metavar="DURATION", help="`prune`: delete jobs that ended longer ago than this, e.g. 30d."),
     ] = None
     keep: Annotated[
         str | None,
@@ -46,7 +46,7 @@ class DbOptions:
 
 
 def db(options: DbOptions, cli: Cli) -> int:
-    """Look after the database of the data directory, or the one HOLDFAST_DATABASE names.
+    """Maintain the database of the data directory, or the one that HOLDFAST_DATABASE names.
 
     `upgrade` brings it to the schema this version needs. `check` says whether it is sound, and exits with 1 when it is
     not. `prune` deletes finished jobs with their logs. `backup` copies a SQLite database to FILE, also while a server

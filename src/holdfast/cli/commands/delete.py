@@ -26,7 +26,8 @@ class DeleteOptions:
     kind: Annotated[str, typer.Argument(metavar="KIND", help="jobset, retrypolicy, queue or category.")]
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="One or more names.")]
     wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Job sets: wait until they and their programs are gone.")
+        bool,
+        typer.Option("--wait/--no-wait", help="Job sets: wait until they are deleted and their programs have stopped."),
     ] = True
     timeout: TimeoutOption = None
 

@@ -36,7 +36,7 @@ class RestartOptions:
 
 
 def restart(options: RestartOptions, cli: Cli) -> int:
-    """Run a job set, one of its replicated jobs, or one of its jobs again.
+    """Restart a job set, one of its replicated jobs, or one of its jobs.
 
     Finished jobs are restarted, too, as long as their set has not ended. This counts against no limit.
     """

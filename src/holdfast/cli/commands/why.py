@@ -41,7 +41,7 @@ class WhyOptions:
     attempt: AttemptOption = None
     job: Annotated[
         str | None,
-        typer.Option("--job", metavar="NAME", help="Of a job set: only what was decided about this job."),
+        typer.Option("--job", metavar="NAME", help="For a job set: only the decisions about this job."),
     ] = None
     all: Annotated[
         bool, typer.Option("--all", help="Also show the rules that did not match, all limits, and the pods of a job.")

@@ -42,7 +42,7 @@ JOB_SETS = Kind(
     "Completed",
     {
         "Suspended": "{0} is suspended; to resume it: holdfast resume jobset {0}",
-        "Unmanaged": "{0} is not run here: its manifest leaves it to another (managedBy)",
+        "Unmanaged": "{0} is not run by Holdfast: its manifest names another controller (managedBy)",
     },
 )
 

@@ -79,7 +79,7 @@ class SetControl:
         """
         with audited(self.store, by, Act.RESTART, Subject.JOB_SET, reference):
             if index is not None and group is None:
-                problem = Problem("index", "needs to be told of which replicated job", hint="give replicated_job, too")
+                problem = Problem("index", "needs a replicated job", hint="add replicated_job")
                 raise InvalidRequest(problems=[problem])
             wanted = {"group": group, "index": index}
             payload = json.dumps({name: value for name, value in wanted.items() if value is not None})

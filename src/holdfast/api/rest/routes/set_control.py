@@ -41,7 +41,7 @@ def resume(use: Use, by: By, ref: SetRef, match: IfMatch, reason: Why = None) ->
     return _asked(use.set_control.resume(ref, _text(reason), by=by, if_match=match.versions))
 
 
-@router.post("/restart", summary="Run a job set again", status_code=202, response_model=JobSetSummary)
+@router.post("/restart", summary="Restart a job set", status_code=202, response_model=JobSetSummary)
 def restart(
     use: Use, by: By, ref: SetRef, match: IfMatch, what: Annotated[JobSetRestart | None, Body()] = None
 ) -> Response:

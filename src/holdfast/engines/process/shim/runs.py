@@ -304,7 +304,7 @@ class Runs:
         elif files.is_full("."):
             self._refuse(run, "DiskFull", "cannot start it: the disk is full")
         else:
-            self._refuse(run, "LaunchError", "the processes that were to start it were killed")
+            self._refuse(run, "LaunchError", "the processes that should have started it were killed")
 
     def never_begun(self, run: Run) -> None:
         """Finish a run whose program was never started."""

@@ -207,7 +207,9 @@ class Execution:
                 self.stop(program.order["grace_s"], "deadline")
         if moment.since_boot() >= self._alone_at:
             self._alone_at = float("inf")
-            program.note = program.note or "ended: there was no server for so long that another may run the job"
+            program.note = (
+                program.note or "ended: no server was reachable for so long that another may have taken over the job"
+            )
             self.stop(0.0, "lost")
 
     # ending
