@@ -106,7 +106,7 @@ class Doorway:
 
 
 class GuardedProtocol(H11Protocol):
-    """HTTP/1.1 over a connection that has only so long to send a request, from its first byte or from when it came."""
+    """HTTP/1.1 over a connection with a limited time to send a request, from its first byte or from when it came."""
 
     doorway: Doorway
     request_s: float

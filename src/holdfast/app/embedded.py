@@ -87,7 +87,7 @@ class Embedded:
         self._control.wake()
 
     def stop(self) -> None:
-        """End both loops; runs go on, and a later server takes them over."""
+        """End both loops; runs continue, and a later server takes them over."""
         self._mailbox.close()
         self._execute.stop()
         self._control.stop()

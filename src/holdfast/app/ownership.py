@@ -104,7 +104,7 @@ class Ownership:
         return lock
 
     def _identify(self, record: PrivateLock, directory: DataDir) -> str:
-        """Return the directory's word; a copy of an idle or vanished one gets a word of its own.
+        """Return the directory's word; a copy of an idle or vanished one gets its own word.
 
         Raises:
             Conflict: The original is in use.

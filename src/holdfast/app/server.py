@@ -39,7 +39,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _TOKEN_BYTES = 32
 _log = structlog.get_logger(__name__)
 _SHUTDOWN_S = 5
-"""How long requests may take to end once the server is told to stop."""
+"""How long requests may take to end once the server is stopping."""
 
 
 def serve(
@@ -49,7 +49,7 @@ def serve(
     *,
     started: Callable[[str], None] | None = None,
 ) -> None:
-    """Run a server until it is told to stop.
+    """Run a server until it is stopped.
 
     Args:
         host: Address to listen on; only loopback addresses, as there is no TLS yet.

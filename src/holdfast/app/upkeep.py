@@ -75,7 +75,7 @@ def backup(target: Path) -> int:
     """Copy the database, also while a server runs; returns the copy's size in bytes.
 
     Raises:
-        Conflict: The target exists, or the database is on a server with tools of its own.
+        Conflict: The target exists, or the database is on a server with its own tools.
         Unavailable, Internal: It cannot be read or written.
     """
     return upkeep.back_up(_surroundings()[2], target)

@@ -58,7 +58,7 @@ class Cli:
             self.say(f"no server is running: {what} with `holdfast up`, or while `{wait}` waits for them")
 
     def serve(self, *, host: str, port: int, data: Path | None) -> None:
-        """Run the server in this process until it is told to stop."""
+        """Run the server in this process until it is stopped."""
         from holdfast.app.server import serve  # noqa: PLC0415 - start-up time
 
         serve(

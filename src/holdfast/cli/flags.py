@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Flags:
-    """A reader that remembers each problem and goes on, so that all are reported at once."""
+    """A reader that remembers each problem and continues, so that all are reported at once."""
 
     def __init__(self) -> None:
         """Start without problems."""

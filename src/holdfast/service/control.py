@@ -76,7 +76,7 @@ class Control:
             return self._ask(RequestKind.HOLD, job, reason, by)
 
     def release(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Job:
-        """Ask for a held job to go on.
+        """Ask to release a held job.
 
         Raises:
             NotFound: There is no such job.
@@ -96,7 +96,7 @@ class Control:
         return job
 
     def _pods(self, job: Job) -> PodJob | None:
-        """Return what is remembered of a job's pods, which can be stopped and made anew."""
+        """Return what is remembered of a job's pods, which can be stopped and replaced."""
         return self.store.pod_jobs([job.id]).get(job.id)
 
     def _stops(self, job: Job) -> bool:

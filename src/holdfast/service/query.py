@@ -53,7 +53,7 @@ class Page:
 
     jobs: Sequence[Job]
     next_after: int | None
-    """Where the list goes on; ``None`` on the last page."""
+    """Where the list continues; ``None`` on the last page."""
 
 
 @dataclass(frozen=True, slots=True)

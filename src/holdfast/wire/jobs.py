@@ -119,7 +119,7 @@ class JobAccepted(JobSummary):
     """A job that was submitted."""
 
     warnings: list[ProblemEntry] = Field(default_factory=list)
-    """What is legal but dubious in its manifest, or was put up with by a lenient reading."""
+    """What is legal but dubious in its manifest, or accepted only by a lenient reading."""
 
 
 class JobView(JobSummary):
@@ -184,7 +184,7 @@ class BulkItem(Response):
     name: str | None = None
     error: ProblemDetails | None = None
     warnings: list[ProblemEntry] = Field(default_factory=list)
-    """What is legal but dubious in it, or was put up with by a lenient reading."""
+    """What is legal but dubious in it, or accepted only by a lenient reading."""
 
 
 class BulkResult(Response):
@@ -219,7 +219,7 @@ class LogChunk(Response):
     offset: int
     """Where ``text`` begins, in bytes."""
     next_offset: int
-    """Where to go on reading."""
+    """Where to continue reading."""
     text: str
     finished: bool
     """Nothing will ever follow ``next_offset``."""

@@ -68,7 +68,7 @@ class GroupView(Response):
     blamed: int = 0
     """Counted restarts its jobs caused."""
     max_restarts: int | None = None
-    """How many of those are allowed, where it has a limit of its own."""
+    """How many of those are allowed, if it has its own limit."""
     parallelism: int = 1
     """Pods at once, of each of its jobs."""
     completions: int | None = None
@@ -125,7 +125,7 @@ class JobSetView(JobSetSummary):
     success_targets: list[str] = Field(default_factory=list)
     """Replicated jobs whose success counts; none is all."""
     coordinator: str | None = None
-    """Host name of the pod that all others are told of."""
+    """Host name of the pod that all others get to know."""
     conditions: list[ConditionView] = Field(default_factory=list)
     groups: list[GroupView]
     backoff: list[BackoffView] = Field(default_factory=list)
@@ -158,7 +158,7 @@ class JobSetApplied(JobSetSummary):
     result: str
     """``created``, ``updated``, ``unchanged``; of a dry run ``valid``."""
     warnings: list[ProblemEntry] = Field(default_factory=list)
-    """What is legal but dubious, or was put up with by a lenient reading."""
+    """What is legal but dubious, or accepted only by a lenient reading."""
 
 
 class SetDecisionView(Response):

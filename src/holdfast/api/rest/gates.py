@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from holdfast.api.rest.browser import SignIn
 from holdfast.api.rest.errors import respond, respond_status
+from holdfast.domain.units import format_memory
 from holdfast.errors import Unauthenticated
 
 if TYPE_CHECKING:
@@ -124,4 +125,4 @@ class SizeGate:
         return counted
 
     def _detail(self) -> str:
-        return f"the body is larger than the {self._largest} bytes that are read at once; send it in parts"
+        return f"the body is larger than {format_memory(self._largest)}; send it in parts"

@@ -39,7 +39,7 @@ _RETRY_MS = 1000
 
 
 class EventStream(Response):
-    """An answer that goes on until the client leaves or the server stops."""
+    """An answer that continues until the client leaves or the server stops."""
 
     media_type = EVENT_STREAM
 
@@ -94,7 +94,7 @@ class EventStream(Response):
         return anyio.current_time() - self._sent_at
 
     async def _push(self, send: Send, text: str) -> None:
-        """Send text to a client that has only so long to read it."""
+        """Send text to a client that has limited time to read it."""
         with anyio.fail_after(STALL_S):
             await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
         self._sent_at = anyio.current_time()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NOW = "now"
 _PATIENCE_S = 2.0
-"""How long to try the same server again before looking for it anew."""
+"""How long to try the same server again before looking for another."""
 _PAUSE_S = 1.0
 _MOST_FAILURES = 20
 _LAST = frozenset({"job.succeeded", "job.failed", "job.cancelled"})

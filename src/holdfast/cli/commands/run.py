@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Text = str | None
 _PATIENCE_S = 1.0
-"""How long a job may wait before the person is told why."""
+"""How long a job may wait before the user is told why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

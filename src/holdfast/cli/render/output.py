@@ -83,7 +83,7 @@ class Output:
         """Write a table; an empty one still shows its columns."""
         rows = [[printable(cell) for cell in row] for row in rows]
         if self._console.is_terminal:
-            # A console of its own, because `print` never goes beyond its console's width.
+            # A separate console, because `print` never goes beyond its console's width.
             wide = Console(
                 file=self._stream, highlight=False, width=max(self._console.width, _least_width(columns, rows))
             )

@@ -27,7 +27,7 @@ def when(timestamp: str | None) -> str:
 
 
 def span(start: str | None, end: str | None) -> str:
-    """Write how long something took; empty while it goes on."""
+    """Write how long something took; empty until then."""
     if not start or not end:
         return ""
     seconds = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FOLLOWS = {
     SetAction.FAIL_JOB_SET: "the set fails at once, whatever maxRestarts says",
-    SetAction.FAIL_JOB: "the job stays failed, and the others go on",
+    SetAction.FAIL_JOB: "the job stays failed, and the others continue",
     SetAction.RESTART_JOB_SET: "all jobs of the set are restarted, finished ones too",
     SetAction.RESTART_JOB_SET_UNCOUNTED: "all jobs of the set are restarted, finished ones too; this is not counted",
     SetAction.RESTART_GROUP: "all jobs of its replicatedJob are restarted",

@@ -51,7 +51,7 @@ class SetControl:
     def resume(
         self, reference: str, reason: str = "", *, by: Caller | None = None, if_match: Versions = None
     ) -> JobSet:
-        """Ask for a suspended set to go on; one that is not suspended is left alone.
+        """Ask to resume a suspended set; one that is not suspended is left alone.
 
         Raises:
             NotFound: There is no such set.

@@ -68,7 +68,7 @@ class ChildPage:
 
     children: Sequence[Child]
     next_after: int | None
-    """Where the list goes on; ``None`` on the last page."""
+    """Where the list continues; ``None`` on the last page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class SetPage:
 
     sets: Sequence[JobSet]
     next_after: str | None
-    """Where the list goes on; ``None`` on the last page."""
+    """Where the list continues; ``None`` on the last page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class JobSets:
 
         Args:
             written: Its manifest, of any kind that is a job set.
-            lenient: Put up with what upstream puts up with, each time with a warning.
+            lenient: Accept what upstream accepts, with a warning for each.
             by: Who asks.
             key: Sending the same again with this key stores nothing and answers as the first time.
             dry_run: Check everything and store nothing.

@@ -151,7 +151,7 @@ def back_up(url_or_path: str | Path, target: Path) -> int:
     """Copy a SQLite database, as it is at one instant, also while others write; returns the copy's size.
 
     Raises:
-        Conflict: The target is there already, or the database is on a server with tools of its own.
+        Conflict: The target is there already, or the database is on a server with its own tools.
         Unavailable, Internal: As ``faults`` says; no target is left.
     """
     source = _file_of(url_or_path, f"pg_dump --format=custom --file={target} URL")
