@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with an input, precise enough to mend it without a manual."""
+    """One thing wrong with an input, precise enough to correct it without a manual."""
 
     path: str
     """Where: a field path such as ``spec.rules[2].onExitCodes.operator``; empty for the whole input."""
@@ -128,7 +128,7 @@ class Conflict(HoldfastError):
 
 
 class AlreadyExists(Conflict):
-    """Something of that name exists already."""
+    """That name exists already."""
 
     code = "already_exists"
 

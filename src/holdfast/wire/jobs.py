@@ -194,13 +194,13 @@ class BulkResult(Response):
 
 
 class Reason(Body):
-    """Why someone cancels, holds or releases a job."""
+    """Why a user cancels, holds or releases a job."""
 
     reason: str = Field(default="", max_length=1000)
 
 
 class StatesQuery(Body):
-    """Which jobs' states to tell."""
+    """Which jobs' states to return."""
 
     ids: list[str] = Field(max_length=10_000)
 

@@ -216,7 +216,7 @@ class RetryHistory:
 
 @dataclass(frozen=True, slots=True)
 class LimitUse:
-    """One limit that was looked at."""
+    """One limit that was checked."""
 
     name: str
     """``globalMaxRetries``, ``<policy>/<rule>``."""
@@ -227,7 +227,7 @@ class LimitUse:
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """One rule that was looked at."""
+    """One rule that was considered."""
 
     policy: str
     rule: str

@@ -36,7 +36,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One decision, told."""
+    """One decision in sentences."""
 
     at: float
     decision: SetDecision
