@@ -347,4 +347,4 @@ def test_the_first_story_runs_to_the_letter(stage: Stage) -> None:
     stage.delete("fail-jobset-example")
     assert (view.terminal, view.restarts, view.reason) == ("Failed", 0, "FailJobSetFailurePolicyAction")
     assert log == "Hello world! I'm going to exit with exit code 1 to simulate a software bug.\n"
-    assert "decides: FailJobSet" in why
+    assert "FailJobSet: the set fails at once" in why

@@ -47,7 +47,7 @@ def test_the_steps_build_the_schema_of_the_code(postgres_url: str) -> None:
 
 def test_upgrades_at_the_same_time_wait_for_each_other(postgres_server: PostgresServer) -> None:
     url = postgres_server.empty()
-    with pytest.raises(Conflict, match="nothing"):
+    with pytest.raises(Conflict, match="no schema yet"):
         open_store(url)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(migrations.upgrade, [url] * 4))
