@@ -133,4 +133,4 @@ def test_without_the_driver_the_error_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(InvalidSetting) as raised:
         engine.Database("postgresql://h/x")
-    assert "holdfast[postgres]" in str(raised.value)
+    assert "psycopg[binary]" in str(raised.value)
