@@ -1,4 +1,4 @@
-"""Estimates pi in rounds, saves its state after each, and goes on from there when it runs again."""
+"""Estimates pi in rounds, saves its state after each, and resumes from there when it is retried."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with an input, precise enough to mend it without a manual."""
+    """One thing wrong with an input, precise enough to correct it without a manual."""
 
     path: str
     """Where: a field path such as ``spec.rules[2].onExitCodes.operator``; empty for the whole input."""
@@ -117,7 +117,7 @@ class Unauthenticated(HoldfastError):
 
 
 class NotFound(HoldfastError):
-    """There is no such thing."""
+    """Not found."""
 
     code = "not_found"
 
@@ -129,7 +129,7 @@ class Conflict(HoldfastError):
 
 
 class AlreadyExists(Conflict):
-    """Something of that name exists already."""
+    """That name exists already."""
 
     code = "already_exists"
 

@@ -54,6 +54,6 @@ def test_systemd_finds_no_fault_with_the_unit(tmp_path: Path) -> None:
 
 
 def test_the_documentation_gives_a_reason_for_what_is_unusual_in_the_unit() -> None:
-    page = (ROOT / "docs" / "operations.md").read_text()
+    page = (ROOT / "docs" / "howto-operate.md").read_text()
     for name in ("KillMode", "OOMPolicy", "OOMScoreAdjust", "TasksMax", "Restart", "Delegate"):
         assert f"`{name}={service()[name]}`" in page

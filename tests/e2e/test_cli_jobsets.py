@@ -125,12 +125,39 @@ def test_a_failed_set_ends_waiting_with_1_and_tells_why(shell: Shell) -> None:
     view = shell.json("get", "jobset", "bad")
     assert (view["terminal"], view["restarts"], view["restarts_counted"]) == ("Failed", 1, 1)
     why = shell.run("why", "jobset", "bad").stdout
-    assert "Job bad-workers-0 failed in its attempt 2." in why
-    assert "the limit is 1" in why
+    assert [line for line in why.splitlines() if line.startswith("Attempt 2 failed") and "exit code 1." in line]
+    assert "1 of 1 restarts are used (maxRestarts)" in why
     described = shell.run("describe", "jobset", "bad").stdout
     assert "1 counted of 1 allowed" in described
     assert "ReachedMaxRestarts" in described
-    assert "bad-workers-0" in shell.run("why", "bad-workers-0").stdout
+    first = shell.run("why", "bad-workers-0", "--attempt", "1").stdout
+    assert "Attempt 1 failed on node" in first
+    assert "This is restart 1 of 1 (maxRestarts)." in first
+    assert "Attempt 2" not in first
+
+
+@pytest.mark.parametrize(
+    ("asks", "told"),
+    [
+        ({"command": ["sh", "-c", "exit 42"]}, "exit code 42."),
+        ({"command": ["no-such-program"]}, "LaunchFailed: cannot start 'no-such-program': No such file or directory."),
+        (
+            {"command": ["python3", "-c", "x = bytearray(200 << 20); input()"], "resources": {"memory": "30Mi"}},
+            "OOMKilled: exceeded its memory limit of 30Mi.",
+        ),
+    ],
+    ids=["exit code", "missing program", "out of memory"],
+)
+def test_why_says_what_the_program_of_a_failed_job_of_a_set_did(shell: Shell, asks: dict[str, Any], told: str) -> None:
+    document = {"apiVersion": "holdfast.dev/v1", "kind": "JobSet", "metadata": {"name": "one"}}
+    asks = {**asks, "resources": {"cpu": 0.1, **asks.get("resources", {})}}
+    file = shell.folder / "one.json"
+    file.write_text(json.dumps({**document, "spec": {"jobs": [{"name": "a", **asks}]}}))
+    shell.run("delete", "jobset", "one", "--wait")
+    assert shell.run("submit", "-f", str(file), "--wait").returncode == 1
+    for words in (("jobset", "one"), ("one-a-0",), ("one-a-0", "--attempt", "1")):
+        said = shell.run("why", *words).stdout.splitlines()
+        assert sum(line.startswith("Attempt 1 failed") and line.endswith(told) for line in said) == 1, said
 
 
 def test_a_set_is_suspended_resumed_restarted_and_deleted(shell: Shell) -> None:

@@ -8,6 +8,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import textwrap
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -197,6 +198,21 @@ def test_a_detached_job_is_found_by_every_other_command(shell: Shell) -> None:
     why = shell.run("why", job[:12])
     assert why.code == 0
     assert "exit code 4" in why.out
+
+
+@pytest.mark.parametrize("retries", [(), ("--retries", "1", "--backoff", "0s")], ids=["no policy", "retries spent"])
+def test_why_of_a_plain_failure_fits_a_screen_and_says_nothing_twice(shell: Shell, retries: tuple[str, ...]) -> None:
+    shell.run("run", "--name", "plain", *retries, "--", "sh", "-c", "exit 5")
+    said = shell.run("why", "plain").out.splitlines()
+    wrapped = [part for line in said for part in textwrap.wrap(line, 80)]
+    assert len(wrapped) <= 12, said
+    assert sum("exit code 5" in line for line in said) == sum("retried" in line for line in said) == 1, said
+    hidden = [name for name in ("preempted", "node-lost", "globalMaxRetries") if name in "".join(said)]
+    assert (hidden, "--all" in said[-1]) == ([], not retries)
+    everything = shell.run("why", "plain", "--all").out
+    considered = json.loads(shell.run("why", "plain", "-o", "json").out)["decision"]["considered"]
+    assert [rule["rule"] for rule in considered if rule["rule"] not in everything] == []
+    assert "globalMaxRetries" in everything
 
 
 def test_a_job_as_json_says_what_happened_and_what_was_decided(served: Shell) -> None:

@@ -184,7 +184,7 @@ def test_an_empty_database_server_is_upgraded_when_its_operator_says_so(
     assert (refused.code, "holdfast db upgrade" in refused.err) == (4, True)
     checked = machine.run("db", "check")
     assert (checked.code, "not sound" in checked.out) == (1, True)
-    assert "upgraded from nothing" in machine.run("db", "upgrade").out
+    assert "created with schema" in machine.run("db", "upgrade").out
     assert "already" in machine.run("db", "upgrade").out
     assert machine.run("db", "check").code == 0
 
@@ -282,9 +282,9 @@ def test_old_jobs_are_forgotten_by_hand_and_by_the_server(request: pytest.Fixtur
         client.submit_bulk(manifests(5))
         client.submit({"name": "stays", "shell": "sleep 60"})
         wait_until(lambda: [job.state for job in client.jobs()] == ["Succeeded"] * 5 + ["Running"])
-        assert machine.run("db", "prune", "--older-than", "1h").out == "0 jobs forgotten\n"
+        assert machine.run("db", "prune", "--older-than", "1h").out == "0 jobs deleted\n"
         assert machine.run("db", "prune", "--older-than", "0s", "--keep", "2", "--dry-run").out.startswith("3 jobs")
-        assert machine.run("db", "prune", "--older-than", "0s", "--keep", "2").out == "3 jobs forgotten\n"
+        assert machine.run("db", "prune", "--older-than", "0s", "--keep", "2").out == "3 jobs deleted\n"
         assert [job.name for job in client.jobs()] == ["n3", "n4", "stays"]
         assert len(list(places.iterdir())) == 3
     forgetful = Machine(machine.data, {**machine.environ, "HOLDFAST_RETENTION": "0s"})

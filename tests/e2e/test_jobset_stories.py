@@ -339,7 +339,7 @@ def test_the_first_story_runs_to_the_letter(stage: Stage) -> None:
     applied = stage.verbatim
     assert (applied.returncode, applied.stdout) == (0, "jobset fail-jobset-example created\n")
     warnings = applied.stderr.splitlines()
-    assert any("(line 36): the key 'image' is there twice, first on line 35" in line for line in warnings)
+    assert any("(line 36): duplicate key 'image', first on line 35" in line for line in warnings)
     assert any("image docker.io/library/bash:5 is ignored" in line for line in warnings)
     view = stage.ended("fail-jobset-example")
     log = stage.command("logs", "fail-jobset-example-buggy-job-0").stdout
@@ -347,4 +347,4 @@ def test_the_first_story_runs_to_the_letter(stage: Stage) -> None:
     stage.delete("fail-jobset-example")
     assert (view.terminal, view.restarts, view.reason) == ("Failed", 0, "FailJobSetFailurePolicyAction")
     assert log == "Hello world! I'm going to exit with exit code 1 to simulate a software bug.\n"
-    assert "decides: FailJobSet" in why
+    assert "FailJobSet: the set fails at once" in why

@@ -51,7 +51,7 @@ def test_a_job_that_fails_twice_succeeds_on_its_third_attempt(holdfast: Holdfast
 def test_a_job_whose_limit_is_exhausted_fails_and_says_so(holdfast: Holdfast) -> None:
     job = holdfast.run(FAIL_UNTIL, "9", "4", retry={"retryLimit": 2, "defaultAction": "Retry", "backoff": NO_DELAY})
     assert (job.state, len(job.attempts)) == ("Failed", 3)
-    assert "exit code 4; policy retry limit exceeded (2/2)" in job.reason
+    assert "exit code 4; 2 of 2 retries are used" in job.reason
 
 
 @pytest.mark.parametrize(("code", "state", "attempts"), [(5, "Failed", 1), (6, "Succeeded", 2)])
@@ -147,7 +147,7 @@ def test_lowering_one_number_stops_a_running_storm(holdfast: Holdfast) -> None:
     holdfast.settings({"globalMaxRetries": 0})
     views = [holdfast.ended(job) for job in jobs]
     assert {view.state for view in views} == {"Failed"}
-    assert all("global max retries is 0, retries disabled" in view.reason for view in views)
+    assert all("the retry limit is 0 (globalMaxRetries)" in view.reason for view in views)
 
 
 def test_a_scheduling_timeout_is_a_failure_with_the_reason_it_waited_for(holdfast: Holdfast) -> None:

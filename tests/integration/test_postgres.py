@@ -47,7 +47,7 @@ def test_the_steps_build_the_schema_of_the_code(postgres_url: str) -> None:
 
 def test_upgrades_at_the_same_time_wait_for_each_other(postgres_server: PostgresServer) -> None:
     url = postgres_server.empty()
-    with pytest.raises(Conflict, match="nothing"):
+    with pytest.raises(Conflict, match="no schema yet"):
         open_store(url)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(migrations.upgrade, [url] * 4))
@@ -133,4 +133,4 @@ def test_without_the_driver_the_error_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(InvalidSetting) as raised:
         engine.Database("postgresql://h/x")
-    assert "holdfast[postgres]" in str(raised.value)
+    assert "psycopg[binary]" in str(raised.value)

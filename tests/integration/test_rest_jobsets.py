@@ -254,7 +254,7 @@ def test_decisions_are_logged_and_explained(client: Client, lab: SetLab) -> None
     why = client.job_set_why("train")
     assert (why.state, why.headline) == ("Completed", "Job set train is complete: jobset completed successfully.")
     assert [story.decision.job for story in why.stories] == ["train-workers-1"]
-    assert why.stories[0].prose[0] == "Job train-workers-1 failed in its attempt 1."
+    assert why.stories[0].prose[0] == "Attempt 1 failed on node n0 after 1s: exit code 3."
     assert client.job_set_why("train", job="train-workers-0").stories == []
     with pytest.raises(NotFound):
         client.job_set_why("train", job="nobody")

@@ -78,12 +78,15 @@ def test_the_first_of_several_words_may_be_a_kind(words: list[str], noun: Noun, 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("suspend queue a", "KIND: 'queue' is not possible here; allowed: jobsets"),
+        ("suspend queue a", "KIND: 'queue' cannot be used with this command; allowed: jobsets"),
         ("restart queue a", "KIND: 'queue' is unknown; allowed: jobset, replicatedjob, job"),
-        ("restart replicatedjob train", "NAME: 'train' is no replicated job; hint: holdfast restart replicatedjob SET"),
-        ("restart replicatedjob train workers more", "'train' is no replicated job"),
+        (
+            "restart replicatedjob train",
+            "NAME: 'train' does not name a replicated job; hint: holdfast restart replicatedjob SET",
+        ),
+        ("restart replicatedjob train workers more", "'train' does not name a replicated job"),
         ("wait jobset train --for Held", "--for: 'Held' is unknown; allowed: terminal, Pending, Running"),
-        ("why jobset train other", "NAME: there are 2: train, other"),
+        ("why jobset train other", "NAME: 2 were named: train, other"),
         ("why jobset train --attempt 2", "--attempt: means nothing for job sets"),
         ("why train --job x", "--job: means nothing for jobs"),
         ("get jobsets --state Running", "--state: only filters lists of jobs"),
@@ -147,7 +150,7 @@ def test_describe_says_conditions_counts_pods_decisions_and_events() -> None:
     assert "Left failed: train-workers-1" in lines
     assert f"RestartingJobSet False RestartJobSet {AT[:19]}Z again" in lines
     assert "workers 2 1 2 0 0 0 1 + 2 of jobs 1 at once" in lines
-    assert "Jobs (the first 1; all: holdfast get jobs --jobset train)" in lines
+    assert "Jobs (the first 1 of 2; all: holdfast get jobs --jobset train)" in lines
     assert "train-workers-0 Running 4 0 2 active, 1 succeeded" in lines
     decision = "train-workers-0 3 preempted RestartJobSet in 2s yes maxRestarts 2/10 applying RestartJobSet"
     assert f"{AT[:19]}Z {decision}" in lines
@@ -175,14 +178,28 @@ def test_a_job_made_of_pods_shows_its_pods_conditions_and_place() -> None:
     assert "2 at once, 3 completions" in stream.getvalue()
 
 
+def test_a_long_history_is_described_on_one_page_that_says_how_to_see_the_rest() -> None:
+    one = job()
+    gang = [run.model_dump() for run in job(*((rank, f"u{rank}") for rank in range(3))).attempts[0].runs]
+    attempts = [{**one.attempts[0].model_dump(), "number": n, "runs": gang} for n in range(1, 4001)]
+    sections = dict(job_sections(job(attempts=attempts), now_s=0.0))
+    title = "Attempts (the last 20 of 4,000; all: holdfast attempts train-workers-0)"
+    assert [row[0] for row in sections[title][1]] == [str(n) for n in range(3981, 4001)]
+    runs = {title: len(rows) for title, (_, rows) in sections.items() if title.startswith("Runs")}
+    assert list(runs)[-1] == "Runs of attempt 4000"
+    assert sum(runs.values()) == 20
+    assert next(iter(runs)) == "Runs of attempt 3994 (the first 2 of 3; all: holdfast get job train-workers-0 -o json)"
+    assert list(dict(job_sections(job((0, "a")), now_s=0.0)))[1:] == ["Attempts", "Runs of attempt 1"]
+
+
 def test_why_tells_each_decision_and_counts_those_it_leaves_out() -> None:
     found = said("why jobset train --job train-workers-0")
     assert found.out.splitlines() == [
         "Job set train runs.",
         "",
-        "4 earlier decisions are not told.",
+        "4 earlier decisions are not shown.",
         "",
-        f"{AT[:19]}Z train-workers-0, attempt 3",
+        f"{AT[:19]}Z train-workers-0",
         "Rule preempted matched: the reason is Preempted.",
     ]
     assert found.server.asked == [("why", "train", "train-workers-0")]
@@ -195,7 +212,7 @@ def test_what_a_job_set_decides_about_an_attempt_is_told_in_its_words(action: Se
     line = attempt_line(one.attempts[0])
     assert "no retry" not in line
     assert line.endswith(": because")
-    assert ("runs again" in line) == ("Restart" in action)
+    assert ("is restarted" in line) == ("Restart" in action)
     assert ("not counted" in line) == ("Ignore" in action)
 
 
@@ -205,8 +222,8 @@ def test_what_a_job_set_decides_about_an_attempt_is_told_in_its_words(action: Se
         (["Running", "Restarting", "Completed"], 0, ""),
         (["Running", "Failed"], 1, "train: Failed"),
         (["Running", "Running", "gone"], 1, "train: is gone"),
-        (["Running", "Suspended", "Suspended", "Completed"], 0, "to let it go on: holdfast resume jobset train"),
-        (["Unmanaged", "Unmanaged", "Completed"], 0, "train is not run here"),
+        (["Running", "Suspended", "Suspended", "Completed"], 0, "to resume it: holdfast resume jobset train"),
+        (["Unmanaged", "Unmanaged", "Completed"], 0, "train is not run by Holdfast"),
     ],
 )
 def test_waiting_ends_as_the_job_set_ended(states: list[str], code: int, says: str) -> None:

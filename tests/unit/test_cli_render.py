@@ -34,7 +34,14 @@ RETRY: Mapping[str, Any] = {
     "limits": [{"name": "globalMaxRetries", "used": 0, "limit": None}, {"name": "inline", "used": 0, "limit": 3}],
     "considered": [{"policy": "inline", "rule": "retries", "matched": True, "because": "it matches every failure"}],
 }
-FAIL = {**RETRY, "action": "Fail", "reason": "policy retry limit exceeded (3/3)"}
+SPENT = [{"name": "inline/retries", "used": 3, "limit": 3}]
+FAIL = {
+    **RETRY,
+    "action": "Fail",
+    "code": "fail_policy_limit",
+    "reason": "policy retry limit exceeded (3/3)",
+    "limits": SPENT,
+}
 
 
 class Terminal(io.StringIO):
@@ -73,14 +80,14 @@ def summary(**facts: object) -> JobSummary:
             attempt({**RETRY, "limits": []}, exit_code=1),
             "attempt 1 failed: exit code 1; retry in 1s (rule retries, policy inline)",
         ),
-        (attempt(FAIL, exit_code=3), "attempt 1 failed: exit code 3; no retry: policy retry limit exceeded (3/3)"),
+        (attempt(FAIL, exit_code=3), "attempt 1 failed: exit code 3; no retry: 3 of 3 retries are used"),
         (
             attempt({**RETRY, "action": "Hold", "reason": "look at it"}, exit_code=3),
             "attempt 1 failed: exit code 3; held: look at it",
         ),
         (
             attempt(FAIL, conditions=["LaunchFailed"], message="cannot start 'x'"),
-            "attempt 1 failed: LaunchFailed: cannot start 'x'; no retry: policy retry limit exceeded (3/3)",
+            "attempt 1 failed: LaunchFailed: cannot start 'x'; no retry: 3 of 3 retries are used",
         ),
         (attempt(None, state="Cancelled", signal=15, exit_code=143), "attempt 1 cancelled: signal 15"),
         (attempt(None), "attempt 1 failed: no reason was given"),
@@ -129,7 +136,7 @@ def test_an_attempt_shows_cause_ending_and_decision() -> None:
     )
     row = dict(zip(columns, rows[0], strict=True))
     assert (row["CAUSE"], row["ENDED WITH"], row["CATEGORY"]) == ("oom_killed", "signal 9", "memory/host")
-    assert row["DECISION"] == "Retry: matched rule: Retry"
+    assert row["DECISION"] == "Retry: rule retries"
 
 
 def test_a_step_shows_how_often_it_was_made_and_where_the_runs_stood() -> None:

@@ -305,7 +305,7 @@ def test_lowering_the_global_cap_stops_jobs_at_their_next_failure(lab: Lab) -> N
     lab.store.put_settings(RetrySettings(global_max_retries=2), None)
     lab.pass_s(3)
     assert lab.job(job).state is JobState.FAILED
-    assert "global max retries exceeded" in lab.job(job).reason
+    assert "retries are used (globalMaxRetries)" in lab.job(job).reason
 
 
 def test_queue_policies_come_first_and_a_paused_queue_starts_nothing(lab: Lab) -> None:

@@ -220,7 +220,7 @@ def test_a_job_waits_while_no_topology_domain_is_free_and_says_so(lab: SetLab) -
     set_id = lab.submit_set(document, lambda _: exits(0, after_s=5.0))
     lab.pass_s(3)
     waiting = [job for job in lab.store.children_of(set_id) if job.state is JobState.QUEUED]
-    assert [job.reason for job in waiting] == ["no rack is free to be had alone"]
+    assert [job.reason for job in waiting] == ["no rack is free for exclusive use"]
     lab.pass_s(30)
     assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
 

@@ -67,12 +67,12 @@ def test_nothing_is_no_document(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("a: 1\nb: 2\na: 3\n", 3, "the key 'a' is there twice, first on line 1"),
-        ("x:\n  y: 1\n  y: 2\n", 3, "twice, first on line 2"),
-        ('{"a": 1, "a": 2}', 1, "twice"),
-        ('{"a": 1}\n{"b": {"c": 1, "c": 2}}', 2, "twice|not YAML"),
-        ('{\n"a": 1,\n"b": 2,\n"a": 3\n}', 4, "twice, first on line 2"),
-        ('{"a": 1}\n' * 120_000 + '{"a": 1, "a": 2}', 120_001, "twice"),
+        ("a: 1\nb: 2\na: 3\n", 3, "duplicate key 'a', first on line 1"),
+        ("x:\n  y: 1\n  y: 2\n", 3, "first on line 2"),
+        ('{"a": 1, "a": 2}', 1, "duplicate"),
+        ('{"a": 1}\n{"b": {"c": 1, "c": 2}}', 2, "duplicate|not YAML"),
+        ('{\n"a": 1,\n"b": 2,\n"a": 3\n}', 4, "first on line 2"),
+        ('{"a": 1}\n' * 120_000 + '{"a": 1, "a": 2}', 120_001, "duplicate"),
         ("- a\n- b\n", 1, "must be a mapping of fields, not a list"),
         ("a: 1\n---\njust words\n", 3, "must be a mapping of fields, not 'just words'"),
         ('{"a": 1}\n[1]', 2, "must be a mapping"),

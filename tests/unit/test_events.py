@@ -82,7 +82,7 @@ GIVEN_UP = ended(Action.FAIL, DecisionCode.POLICY_LIMIT)
 HELD_BY_RULE = ended(Action.HOLD, DecisionCode.HOLD)
 TRANSITIONS: list[tuple[Job, Job, Attempt | None, JobEvent | None]] = [
     (QUEUED, replace(QUEUED, reason="needs 8 cpu"), None, JobWaiting("needs 8 cpu")),
-    (QUEUED, replace(HELD, reason="held by a person"), None, JobHeld(1, "held by a person")),
+    (QUEUED, replace(HELD, reason="held by a user"), None, JobHeld(1, "held by a user")),
     (HELD, replace(HELD, reason="held anew"), None, JobHeld(1, "held anew")),
     (BACKOFF, HELD, None, JobHeld(1, "look")),
     (HELD, QUEUED, None, JobReleased(1)),

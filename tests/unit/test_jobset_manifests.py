@@ -97,7 +97,7 @@ def test_the_documents_hazards_are_errors_with_lines() -> None:
     with pytest.raises(InvalidManifest) as caught:
         read_kube_text(STORY.replace("{{topologyDomain}}", "rack"))
     assert [problem.line for problem in caught.value.problems] == [37]
-    assert "the key 'image' is there twice, first on line 36" in str(caught.value)
+    assert "duplicate key 'image', first on line 36" in str(caught.value)
 
 
 def test_the_documents_hazards_are_warnings_with_lines_for_a_lenient_reader() -> None:

@@ -204,7 +204,7 @@ def test_every_manifest_of_the_document_is_taken_leniently_and_warned_of(path: P
 def test_a_reading_passes_on_what_the_text_was_forgiven() -> None:
     text = UPSTREAM.replace("replicas: 2", "replicas: 2\n    replicas: 3")
     found = read(text, lenient=True)
-    assert "the key 'replicas' is there twice, first on line 8" in [warning.message for warning in found.warnings]
+    assert "duplicate key 'replicas', first on line 8" in [warning.message for warning in found.warnings]
     assert isinstance(found.manifest, JobSetSpec)
     assert found.manifest.replicated_jobs[0].replicas == 3
 

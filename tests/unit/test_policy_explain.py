@@ -60,15 +60,12 @@ def story(
 def test_a_retry_is_told_from_what_happened_to_what_follows() -> None:
     assert story(BUG, GROW, counted=1) == [
         "Attempt 2 failed on node n1 after 12s: OOMKilled.",
-        "It is charged to oom_killed, conditions OOMKilled, category memory/cgroup.",
+        "Classified as oom_killed, condition OOMKilled, category memory/cgroup.",
         "Hint: ask for more",
-        "Rule bug of policy train did not match: category memory is not one of bug.",
-        "Rule oom of policy train matched: condition OOMKilled holds.",
-        "It is retried by rule oom of policy train (revision 7): matched rule: Retry.",
-        "globalMaxRetries: 1 retry was granted before this failure; the limit is 20.",
-        "train/oom: 1 retry was granted before this failure; the limit is 2.",
-        "Attempt 3 waits 2s (1s x 2^1, at most 10m, is 2s).",
-        "It avoids node n1, unless no other node could ever take it.",
+        "Rule oom of policy train (revision 7) matched: condition OOMKilled holds.",
+        "It is retried: retry 2 of 2 (train/oom), retry 2 of 20 (globalMaxRetries).",
+        "Attempt 3 starts 2s later (1s x 2^1).",
+        "It avoids node n1 unless no other node could ever run it.",
         "It asks for 3Gi of memory instead of 2Gi.",
     ]
 
@@ -78,53 +75,54 @@ def test_a_retry_is_told_from_what_happened_to_what_follows() -> None:
     [
         (
             story(GROW, counted=2),
-            "It is not retried by rule oom of policy train (revision 7): policy retry limit exceeded (2/2).",
+            "It is not retried: 2 of 2 retries are used (train/oom).",
         ),
         (
             story(),
-            (
-                "It is not retried by the default action of policy train (revision 7): "
-                "no rule matched, using default action."
-            ),
+            "No rule matched, so the default action of policy train (revision 7) applied: Fail.",
         ),
         (
             story(GROW, settings=RetrySettings(0)),
-            "It is not retried, whatever the rules say: global max retries is 0, retries disabled.",
+            "It is not retried: the retry limit is 0 (globalMaxRetries).",
         ),
         (story(failure=None), "Attempt 1 ended without saying how."),
         (
             story(failure=None),
-            "Nothing is known of what went wrong, so no rule could be looked at and it is not retried.",
+            "Nothing is known about what went wrong, so it is not retried.",
         ),
         (
             story(failure=replace(OOM, cause=Cause.USER_CANCELLED)),
-            "No policy can retry this cause, so no rule was looked at.",
+            "No policy can retry this cause.",
         ),
         (
             story(Rule(Action.HOLD, hold_reason="look at the disk")),
-            "It waits for a person to release it: look at the disk.",
+            "The job is held until someone releases it: look at the disk.",
         ),
         (
             story(Rule(Action.IGNORE)),
-            "It runs again without being counted by rule rule0 of policy train (revision 7): matched rule: Ignore.",
+            "It is retried, and the retry is not counted.",
         ),
         (
             story(GROW, settings=RetrySettings()),
-            "globalMaxRetries: 0 retries were granted before this failure; there is no limit.",
+            "It is retried: retry 1 of 2 (train/oom).",
+        ),
+        (
+            story(replace(GROW, retry_limit=None), settings=RetrySettings()),
+            "It is retried, without a limit.",
         ),
         (
             story(GROW, now=RetrySettings(3)),
-            "globalMaxRetries: 0 retries were granted before this failure; the limit is 20 (it is 3 now).",
+            "It is retried: retry 1 of 2 (train/oom), retry 1 of 20 (globalMaxRetries, 3 now).",
         ),
         (
             story(GROW, now=RetrySettings()),
-            "globalMaxRetries: 0 retries were granted before this failure; the limit is 20 (it is unlimited now).",
+            "It is retried: retry 1 of 2 (train/oom), retry 1 of 20 (globalMaxRetries, unlimited now).",
         ),
         (
             story(failure=Failure(Cause.AGENT_TRANSIENT, frozenset({"LaunchFailed"}), started=False)),
-            "Its program never started.",
+            "Attempt 1 failed before its program started: LaunchFailed.",
         ),
-        (story(failure=Failure(Cause.UNKNOWN, frozenset(), message="gone")), "It is charged to unknown."),
+        (story(failure=Failure(Cause.UNKNOWN, frozenset(), message="gone")), "Classified as unknown."),
     ],
 )
 def test_each_outcome_has_its_sentence(told: list[str], sentence: str) -> None:
@@ -137,6 +135,6 @@ def test_a_decision_that_was_not_explained_is_still_told() -> None:
     decision = decide(policies, OOM, history, SETTINGS)
     assert "It is not retried: no retry policy applies." in explain(decision, OOM, history, SETTINGS)
     granted = decide(PolicySet.compile([RetryPolicy("p", (), None, Action.RETRY)]), OOM, history, SETTINGS)
-    assert "Attempt 2 waits 1s." in explain(granted, OOM, history, SETTINGS)
+    assert "Attempt 2 starts 1s later." in explain(granted, OOM, history, SETTINGS)
     at_once = explain(replace(granted, delay_s=0.0), OOM, history, SETTINGS)
-    assert "Attempt 2 does not wait." in at_once
+    assert "Attempt 2 starts at once." in at_once

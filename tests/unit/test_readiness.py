@@ -74,7 +74,7 @@ class Parts:
 def parts(tmp_path: Path) -> Iterator[Parts]:
     with ExitStack() as stack:
         made = Parts(stack, tmp_path)
-        assert made.readiness.ready() == "the controller has not begun"
+        assert made.readiness.ready() == "the controller has not started"
         made.embedded.start()
         made.readiness.started(made.embedded)
         made.until(lambda ready: ready is None)

@@ -37,7 +37,7 @@ def test_create_wants_a_new_name_and_update_a_known_one(store: MemoryStore) -> N
         policies.put(RetryPolicy("infra"), create=True)
 
 
-@pytest.mark.parametrize(("name", "hint"), [("infa", "did you mean infra?"), ("zzz", "there are: infra")])
+@pytest.mark.parametrize(("name", "hint"), [("infa", "did you mean infra?"), ("zzz", "existing ones: infra")])
 def test_a_wrong_name_is_answered_with_the_right_ones(store: MemoryStore, name: str, hint: str) -> None:
     policies = Policies(store)
     policies.put(RetryPolicy("infra"))

@@ -63,7 +63,7 @@ def test_a_job_that_has_not_ended_can_be_cancelled(store: MemoryStore, control: 
 @pytest.mark.parametrize("state", ENDED)
 def test_a_job_that_has_ended_cannot_be_cancelled(store: MemoryStore, control: Control, state: JobState) -> None:
     _put(store, state)
-    with pytest.raises(Conflict, match=f"is {state} already"):
+    with pytest.raises(Conflict, match=f"has already ended: {state}"):
         control.cancel("train")
     assert _asked(store) == []
 

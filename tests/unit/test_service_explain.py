@@ -184,7 +184,7 @@ def test_why_of_a_job_not_tried_yet_tells_its_reason(world: World) -> None:
     explanation = world.explainer.why("train")
     assert (explanation.attempt, explanation.headline, list(explanation.prose)) == (
         None,
-        "Job train waits for a place: needs 8 cpu, the largest free node has 6",
+        "Job train is queued: needs 8 cpu, the largest free node has 6",
         [],
     )
 
@@ -212,7 +212,7 @@ def test_why_of_an_attempt_that_is_not_there_lists_those_that_are(world: World) 
         (JobState.SUCCEEDED, 3, "Job train succeeded on attempt 3"),
         (JobState.FAILED, 1, "Job train failed after 1 attempt"),
         (JobState.FAILED, 2, "Job train failed after 2 attempts"),
-        (JobState.HELD, 1, "Job train is held for a person"),
+        (JobState.HELD, 1, "Job train is held until it is released"),
     ],
 )
 def test_the_headline_says_where_the_job_is(world: World, state: JobState, attempt: int, headline: str) -> None:

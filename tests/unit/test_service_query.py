@@ -53,7 +53,7 @@ def test_an_attempt_comes_with_its_own_runs(store: MemoryStore, queries: Queries
 def test_an_attempt_that_is_not_there_is_not_found(queries: Queries) -> None:
     with pytest.raises(NotFound) as caught:
         queries.attempt("n1", 1)
-    assert caught.value.hint == "it has not been tried yet"
+    assert caught.value.hint == "it has no attempt yet"
 
 
 def test_states_leave_out_what_is_unknown_and_are_bounded(queries: Queries) -> None:

@@ -92,7 +92,7 @@ def test_the_log_is_read_from_either_end(sets: JobSets, lab: SetLab) -> None:
         (NATIVE, "Job set short is running."),
         (
             manifest("short", managedBy="kueue.x-k8s.io/multikueue", replicatedJobs=[group("w")]),
-            "Job set short is managed by kueue.x-k8s.io/multikueue, so nothing of it is run here.",
+            "Job set short is managed by kueue.x-k8s.io/multikueue, so Holdfast does not run it.",
         ),
     ],
 )
@@ -105,7 +105,7 @@ def test_the_headline_says_where_a_set_is(
 
 
 LEFT = "Left failed: train-workers-1."
-TO_COME = "When the others have ended the set fails, unless its success policy is met by then."
+TO_COME = "Once the others have ended, the set fails unless its success policy is met by then."
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_what_a_job_left_failed_means_is_told_as_it_is_by_now(
     lab.pass_s(30)
     why = stories.why("train")
     assert why.headline.startswith(headline)
-    assert [line for line in why.prose if line.startswith(("Left", "When", "Its success"))] == told
+    assert [line for line in why.prose if line.startswith(("Left", "Once", "Its success"))] == told
     named = sum("train-workers-1" in line for line in (why.headline, *why.prose))
     assert named == 1, "who is to blame is named once"
 
@@ -146,17 +146,17 @@ def test_what_waits_for_others_is_told(sets: JobSets, lab: SetLab, stories: SetS
     lab.pass_s(2)
     prose = stories.why("train").prose
     assert "Replicated job workers waits for driver to be Complete." in prose
-    assert "Of the 1 job of driver: 1 ready." in prose
+    assert "Jobs of driver: 1 of 1 ready." in prose
 
 
 def test_a_job_of_a_set_that_no_node_can_take_is_told(sets: JobSets, lab: SetLab, stories: SetStories) -> None:
     big = {"name": "big", "replicas": 7, "command": ["x"], "resources": {"cpu": 99}}
     sets.create(native(queue="default", jobs=[big]))
     lab.pass_s(2)
-    told = [line for line in stories.why("short").prose if "place" in line]
+    told = [line for line in stories.why("short").prose if "queued" in line]
     assert len(told) == 6
-    assert told[0].startswith("Job short-big-0 waits for a place: needs 99 cpu, the largest node has 16")
-    assert told[-1] == "More of its jobs wait for a place."
+    assert told[0].startswith("Job short-big-0 is queued: needs 99 cpu, the largest node has 16")
+    assert told[-1] == "More of its jobs are queued."
 
 
 def test_what_was_used_of_a_windows_budget_is_told_as_of_the_sets_end(
@@ -178,7 +178,7 @@ def test_programs_that_started_again_in_place_are_told(sets: JobSets, lab: SetLa
     lab.pass_s(60)
     told = stories.why("short")
     assert told.headline == "Job set short failed: jobset failed due to reaching max number of restarts."
-    assert "Its programs have started again in place 2 times (maxRestarts 2)." in told.prose
+    assert "Its programs were restarted in place 2 times (maxRestarts 2)." in told.prose
     assert not [line for line in told.prose if "are used" in line]
     shown = set_view(told.job_set, told.spec, queue="small", manifest={}, children=[])
     assert shown.in_place_restarts == 2
@@ -188,16 +188,16 @@ def test_programs_that_started_again_in_place_are_told(sets: JobSets, lab: SetLa
 def test_a_job_of_a_set_is_explained_by_its_pods_and_its_set(sets: JobSets, lab: SetLab) -> None:
     failing_twice(sets, lab)
     told = Explainer(lab.store).why("train-workers-1")
-    assert any("Rule ruleRestartJob decides" in line for line in told.prose)
-    assert told.prose[-1] == "The whole set is explained by: holdfast why jobset train"
+    assert told.prose[0] == "Attempt 2 failed on node n0 after 1s: exit code 3."
+    assert told.prose[-1] == "It is job 1 of replicated job workers. For the whole set: holdfast why jobset train"
     assert Explainer(lab.store).why("train-driver-0").headline.startswith("Job train-driver-0 ")
 
 
 def test_a_job_that_waits_for_its_set_says_so(sets: JobSets, lab: SetLab) -> None:
     sets.create(NATIVE)
     told = Explainer(lab.store).why("short-driver-0")
-    assert told.headline == "Job short-driver-0 waits for its job set"
-    assert "It is job 0 of replicated job driver of job set short." in told.prose
+    assert told.headline == "Job short-driver-0 is waiting for its job set"
+    assert told.prose[-1].startswith("It is job 0 of replicated job driver.")
 
 
 def test_a_kubernetes_job_is_submitted_like_any_other(lab: SetLab) -> None:
@@ -219,7 +219,7 @@ def test_a_kubernetes_job_that_somebody_else_manages_says_so(lab: SetLab) -> Non
     job = Submitter(lab.store, lab.clock, Counting()).submit(read_job(document))
     lab.pass_s(10)
     assert lab.store.runs(job.id) == []
-    assert "It is managed by other.example/queue, so nothing of it is run here." in Explainer(lab.store).why("pi").prose
+    assert "It is managed by other.example/queue, so Holdfast does not run it." in Explainer(lab.store).why("pi").prose
 
 
 def test_a_kubernetes_job_is_refused_where_it_is_written(lab: SetLab) -> None:

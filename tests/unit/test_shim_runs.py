@@ -78,7 +78,7 @@ def test_an_order_that_cannot_be_written_down_is_refused_and_nobody_hears_of_it(
     assert ear.told == []
     assert run.phase == FINISHED
     assert run.outcome is not None
-    assert "no room to write down" in str(run.outcome)
+    assert "no disk space is left" in str(run.outcome)
 
 
 def test_an_order_that_comes_again_starts_nothing_again(tmp_path: Path) -> None:

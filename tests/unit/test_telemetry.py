@@ -51,7 +51,7 @@ def test_job_sets_are_counted_by_how_they_end_and_what_was_decided() -> None:
 
 def test_readiness_names_what_keeps_the_loops_from_working(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     telemetry = Telemetry(lab.clock.now)
-    assert telemetry.ready() == "the controller has not begun"
+    assert telemetry.ready() == "the controller has not started"
     _observe(lab, telemetry, 1)
     assert telemetry.ready() is None
     lab.clock.time += STALLED_AFTER_S + 1

@@ -89,7 +89,4 @@ def explain(client: Client, console: Console, name: str) -> None:
     console.print(Text(f"$ holdfast why {name} --attempt 1", style="bold"))
     console.print(why.headline, highlight=False)
     for sentence in why.prose:
-        console.print(f"  {sentence}", highlight=False)
-    for rule in why.decision.considered if why.decision else ():
-        mark = "matched" if rule.matched else "did not match"
-        console.print(f"  - {rule.policy}/{rule.rule} {mark}: {rule.because}", highlight=False)
+        console.print(sentence, highlight=False)

@@ -38,7 +38,7 @@ _LOOK_EVERY_S = 0.1
 
 
 def watch(client: Client, console: Console, *, patience_s: float) -> bool:
-    """Follow all jobs and job sets; returns whether they came to rest in time."""
+    """Follow all jobs and job sets; returns whether they finished in time."""
     give_up = time.monotonic() + patience_s
     with _view(console) as view:
         while True:
@@ -133,7 +133,7 @@ class PlainView:
         done = sum(job.state in AT_REST for job in jobs)
         if done * 4 // max(1, len(jobs)) > self._seen.get("", ("", 0))[1]:
             self._seen[""] = ("", done * 4 // len(jobs))
-            self._say(f"{done} of {len(jobs)} jobs at rest")
+            self._say(f"{done} of {len(jobs)} jobs finished")
 
     def _say(self, line: str) -> None:
         print(f"[{time.monotonic() - self._began:5.1f} s] {line}", file=self._console.file, flush=True)

@@ -1,1 +1,1 @@
-"""Settings, wiring and process entry points: the only place that knows who is who."""
+"""Settings, wiring and process entry points: the only place that knows every part."""

@@ -1,7 +1,6 @@
 """Tunes Python's garbage collector for a process that keeps many long-lived records.
 
-Decides that the records of waiting jobs are not looked through again and again: without this a million of
-them cost seconds at start-up and pauses afterwards.
+Without this, a million waiting jobs would cost seconds at start-up and pauses afterwards.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finds a way to a Holdfast: a named server, the one running on the data directory, or this process itself.
 
-Decides which of the three it is; the answer is always a ``Client`` that speaks the public API.
+The result is always a ``Client`` that speaks the public API.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Connections to the API: how many there may be, and how long one may take to send a request.
 
-Decides who makes way when there are too many: whoever is not being answered, first those that have not yet sent a whole
-request, the oldest first. So a caller that sends its request gets its answer, however many others only hold
-connections open; and files are left for the database and the engine.
+When there are too many, those that are not being answered are closed: first those without a whole request, the oldest
+first. So a caller that sends its request gets its answer, however many others only hold connections open, and file
+descriptors are left for the database and the engine.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Doorway:
         self._sent_away += 1
         now = caller.loop.time()
         if now - self._told_at >= _TELL_EVERY_S:
-            _log.warning("too many connections; those that send no request make way", count=self._sent_away)
+            _log.warning("too many connections; closing those that send no request", count=self._sent_away)
             self._sent_away, self._told_at = 0, now
         oldest = next(iter(self._new or self._resting), None)
         if oldest is not None:
@@ -106,7 +106,7 @@ class Doorway:
 
 
 class GuardedProtocol(H11Protocol):
-    """HTTP/1.1 over a connection that has only so long to send a request, from its first byte or from when it came."""
+    """HTTP/1.1 over a connection with a limited time to send a request, from its first byte or from when it came."""
 
     doorway: Doorway
     request_s: float

@@ -1,7 +1,4 @@
-"""The data directory: its layout, and where its server is.
-
-Decides file names and modes; leaves whose the directory is to ``ownership``.
-"""
+"""The data directory: its layout, and where its server is. Ownership is in ``ownership``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Runs the jobs of a data directory in this process, while nobody else does.
+"""Runs the jobs of a data directory in this process, while no other process does.
 
-Decides when to take over: as soon as the directory's lock is free, so that a job goes on when the process
-that drove it has gone.
+It takes over as soon as the directory's lock is free, so that a job continues when the process that ran it is gone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Controller, local executor and lease as threads of this process: the embedded server without its API.
 
-Decides how the loops are paced and what happens when the controller's memory can no longer be trusted: it
-is dropped and rebuilt from the store, under a lease that was just taken.
+When the controller's memory can no longer be trusted, it is dropped and rebuilt from the store, under a new lease.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ class Embedded:
         self._control.wake()
 
     def stop(self) -> None:
-        """End both loops; runs go on, and a later server takes them over."""
+        """End both loops; runs continue, and a later server takes them over."""
         self._mailbox.close()
         self._execute.stop()
         self._control.stop()

@@ -1,7 +1,6 @@
-"""Keeps this process the one writer of its database, or says who is.
+"""Keeps this process the one writer of its database, or says which process is.
 
-Decides how long the lease is, when it is renewed, and when this process must take it for lost; leaves the proof
-that it still holds to each commit, and what a process without it does to ``embedded``.
+The lease says who should write; the proof is the epoch that each commit checks.
 """
 
 from __future__ import annotations

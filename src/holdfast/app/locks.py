@@ -1,7 +1,4 @@
-"""A file that one process holds, for as long as it lives.
-
-Decides modes and what counts as held; leaves which files, and what is written in them, to ``ownership``.
-"""
+"""A file that one process holds for as long as it lives."""
 
 from __future__ import annotations
 

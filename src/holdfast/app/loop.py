@@ -1,6 +1,6 @@
 """A thread that calls a step again and again: at once, when due, or when woken.
 
-Decides only when to call; wake-ups are hints, and the longest wait bounds what a lost one costs.
+Wake-ups are hints; the longest wait bounds what a lost one costs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Whose a data directory and its database are: the one process that may write them, and which directory it is.
+"""Whose a data directory and its database are: the one process that may write them.
 
-Decides what an owner locks: two files of the directory, so that deleting one lets nobody in, and one beside a
-SQLite file, which directories may share. Locks die with their process. A copy of a directory is told from the
-original by what the directory was when its identity was written.
+An owner locks two files of the directory, so that deleting one lets nobody in, and one beside a SQLite file, which
+directories may share. Locks die with their process. A copy of a directory is told from the original by what the
+directory was when its identity was written.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Ownership:
         return lock
 
     def _identify(self, record: PrivateLock, directory: DataDir) -> str:
-        """Return the directory's word; a copy of an idle or vanished one gets a word of its own.
+        """Return the directory's word; a copy of an idle or vanished one gets its own word.
 
         Raises:
             Conflict: The original is in use.
@@ -186,7 +186,7 @@ def require_database(file: Path) -> None:
 
 
 def _restore_or_begin_anew(file: Path) -> str:
-    return f"put a backup back: holdfast db restore FILE; or begin anew without its jobs: rm {_mark_of(file)}"
+    return f"put a backup back: holdfast db restore FILE; or start over without its jobs: rm {_mark_of(file)}"
 
 
 def _require_idle(original: Identity, directory: DataDir) -> None:
@@ -197,9 +197,7 @@ def _require_idle(original: Identity, directory: DataDir) -> None:
             return
         if is_held(place / _LOCK) or is_held(place / _IDENTITY) or is_in_use(place / directory.runs.name):
             message = f"{directory.path} is a copy of {place}, which is in use: both would run the same jobs"
-            hint = (
-                f"use {place}; or stop its server and its programs first, and then the copy is a directory of its own"
-            )
+            hint = f"use {place}; or stop its server and its programs first, and then the copy is independent"
             raise Conflict(message, hint=hint)
 
 

@@ -1,6 +1,6 @@
-"""Whether a server can work, and whether it may take anything in, as its parts say at this moment.
+"""Whether a server can work, and whether it may accept anything, as its parts say at this moment.
 
-Decides who is asked first; a reason nearer to the cause comes before what follows from it.
+A reason nearer to the cause comes before what follows from it.
 """
 
 from __future__ import annotations

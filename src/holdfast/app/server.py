@@ -1,7 +1,7 @@
 """The server process: API, controller and local executor together on one data directory.
 
-Decides how it starts and stops: it owns the directory, leaves its address and a fresh token there, listens on
-the loopback address unless told otherwise, and on SIGTERM or Ctrl-C lets go without touching the runs.
+It owns the directory, leaves its address and a fresh token there, listens on a loopback address, and on SIGTERM or
+Ctrl-C stops without touching the runs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _TOKEN_BYTES = 32
 _log = structlog.get_logger(__name__)
 _SHUTDOWN_S = 5
-"""How long requests may take to end once the server is told to stop."""
+"""How long requests may take to end once the server is stopping."""
 
 
 def serve(
@@ -50,7 +50,7 @@ def serve(
     *,
     started: Callable[[str], None] | None = None,
 ) -> None:
-    """Run a server until it is told to stop.
+    """Run a server until it is stopped.
 
     Args:
         host: Address to listen on; only loopback addresses, as there is no TLS yet.
@@ -126,7 +126,9 @@ def warn_of_weak_containment(nodes: Sequence[NodeInfo]) -> None:
 def _require_loopback(host: str) -> None:
     if host not in _LOOPBACK:
         msg = f"refusing to listen on {host}: without TLS only a loopback address is safe"
-        raise Refused(msg, hint=f"one of {', '.join(sorted(_LOOPBACK))}; put a TLS proxy in front for others")
+        raise Refused(
+            msg, hint=f"one of {', '.join(sorted(_LOOPBACK))}; to serve other machines, put a TLS proxy in front of it"
+        )
 
 
 def _bind(config: uvicorn.Config) -> socket.socket:

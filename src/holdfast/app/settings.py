@@ -1,7 +1,4 @@
-"""What can be set from outside, and from where: flags over environment over default.
-
-Decides names and defaults; nothing below ``app`` reads the environment.
-"""
+"""What can be set from outside: flags over environment over default. Nothing below ``app`` reads the environment."""
 
 from __future__ import annotations
 
@@ -46,9 +43,9 @@ class Settings(BaseModel):
     database: SecretStr | None = None
     """Where jobs are kept: ``postgresql://USER:PASSWORD@HOST/NAME``, ``sqlite:///FILE``; unset: the data directory."""
     lease: Annotated[float, BeforeValidator(_span)] = Field(default="60s", ge=5.0, validate_default=True)
-    """On PostgreSQL: how long a server that went silent keeps others out; it stops its programs after 2/3 of that."""
+    """On PostgreSQL: how long a silent server keeps others out; it stops its programs after 2/3 of that."""
     retention: Annotated[float | None, BeforeValidator(_age)] = None
-    """After how long a server forgets jobs that have ended, with their logs, e.g. ``30d``; unset: never."""
+    """How long a server keeps jobs that have ended, with their logs, e.g. ``30d``; unset: forever."""
     nodes: int = Field(default=1, ge=1, le=64)
     """How many nodes the local executor divides this machine into; more than one lets anti-affinity act."""
     cpus: float | None = Field(default=None, gt=0)
@@ -60,15 +57,15 @@ class Settings(BaseModel):
     log_limit: Annotated[int, BeforeValidator(_size)] = Field(default="256Mi", validate_default=True)
     """Disk the log of one run may take, e.g. ``1Gi``; of a longer one the newest half of that is kept; 0: no limit."""
     pids_limit: int = Field(default=0, ge=0)
-    """Processes and threads one run may have at once, where control groups can count them; 0: no limit of its own."""
+    """Processes and threads one run may have at once, where control groups can count them; 0: no limit."""
     pod_backoff: Annotated[float, BeforeValidator(_span)] = Field(default="10s", validate_default=True)
-    """How long a Job of Kubernetes waits before it replaces its first failed pod; doubles with every further one."""
+    """How long a Kubernetes Job waits before it replaces its first failed pod; doubles with every further one."""
     pod_backoff_max: Annotated[float, BeforeValidator(_span)] = Field(default="10m", validate_default=True)
     """The longest it waits; programs that start again in their pod (``restartPolicy: OnFailure``) wait 5m at most."""
     connections: int = Field(default=1000, ge=1)
     """Connections to the API at a time; fewer where the server may not open so many files (``ulimit -n``)."""
     request_timeout: Annotated[float, BeforeValidator(_span)] = Field(default="30s", gt=0, validate_default=True)
-    """How long a client may take to send a request, with its body; one that is slower is let go."""
+    """How long a client may take to send a request, with its body; a slower one is disconnected."""
     log_level: str = "warning"
     """Level of the structured log on stderr: debug, info, warning, error."""
 

@@ -1,7 +1,6 @@
-"""What the loops show of themselves: metrics of bounded number, and whether they still turn.
+"""Metrics of the loops, and whether they still turn.
 
-Decides names and labels; values come from what each tick committed, so that they can be checked against the
-store.
+Values come from what each tick committed, so that they can be checked against the store.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ class Telemetry:
     def ready(self) -> str | None:
         """Say what keeps the loops from working, if anything."""
         if self._ticked_at is None:
-            return "the controller has not begun"
+            return "the controller has not started"
         silent_s = self._now() - self._ticked_at
         if silent_s > STALLED_AFTER_S:
             return f"the controller has not turned for {silent_s:.0f} s"

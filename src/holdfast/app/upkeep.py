@@ -1,8 +1,4 @@
-"""What an operator does with the database, beside or before a server: upgrade, check, prune, back up, restore.
-
-Decides which of it needs the data directory for itself, and how often a server forgets; leaves the doing to
-``storage.sql.upkeep`` and ``service.retention``.
-"""
+"""What an operator does with the database, beside or before a server: upgrade, check, prune, back up, restore."""
 
 from __future__ import annotations
 
@@ -79,7 +75,7 @@ def backup(target: Path) -> int:
     """Copy the database, also while a server runs; returns the copy's size in bytes.
 
     Raises:
-        Conflict: The target exists, or the database is on a server with tools of its own.
+        Conflict: The target exists, or the database is on a server with its own tools.
         Unavailable, Internal: It cannot be read or written.
     """
     return upkeep.back_up(_surroundings()[2], target)
@@ -178,7 +174,7 @@ class Forgetter:
         try:
             return part(now)
         except HoldfastError as error:
-            _log.warning("forgetting old jobs failed; trying again later", error=str(error))
+            _log.warning("deleting old jobs failed; trying again later", error=str(error))
             return False
 
     def _expired(self, now: float) -> bool:
@@ -202,6 +198,6 @@ class Forgetter:
             self._forgotten += forgotten
             return True
         if self._forgotten:
-            _log.info("old jobs forgotten", jobs=self._forgotten)
+            _log.info("old jobs deleted", jobs=self._forgotten)
         self._forgotten = 0
         return False

@@ -1,7 +1,4 @@
-"""Puts the parts together that answer: store and API application; those that run programs are ``running``'s.
-
-Decides which adapter stands behind each port; every entry point (``connect``, ``server``) starts here.
-"""
+"""Puts the parts together that answer: store and API application; those that run programs are in ``running``."""
 
 from __future__ import annotations
 

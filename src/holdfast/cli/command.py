@@ -1,7 +1,7 @@
 """What a command is: options, a run function, and how Typer learns of both.
 
-Decides the form every file of ``commands`` has; leaves which commands there are to ``main``. A command's
-Typer form is built only when it is called, so that ``holdfast --help`` pays for none of them.
+Every file of ``commands`` has this form. A command's Typer form is built only when it is called, so that
+``holdfast --help`` pays for none of them.
 """
 
 from __future__ import annotations

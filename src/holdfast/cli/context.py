@@ -1,6 +1,5 @@
 """What a command gets besides its options: streams, time, settings and the connection, each made when first used.
 
-Decides where a command line's surroundings come from; leaves what is done with them to ``commands``.
 Everything heavy is imported inside these functions, so that ``holdfast --help`` stays under 200 ms.
 """
 
@@ -65,10 +64,15 @@ class Cli:
             self.say(f"no server is running: {what} with `holdfast up`, or while `{wait}` waits for them")
 
     def serve(self, *, host: str, port: int, data: Path | None) -> None:
-        """Run the server in this process until it is told to stop."""
+        """Run the server in this process until it is stopped."""
         from holdfast.app.server import serve  # noqa: PLC0415 - start-up time
 
-        serve(host, port, data, started=lambda url: self.say(f"holdfast is up at {url}; Ctrl-C ends it"))
+        serve(
+            host,
+            port,
+            data,
+            started=lambda url: self.say(f"holdfast is up at {url}, API docs at {url}/docs; Ctrl-C stops it"),
+        )
 
     def output(self) -> Output:
         """Return the writer of tables and documents."""

@@ -1,4 +1,4 @@
-"""Does one thing to each of several names, also after one was refused, and says what became of each."""
+"""Does one thing to each of several names, continuing after a refusal, and says what happened to each."""
 
 from __future__ import annotations
 

@@ -34,10 +34,16 @@ class EditOptions:
     lenient: LenientOption = False
     retry_policy: Annotated[
         list[str],
-        typer.Option(metavar="NAMES", help="Queue: policies of all its jobs, in order. Comma-separated, or repeated."),
+        typer.Option(
+            metavar="NAMES", help="Queue: retry policies for all its jobs, in order. Comma-separated or repeated."
+        ),
     ] = field(default_factory=list)
-    weight: Annotated[Text, typer.Option(metavar="X", help="Queue: its share when queues compete.")] = None
-    max_running_jobs: Annotated[Text, typer.Option(metavar="N", help="Queue: never more jobs at once.")] = None
+    weight: Annotated[Text, typer.Option(metavar="X", help="Queue: its share of the capacity when queues compete.")] = (
+        None
+    )
+    max_running_jobs: Annotated[Text, typer.Option(metavar="N", help="Queue: run at most this many jobs at once.")] = (
+        None
+    )
     paused: Annotated[bool | None, typer.Option("--paused/--no-paused", help="Queue: accept jobs, but start none.")] = (
         None
     )
@@ -45,11 +51,15 @@ class EditOptions:
         list[str],
         typer.Option(
             metavar="HANDLER.FIELD=VALUE",
-            help="Queue or settings: how patient a handler is; VALUE none is no limit, default inherits. Repeatable.",
+            help="Queue or settings: how patient a handler is; VALUE may be none or default. Repeatable.",
         ),
     ] = field(default_factory=list)
-    retry_limit: Annotated[Text, typer.Option(metavar="N", help="Retry policy: retries its rules grant.")] = None
-    default_action: Annotated[Text, typer.Option(metavar="ACTION", help="Retry policy: Retry or Fail.")] = None
+    retry_limit: Annotated[Text, typer.Option(metavar="N", help="Retry policy: how many retries each rule grants.")] = (
+        None
+    )
+    default_action: Annotated[
+        Text, typer.Option(metavar="ACTION", help="Retry policy: what happens when no rule matches, Retry or Fail.")
+    ] = None
     dry_run: DryRunOption = False
 
 

@@ -1,4 +1,4 @@
-"""Decides the exit code of every way a command can end; leaves the words to ``main`` and the commands."""
+"""The exit code of every way a command can end."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ MEANINGS: dict[int, str] = {
     OK: "Done. `run` and `wait`: the job succeeded, the job set completed.",
     FAILED: "The job or job set failed, was cancelled or is gone (`wait`), or Holdfast itself failed.",
     USAGE: "Wrong usage, or an input that is not valid; nothing was done.",
-    NOT_FOUND: "There is no such thing.",
+    NOT_FOUND: "Not found.",
     REFUSED: "Its state, a limit, a policy or a missing token forbids it.",
     UNAVAILABLE: "Not available: no server answers, or the data directory is taken. Try again.",
-    HELD: "`run`: the job is held for a person; `holdfast release` lets it go on.",
+    HELD: "`run`: the job is held; `holdfast release` releases it.",
     TIMED_OUT: "`wait`, `submit --wait`, `delete`: the time ran out first.",
     NOT_EXECUTABLE: "`run`: the program was found but could not be started.",
-    NO_SUCH_PROGRAM: "`run`: there is no such program.",
+    NO_SUCH_PROGRAM: "`run`: the program was not found.",
     INTERRUPTED: "Interrupted by Ctrl-C.",
     TERMINATED: "`run`: ended by SIGTERM, which cancels its job.",
 }

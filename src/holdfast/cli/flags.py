@@ -1,7 +1,8 @@
-"""Reads the values of flags and gathers everything wrong with them; leaves their meaning to the commands."""
+"""Reads the values of flags and collects everything wrong with them, to report it all at once."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.domain.units import parse_duration
@@ -14,7 +15,7 @@ T = TypeVar("T")
 
 
 class Flags:
-    """A reader that remembers each problem and goes on, so that all are reported at once."""
+    """A reader that remembers each problem and continues, so that all are reported at once."""
 
     def __init__(self) -> None:
         """Start without problems."""
@@ -56,7 +57,9 @@ class Flags:
         digits = text.strip().removeprefix("-")
         value = int(text) if digits.isascii() and digits.isdigit() else None
         if value is None or value < low or (high is not None and value > high):
-            self.wrong(flag, f"{text!r} is not a whole number in range", allowed=(bounds,))
+            self.wrong(
+                flag, f"{text!r} is {'not a whole number' if value is None else 'out of range'}", allowed=(bounds,)
+            )
             return None
         return value
 
@@ -75,7 +78,11 @@ class Flags:
         except ValueError:
             value = float("nan")
         if not low <= value < float("inf"):
-            self.wrong(flag, f"{text!r} is not a number in range", allowed=(f"{low:g} or more",))
+            self.wrong(
+                flag,
+                f"{text!r} is {'not a number' if math.isnan(value) else 'out of range'}",
+                allowed=(f"{low:g} or more",),
+            )
             return None
         return value
 

@@ -1,7 +1,7 @@
-"""Builds the manifest of a job from the flags of ``run``; leaves checking its meaning to the server.
+"""Builds the manifest of a job from the flags of ``run``; the server checks its meaning.
 
-Decides how retry flags become policies. The flags' own denial is the first inline policy and its permission
-the last, with the policy files of ``--policy`` between them: deny beats allow, files beat the flags' catch-all.
+Retry flags become inline policies: the exit codes never to retry come first and those to retry last, with the policy
+files of ``--policy`` between them. So "never" beats a file, and a file beats the catch-all.
 """
 
 from __future__ import annotations

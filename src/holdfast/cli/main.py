@@ -1,7 +1,6 @@
-"""The entry point ``holdfast``: which commands there are, and what becomes of their errors.
+"""The entry point ``holdfast``: builds the overview and runs a command.
 
-Decides the overview, and that every error ends as words on stderr and one exit code of ``exit_codes``;
-leaves the work to ``commands``.
+Every error ends as words on stderr and one of the codes of ``exit_codes``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads the files of ``-f`` and says which line of which file an error is about.
 
-Decides what may be in such a file; leaves checking the documents to the server, which knows what they name.
+The documents themselves are checked by the server, which knows what they name.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Manifest:
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What a lenient reading put up with; lines are those of the file."""
+        """What only a lenient reading accepts; lines are those of the file."""
         return tuple(replace(one, path=f"{self.file}: {one.path or 'input'}") for one in self.document.warnings)
 
     def locate(self, problem: Problem) -> Problem:
@@ -72,7 +72,7 @@ class Manifest:
 
 
 def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun], lenient: bool = False) -> list[Manifest]:
-    """Read every document of every file, ``-`` being standard input; what a lenient reading put up with is said.
+    """Read every document of every file, ``-`` being standard input; what only a lenient reading accepts is reported.
 
     Raises:
         InvalidManifest: A file cannot be read, or holds nothing, or kinds that are not allowed.

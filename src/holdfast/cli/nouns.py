@@ -1,4 +1,4 @@
-"""Decides which words name which kind of thing; leaves what can be done with it to the commands."""
+"""The words for each kind of thing, such as ``jobs``, ``js`` or ``retry-policy``."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def read_noun(text: str, allowed: Sequence[Noun] = tuple(Noun)) -> Noun:
     """
     noun = find_noun(text)
     if noun is None or noun not in allowed:
-        known = "unknown" if noun is None else "not possible here"
-        problem = Problem("KIND", f"{text!r} is {known}", allowed=tuple(allowed))
-        msg = "That kind of thing cannot be used here."
+        known = "is unknown" if noun is None else "cannot be used with this command"
+        problem = Problem("KIND", f"{text!r} {known}", allowed=tuple(allowed))
+        msg = "The KIND is wrong."
         raise InvalidRequest(msg, problems=[problem])
     return noun

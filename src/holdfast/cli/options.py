@@ -33,7 +33,7 @@ FilesOption = Annotated[
 ]
 AttemptOption = Annotated[
     str | None,
-    typer.Option("--attempt", metavar="N", help="Which attempt, from 1; the newest without it."),
+    typer.Option("--attempt", metavar="N", help="Number of the attempt, from 1; default the newest."),
 ]
 TimeoutOption = Annotated[
     str | None,
@@ -43,14 +43,13 @@ TimeoutOption = Annotated[
 ]
 ReasonOption = Annotated[
     str,
-    typer.Option("--reason", metavar="TEXT", help="Why; shown to everyone who looks at it."),
+    typer.Option("--reason", metavar="TEXT", help="The reason, shown to everyone who looks at it."),
 ]
 LenientOption = Annotated[
     bool,
     typer.Option(
         "--lenient",
-        help="Only warn of keys that are there twice, of {{placeholders}} nobody filled in, and of what Kubernetes "
-        "puts up with.",
+        help="Only warn about duplicate keys, unfilled {{placeholders}} and whatever else Kubernetes tolerates.",
     ),
 ]
 DryRunOption = Annotated[

@@ -1,4 +1,4 @@
-"""Prints lists and single things in the form asked for; leaves columns to ``render``."""
+"""Prints lists and single things in the form asked for; ``render`` has the columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says what was accepted and is dubious, or was put up with: one line each, with the file and line it is about."""
+"""Prints warnings: one line each, with the file and line it is about."""
 
 from __future__ import annotations
 

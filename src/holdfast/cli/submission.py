@@ -1,4 +1,4 @@
-"""Sends manifests to the server, many in one request; leaves reading them to ``manifests``."""
+"""Sends manifests of jobs to the server, many in one request."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Target:
         if len(self.names) > 1:
             msg = "Only one can be named here."
             raise InvalidRequest(
-                msg, problems=[Problem("NAME", f"there are {len(self.names)}: {', '.join(self.names)}")]
+                msg, problems=[Problem("NAME", f"{len(self.names)} were named: {', '.join(self.names)}")]
             )
         return self.names[0]
 

@@ -29,7 +29,7 @@ class Shelf:
 def _node(client: Client, name: str) -> object:
     found = [node for node in client.nodes() if node.name == name]
     if not found:
-        msg = f"There is no node {name!r}."
+        msg = f"Node {name!r} does not exist."
         raise NotFound(msg, hint="holdfast get nodes")
     return found[0]
 
@@ -37,7 +37,7 @@ def _node(client: Client, name: str) -> object:
 def _audit_entry(client: Client, entry_id: str) -> object:
     found = [entry for entry in client.audit() if entry.id == entry_id]
     if not found:
-        msg = f"There is no entry {entry_id!r} in the audit log."
+        msg = f"The audit log has no entry {entry_id!r}."
         raise NotFound(msg, hint="holdfast get audit")
     return found[0]
 

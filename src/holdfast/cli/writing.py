@@ -1,4 +1,4 @@
-"""Sends policies, queues, categories and job sets to the server, one by one, and says what became of each."""
+"""Sends policies, queues, categories and job sets to the server, one by one, and says what happened to each."""
 
 from __future__ import annotations
 

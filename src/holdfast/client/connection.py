@@ -1,6 +1,6 @@
 """Sends requests and reads answers: address, token, retries, errors.
 
-Decides which requests are sent again after a lost connection: those that mean the same when done twice.
+After a lost connection only requests that mean the same when done twice are sent again.
 """
 
 from __future__ import annotations
@@ -192,6 +192,6 @@ def _checked(base_url: str) -> str:
         sound = False
     if sound:
         return base_url
-    problem = Problem("base_url", f"{base_url!r} is no address", hint="write for example http://127.0.0.1:7070")
+    problem = Problem("base_url", f"{base_url!r} is not an address", hint="write for example http://127.0.0.1:7070")
     msg = "the server's address is not valid"
     raise InvalidSetting(msg, problems=[problem])

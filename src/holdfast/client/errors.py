@@ -1,4 +1,4 @@
-"""Turns answers that say no back into the errors of ``holdfast.errors``, with every problem."""
+"""Turns refusals into the errors of ``holdfast.errors``, with every problem."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The calls about what happened: the event log, read or followed, and the audit log.
 
-Decides how following survives a lost connection: it resumes after the last event it was given, so that none is
-missed and none comes twice.
+Following survives a lost connection: it resumes after the last event it was given, so that none is missed and none
+comes twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LARGEST_PART = 1000
 PATIENCE_S = 60.0
-"""How long following goes on trying to reach the server again."""
+"""How long following keeps trying to reach the server again."""
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 2.0
 _LOOK_EVERY_S = 0.25

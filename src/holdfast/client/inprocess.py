@@ -1,7 +1,6 @@
 """Reaches the API inside this process, without a socket: the same requests, the same answers.
 
-Decides how a synchronous client speaks to an asynchronous application: through an event loop in a thread of
-its own, which lives as long as the transport.
+A synchronous client speaks to the asynchronous application through an event loop in another thread.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class JobCalls:
     def submit(self, manifest: Mapping[str, Any], *, key: str | None = None, lenient: bool = False) -> JobAccepted:
         """Submit one job; safe to send again with the same idempotency key (one is made when none is given).
 
-        ``lenient`` puts up with what Kubernetes puts up with in its Jobs; each time the answer has a warning.
+        ``lenient`` accepts what Kubernetes accepts in its Jobs, with a warning for each.
         """
         return self._connection.call(
             JobAccepted,
@@ -195,7 +195,7 @@ class JobCalls:
         return self._control(reference, "hold", reason, repeatable=True)
 
     def release(self, reference: str, *, reason: str = "") -> JobSummary:
-        """Ask for a held job to go on."""
+        """Ask to release a held job."""
         return self._control(reference, "release", reason, repeatable=False)
 
     def _control(self, reference: str, verb: str, reason: str, *, repeatable: bool) -> JobSummary:

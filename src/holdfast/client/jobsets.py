@@ -119,7 +119,7 @@ class JobSetCalls:
         return self._ask(reference, "suspend", {"reason": reason}, once(if_match, otherwise=True))
 
     def resume_job_set(self, reference: str, *, reason: str = "", if_match: str | None = None) -> JobSetSummary:
-        """Ask for a suspended set to go on."""
+        """Ask to resume a suspended set."""
         return self._ask(reference, "resume", {"reason": reason}, once(if_match, otherwise=True))
 
     def restart_job_set(

@@ -251,7 +251,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        msg = f"the key {twice!r} is there twice"
+        msg = f"duplicate key {twice!r}"
         raise _DuplicateKey(msg)
     return mapping
 

@@ -98,7 +98,7 @@ def read_one(document: Document | Mapping[str, Any], *, path: str = "", lenient:
     Args:
         document: What was written.
         path: What to put before the paths of problems.
-        lenient: Put up with what Kubernetes puts up with in its kinds, each time with a warning.
+        lenient: Accept what Kubernetes accepts in its kinds, with a warning for each.
     """
     value = document.value if isinstance(document, Document) else document
     notes = Notes(lenient=lenient)

@@ -205,7 +205,7 @@ class _Builder:
         if written in top.value:
             path = f"{top.path}.{written}" if top.path else written
             first = self.roots[-1].lines.get(path)
-            message = f"the key {written!r} is there twice, first on line {first}"
+            message = f"duplicate key {written!r}, first on line {first}"
             self._doubled.append(Problem(path, message, hint="keep one of them", line=line))
         top.key = written
         path = f"{top.path}.{written}" if top.path else written

@@ -39,9 +39,9 @@ class Act(StrEnum):
     CREATE = "create"
     """Wrote something new."""
     UPDATE = "update"
-    """Changed something that was there."""
+    """Changed something."""
     DELETE = "delete"
-    """Took something away."""
+    """Deleted something."""
     APPLY = "apply"
     """Wrote something, new or not; only where it was refused, so that neither came true."""
     CANCEL = "cancel"
@@ -49,13 +49,13 @@ class Act(StrEnum):
     HOLD = "hold"
     """Asked for a job to be held."""
     RELEASE = "release"
-    """Asked for a held job to go on."""
+    """Asked to release a held job."""
     SUSPEND = "suspend"
     """Asked for a job set to be stopped and kept."""
     RESUME = "resume"
-    """Asked for a suspended job set to go on."""
+    """Asked to resume a suspended job set."""
     RESTART = "restart"
-    """Asked for a job set, a replicated job or a job of it to run again."""
+    """Asked to restart a job set, a replicated job or a job of it."""
 
 
 class Subject(StrEnum):

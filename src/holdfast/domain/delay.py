@@ -77,18 +77,17 @@ def retry_at(failed_at: float, backoff_s: float, *, confirmed_stopped_at: float 
     return max(failed_at + backoff_s, stopped)
 
 
-def delay_in_words(backoff: Backoff, n: int, delay: float) -> str:
-    """Say how ``delay_s`` came to its result: ``1s x 2^2, at most 10m, plus deterministic jitter, is 4.2s``."""
-    if backoff.initial_s <= 0:
-        return "initialDelay is 0s: no delay"
-    text = format_duration(backoff.initial_s)
-    if n > 1 and backoff.multiplier != 1:
-        text += f" x {backoff.multiplier:g}^{n - 1}"
-    if backoff.max_s is not None:
+def delay_in_words(backoff: Backoff, n: int) -> str:
+    """Say how ``delay_s`` came to its result: ``1s x 2^2, plus deterministic jitter of up to 10%``."""
+    if backoff.initial_s <= 0 or n <= 1 or backoff.multiplier == 1:
+        text = f"initialDelay {format_duration(backoff.initial_s)}"
+    else:
+        text = f"{format_duration(backoff.initial_s)} x {backoff.multiplier:g}^{n - 1}"
+    if backoff.max_s is not None and _base_s(backoff, n - 1, math.inf) > backoff.max_s:
         text += f", at most {format_duration(backoff.max_s)}"
-    if backoff.jitter is not JitterMode.NONE:
+    if backoff.initial_s > 0 and backoff.jitter is not JitterMode.NONE:
         text += f", plus {backoff.jitter} jitter of up to {backoff.jitter_ratio:.0%}"
-    return f"{text}, is {format_duration(delay)}"
+    return text
 
 
 def _base_s(backoff: Backoff, exponent: int, cap: float) -> float:

@@ -37,7 +37,7 @@ class Condition(StrEnum):
 
 
 class Cause(StrEnum):
-    """The one cause a failure is charged to (Backend.AI BEP "Native Session Retry", plus semantics 1)."""
+    """The one cause of a failure (Backend.AI BEP "Native Session Retry", plus semantics 1)."""
 
     AGENT_TRANSIENT = "agent_transient"
     """The place failed, not the program: it was lost, preempted, evicted, or could not start the program."""
@@ -81,7 +81,7 @@ class EndedBy(StrEnum):
     LOST = "lost"
     """Nobody saw the end: its executor or node was lost."""
     CASCADE = "cascade"
-    """We stopped it because another run of its attempt failed; charged to nobody."""
+    """We stopped it because another run of its attempt failed; it counts for nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +210,13 @@ def in_words(failure: Failure) -> str:
     if container.signal is not None:
         return f"killed by {signal_name(container.signal)}"
     return f"exit code {container.exit_code}"
+
+
+def in_full(failure: Failure) -> str:
+    """Say what happened with the platform's message: ``OOMKilled: exceeded its memory limit of 64Mi``."""
+    short = in_words(failure)
+    told = failure.conditions <= {Condition.APP_ERROR} or failure.message in short
+    return short if told else f"{short}: {failure.message}"
 
 
 def signal_name(number: int) -> str:

@@ -19,7 +19,7 @@ CATEGORY = "failure category"
 def no_such(kind: str, name: str, known: Iterable[str] = ()) -> NotFound:
     """Say that nothing of that kind has the name, and which names there are."""
     problems = [Problem("name", f"{kind} {name!r} does not exist", tuple(sorted(known)))]
-    return NotFound(f"there is no {kind} {name!r}", problems=problems)
+    return NotFound(f"{kind} {name!r} does not exist", problems=problems)
 
 
 def require_presence(kind: str, name: str, *, known: Collection[str], create: bool | None) -> None:

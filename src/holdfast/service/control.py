@@ -1,7 +1,7 @@
 """Cancels, holds and releases jobs by asking the controller to.
 
-Decides which of these a job's state allows, so that a caller hears at once what cannot work; the controller
-alone changes the job.
+What a job's state does not allow is refused here, so that a caller hears it at once; the controller alone changes
+the job.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Control:
                 return job
             _check_free(job, "cancelled")
             if job.terminal:
-                msg = f"job {job.name!r} ({job.id}) is {job.state} already: there is nothing left to cancel"
+                msg = f"job {job.name!r} ({job.id}) has already ended: {job.state}"
                 raise Conflict(msg)
             return self._ask(RequestKind.CANCEL, job, reason, by)
 
@@ -80,7 +80,7 @@ class Control:
             return self._ask(RequestKind.HOLD, job, reason, by)
 
     def release(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Job:
-        """Ask for a held job to go on.
+        """Ask to release a held job.
 
         Raises:
             NotFound: There is no such job.
@@ -107,7 +107,7 @@ class Control:
         return job
 
     def _pods(self, job: Job) -> KubeJobRecord | None:
-        """Return what is remembered of a job's pods, which can be stopped and made anew."""
+        """Return what is remembered of a job's pods, which can be stopped and replaced."""
         return self.store.kube_jobs([job.id]).get(job.id)
 
     def _stops(self, job: Job) -> bool:

@@ -1,7 +1,4 @@
-"""Reads the event log, part by part.
-
-Decides what a caller may filter by and where the next part begins; leaves waiting for news to the ways in.
-"""
+"""Reads the event log, part by part, by the filters a caller may use."""
 
 from __future__ import annotations
 
@@ -73,7 +70,7 @@ def _read_types(given: Sequence[str]) -> frozenset[str]:
         names = _names(text)
         found.update(names)
         if not names:
-            problems.append(Problem("query.type", f"{text!r} is no type of event", allowed=(*_FAMILIES, *BY_NAME)))
+            problems.append(Problem("query.type", f"{text!r} is not an event type", allowed=(*_FAMILIES, *BY_NAME)))
     if problems:
         raise InvalidRequest(problems=problems)
     return frozenset(found)

@@ -1,10 +1,10 @@
-"""Explains decisions: rebuilds, from what was stored, which rules were looked at and why.
+"""Explains decisions: rebuilds from what was stored which rules were considered and why.
 
-Assumes of the controller that it stores with each judged attempt the failure and the decision with the deciding
-policy's revision, the rule, the counter a granted retry added to, and the limits looked at (``globalMaxRetries``
-among them when it was set); and that it judges with the queue's, the job's named and its inline policies, in that
-order, then the built-in one. What is not stored - which revisions of the policies that did not decide were in force -
-is taken from today; where that would tell another story than the decision, the deciding policy alone is shown.
+Assumes that the controller stores with each judged attempt its failure, and its decision with the policy's revision,
+the rule, the counter a granted retry added to, and the limits checked (``globalMaxRetries`` if it was set); and that
+it judges with the queue's, the job's named and its inline policies, in that order, then the built-in one. Which
+revisions of the other policies were in force is not stored: today's are taken, and where they would lead to another
+decision, the deciding policy is shown alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holdfast.domain.policy.model import RetryHistory
 from holdfast.errors import NotFound
 from holdfast.service.naming import find_attempt
 from holdfast.service.pod_story import pod_lines
-from holdfast.service.prose import cancelled_line, job_line, undecided_line
+from holdfast.service.prose import cancelled_line, job_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,19 +72,20 @@ class Explainer:
         if number is not None:
             chosen: Attempt | None = find_attempt(job, attempts, number)
         else:
-            chosen = next((one for one in reversed(attempts) if one.decision is not None), None)
+            latest = attempts[::-1]
+            judged = (one for one in latest if one.decision is not None)
+            chosen = next(judged, next((one for one in latest if one.failure is not None), None))
         if chosen is None:
             return Explanation(job, None, job_line(job), pod_lines(self._store, job))
         complete = self._complete(job, attempts, chosen)
-        return Explanation(job, complete, job_line(job), self._prose(job, attempts, complete))
+        return Explanation(job, complete, job_line(job, complete), self._prose(job, attempts, complete, number))
 
-    def _prose(self, job: Job, attempts: Sequence[Attempt], attempt: Attempt) -> Sequence[str]:
-        if attempt.failure is None:
-            return pod_lines(self._store, job)
-        if attempt.decision is None:
-            cancelled = attempt.failure.cause is Cause.USER_CANCELLED
-            line = (cancelled_line if cancelled else undecided_line)(attempt, attempt.failure)
-            return (line, *pod_lines(self._store, job))
+    def _prose(self, job: Job, attempts: Sequence[Attempt], attempt: Attempt, asked: int | None) -> Sequence[str]:
+        if attempt.decision is None or attempt.failure is None:
+            now = asked in {None, job.attempt}
+            if attempt.failure is None or attempt.failure.cause is not Cause.USER_CANCELLED:
+                return pod_lines(self._store, job, attempt, now=now)
+            return (cancelled_line(attempt, attempt.failure), *pod_lines(self._store, job, now=now))
         history = history_before(job, attempts, attempt)
         return explain(attempt.decision, attempt.failure, history, self._current().settings)
 

@@ -1,4 +1,4 @@
-"""Says where in a Kubernetes manifest something is that a native one has in its ``spec``; decides nothing else."""
+"""Where a Kubernetes manifest has what a native one has in its ``spec``, to name the right field in problems."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Reads logs: which attempt, rank and program are meant, from where, and whether more will follow.
+"""Reads logs: finds the attempt, rank and program meant, and says whether more will follow.
 
-Decides that text is cut between characters, never inside one, and between the programs that followed each other in one
-rank of an attempt; leaves where logs are kept to the ``LogReader``.
+Text is cut between characters, never inside one, and between programs that followed each other in one rank.
 """
 
 from __future__ import annotations

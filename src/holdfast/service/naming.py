@@ -1,4 +1,4 @@
-"""Checks that what is named exists, and says what could have been meant."""
+"""Checks that what is named exists, and suggests what could have been meant."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def unknown_names(names: Sequence[str], known: Iterable[str], kind: str, path: C
     return [
         Problem(
             path(index),
-            f"there is no {kind} {name!r}",
+            f"{kind} {name!r} does not exist",
             allowed=tuple(sorted(existing)[:MOST_LISTED]),
             hint=closest(name, existing) or f"create the {kind} first",
         )
@@ -34,8 +34,8 @@ def unknown_names(names: Sequence[str], known: Iterable[str], kind: str, path: C
 def not_found(name: str, known: Iterable[str], kind: str) -> NotFound:
     """Make the error for a name that does not exist."""
     existing = sorted(known)
-    hint = closest(name, existing) or (f"there are: {', '.join(existing[:MOST_LISTED])}" if existing else None)
-    return NotFound(f"there is no {kind} {name!r}", hint=hint)
+    hint = closest(name, existing) or (f"existing ones: {', '.join(existing[:MOST_LISTED])}" if existing else None)
+    return NotFound(f"{kind} {name!r} does not exist", hint=hint)
 
 
 def find_attempt(job: Job, attempts: Sequence[Attempt], number: int) -> Attempt:
@@ -49,4 +49,4 @@ def find_attempt(job: Job, attempts: Sequence[Attempt], number: int) -> Attempt:
             return attempt
     there = ", ".join(str(attempt.number) for attempt in attempts)
     msg = f"job {job.name!r} ({job.id}) has no attempt {number}"
-    raise NotFound(msg, hint=f"its attempts: {there}" if there else "it has not been tried yet")
+    raise NotFound(msg, hint=f"its attempts: {there}" if there else "it has no attempt yet")

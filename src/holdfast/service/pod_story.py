@@ -1,11 +1,12 @@
-"""Tells where a job made of pods stands: its pods, its Kubernetes conditions, and what its job set decided about it."""
+"""The sentences about a job made of pods: how it failed, its pods, and what its job set decided."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_kube
-from holdfast.domain.workloads.jobset.explain import explain
+from holdfast.domain.policy.explain import happened
+from holdfast.domain.workloads.jobset.explain import attempt_of, explain
 from holdfast.domain.workloads.jobset.state import SetDecision
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
 from holdfast.domain.workloads.kubejob.sync import CONTROLLER
@@ -14,26 +15,35 @@ from holdfast.errors import NotFound
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from holdfast.domain.job import ChildOf, Job
+    from holdfast.domain.job import Attempt, ChildOf, Job
     from holdfast.domain.workloads.kubejob.model import KubeJobState
     from holdfast.ports.store import Store
 
 _PART = 1000
 
 
-def pod_lines(store: Store, job: Job) -> tuple[str, ...]:
-    """Tell of a job's pods and its set in sentences; of a job without either nothing."""
+def pod_lines(store: Store, job: Job, attempt: Attempt | None = None, *, now: bool = True) -> tuple[str, ...]:
+    """Tell of a job's pods and its set in sentences; of a job without either nothing.
+
+    Args:
+        store: Where they are kept.
+        job: The job.
+        attempt: The attempt to tell of, if there is one to single out.
+        now: Whether to tell of its current pods, too.
+    """
     kube = load_kube(job.spec)
     if job.child is None and kube is None:
         return ()
     if job.child is None and kube is not None and kube.spec.managed_by not in {None, CONTROLLER}:
-        return (f"It is managed by {kube.spec.managed_by}, so nothing of it is run here.",)
+        return (f"It is managed by {kube.spec.managed_by}, so Holdfast does not run it.",)
+    failure = None if attempt is None else attempt.failure
+    how = () if attempt is None or failure is None else tuple(happened(failure, attempt.number))
     known = store.kube_jobs([job.id]).get(job.id)
-    pods = () if known is None else tuple(_pods(known.state))
-    return (*pods, *(() if job.child is None else _of_set(store, job, job.child)))
+    pods = tuple(_pods(known.state, job.reason)) if known is not None and now else ()
+    return (*how, *pods, *(() if job.child is None else _of_set(store, job, job.child, attempt)))
 
 
-def _pods(state: KubeJobState) -> Iterator[str]:
+def _pods(state: KubeJobState, said: str) -> Iterator[str]:
     counts = (("active", state.active), ("succeeded", state.succeeded), ("failed", state.failed))
     told = [f"{count} {word}" for word, count in counts if count]
     if told:
@@ -41,24 +51,27 @@ def _pods(state: KubeJobState) -> Iterator[str]:
     if state.failed_indexes:
         yield f"Failed indexes: {format_indexes(state.failed_indexes)}."
     for condition in (state.finished,) if state.finished else state.conditions:
-        if condition.status:
+        if condition.status and condition.message not in said:
             why = ": ".join(part for part in (condition.reason, condition.message) if part)
             yield f"It is {condition.type}: {why}." if why else f"It is {condition.type}."
 
 
-def _of_set(store: Store, job: Job, at: ChildOf) -> tuple[str, ...]:
+def _of_set(store: Store, job: Job, at: ChildOf, attempt: Attempt | None) -> tuple[str, ...]:
     try:
         name = store.job_set(at.set_id).name
     except NotFound:
         return ("Its job set was deleted.",)
-    last = _last_decision(store, at.set_id, job.name)
-    about = f"It is job {at.index} of replicated job {at.group} of job set {name}."
-    return (*(explain(last) if last else ()), about, f"The whole set is explained by: holdfast why jobset {name}")
+    decided = None if attempt is None else _decision(store, at.set_id, job.name, attempt.number)
+    about = f"It is job {at.index} of replicated job {at.group}. For the whole set: holdfast why jobset {name}"
+    return (*(explain(decided)[1:] if decided else ()), about)
 
 
-def _last_decision(store: Store, set_id: str, name: str) -> SetDecision | None:
-    found, after = None, 0
+def _decision(store: Store, set_id: str, name: str, attempt: int) -> SetDecision | None:
+    """Find what a set decided about an attempt at one of its jobs."""
+    after = 0
     while part := store.set_log(set_id, after=after, limit=_PART):
-        found = next((e.what for e in reversed(part) if isinstance(e.what, SetDecision) and e.what.job == name), found)
+        for entry in part:
+            if isinstance(entry.what, SetDecision) and (entry.what.job, attempt_of(entry.what)) == (name, attempt):
+                return entry.what
         after = part[-1].seq
-    return found
+    return None

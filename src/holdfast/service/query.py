@@ -1,7 +1,6 @@
-"""Answers what is asked about jobs, and about the nodes they run on.
+"""Answers questions about jobs, and about the nodes they run on.
 
-Decides what belongs to an answer (a job with its attempts, runs and explained decisions) and how lists are cut
-into pages; leaves explaining to ``explain``.
+A job comes with its attempts, runs and explained decisions; lists come in pages.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Page:
 
     jobs: Sequence[Job]
     next_after: int | None
-    """Where the list goes on; ``None`` on the last page."""
+    """Where the list continues; ``None`` on the last page."""
 
 
 @dataclass(frozen=True, slots=True)

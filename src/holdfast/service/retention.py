@@ -1,7 +1,7 @@
-"""Forgets jobs that have ended long enough ago, or whose own time to live is over.
+"""Deletes jobs that ended long enough ago, or whose time to live is over.
 
-Decides which: older than a time, but never the newest so many; in bounded steps, each of which may be the last.
-Files go first and rows last, so that whatever interrupts it, the next sweep still knows what is left to delete.
+Those older than a given time go, except the newest of them; in bounded steps, each of which may be the last. Files
+go first and rows last, so that after an interruption the next sweep still knows what is left to delete.
 """
 
 from __future__ import annotations

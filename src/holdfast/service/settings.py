@@ -1,4 +1,4 @@
-"""Edits and reads what the operator sets for everyone; read anew at each decision."""
+"""Edits and reads the operator's settings; they are read again at each decision."""
 
 from __future__ import annotations
 

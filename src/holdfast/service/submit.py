@@ -1,7 +1,6 @@
 """Submits jobs: checks them against the catalogue, gives them ids, stores them once.
 
-Decides what a submission may ask for and what becomes of each job in a bulk; leaves reading manifests to
-``dialects`` and starting anything to the controller.
+In a bulk each job is accepted or refused with its own problems.
 """
 
 from __future__ import annotations
@@ -244,7 +243,7 @@ def _dimensions(request: Resources, limit: Ceiling) -> Iterable[tuple[str, int, 
 
 def _check_count(count: int) -> None:
     if count == 0:
-        msg = "there is nothing to submit"
+        msg = "nothing to submit"
         raise InvalidRequest(msg, problems=[Problem("items", "is empty", hint="send at least one manifest")])
     if count > MOST_JOBS:
         problem = Problem("items", f"holds {count} jobs", allowed=(f"1 to {MOST_JOBS}",), hint="submit in parts")

@@ -1,4 +1,1 @@
-"""The public request and response models: the only versioned surface, shared by ``api`` and ``client``.
-
-Decides names and shapes of what crosses the wire; leaves meaning to ``domain`` and reading manifests to ``dialects``.
-"""
+"""The public request and response models, shared by ``api`` and ``client``: the only versioned surface."""

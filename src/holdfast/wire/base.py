@@ -16,7 +16,7 @@ Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-tim
 
 
 class Response(BaseModel):
-    """Something Holdfast answers; unknown fields are let pass, so that an older client reads a newer server."""
+    """Something Holdfast answers; unknown fields are ignored, so that an older client reads a newer server."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 

@@ -1,6 +1,6 @@
 """What operators write - policies, queues, failure categories, settings - and the nodes they see.
 
-Decides the envelope; what is inside ``spec`` is the native manifest's, read and written by ``dialects``.
+``spec`` holds the native manifest as it is.
 """
 
 from typing import Any

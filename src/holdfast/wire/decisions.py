@@ -6,7 +6,7 @@ from holdfast.wire.base import Response, Timestamp
 
 
 class LimitView(Response):
-    """One limit that was looked at."""
+    """One limit that was checked."""
 
     name: str
     used: int
@@ -15,7 +15,7 @@ class LimitView(Response):
 
 
 class ConsideredView(Response):
-    """One rule that was looked at."""
+    """One rule that was considered."""
 
     policy: str
     rule: str

@@ -17,7 +17,7 @@ class EventView(Response):
 
     specversion: str = "1.0"
     id: str
-    """Its place among all events, as text; to go on after it, send it as ``Last-Event-ID`` or ``after``."""
+    """Its place among all events, as text; to continue after it, send it as ``Last-Event-ID`` or ``after``."""
     source: str = "/holdfast"
     type: str
     """Such as ``dev.holdfast.job.failed.v1``."""

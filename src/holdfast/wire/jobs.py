@@ -1,7 +1,4 @@
-"""Jobs, their attempts and runs, and lists of them, as the outside sees them.
-
-Decides which facts are shown; leaves making these from records to ``render``.
-"""
+"""Jobs, their attempts and runs, and lists of them, as the outside sees them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -123,7 +120,7 @@ class JobAccepted(JobSummary):
     """A job that was submitted."""
 
     warnings: list[ProblemEntry] = Field(default_factory=list)
-    """What is legal but dubious in its manifest, or was put up with by a lenient reading."""
+    """What is legal but dubious in its manifest, or accepted only by a lenient reading."""
 
 
 class JobView(JobSummary):
@@ -199,7 +196,7 @@ class BulkItem(Response):
     name: str | None = None
     error: ProblemDetails | None = None
     warnings: list[ProblemEntry] = Field(default_factory=list)
-    """What is legal but dubious in it, or was put up with by a lenient reading."""
+    """What is legal but dubious in it, or accepted only by a lenient reading."""
 
 
 class BulkResult(Response):
@@ -209,13 +206,13 @@ class BulkResult(Response):
 
 
 class Reason(Body):
-    """Why someone cancels, holds or releases a job."""
+    """Why a user cancels, holds or releases a job."""
 
     reason: str = Field(default="", max_length=1000)
 
 
 class StatesQuery(Body):
-    """Which jobs' states to tell."""
+    """Which jobs' states to return."""
 
     ids: list[str] = Field(max_length=10_000)
 
@@ -234,7 +231,7 @@ class LogChunk(Response):
     offset: int
     """Where ``text`` begins, in bytes."""
     next_offset: int
-    """Where to go on reading."""
+    """Where to continue reading."""
     text: str
     finished: bool
     """Nothing will ever follow ``next_offset``."""

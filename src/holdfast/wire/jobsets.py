@@ -1,7 +1,4 @@
-"""Job sets, their jobs, their log and their explanation, as the outside sees them.
-
-Decides which facts are shown; leaves making these from records to ``render_jobsets``.
-"""
+"""Job sets, their jobs, their log and their explanation, as the outside sees them."""
 
 from typing import Any
 
@@ -19,22 +16,22 @@ class JobSetSummary(Response):
     id: str
     name: str
     state: str
-    """Pending, Running, Restarting, Suspended, Completed, Failed, Deleting, or Unmanaged: not ours to run."""
+    """Pending, Running, Restarting, Suspended, Completed, Failed, Deleting, or Unmanaged: run by another controller."""
     reason: str = ""
-    """Why it is in this state, of the condition that says so."""
+    """Why it is in this state: the reason of its condition."""
     message: str = ""
     terminal: str | None = None
     """``Completed`` or ``Failed`` once it is over."""
     suspend: bool = False
-    """Whether it was asked to stop and stay."""
+    """Whether it is suspended, or will be."""
     deleting: bool = False
-    """It goes as soon as its programs have stopped."""
+    """It is removed as soon as its programs have stopped."""
     queue: str
     priority: int = 0
     generation: int = 1
     """Grows with every change of its manifest."""
     resource_version: str = ""
-    """Changes with everything that is asked of it; send it as ``If-Match`` to change only what you have seen."""
+    """Changes with every request about it; send it as ``If-Match`` to change only what you have seen."""
     jobs: int
     """How many it has."""
     ready: int = 0
@@ -71,7 +68,7 @@ class GroupView(Response):
     blamed: int = 0
     """Counted restarts its jobs caused."""
     max_restarts: int | None = None
-    """How many of those are allowed, where it has a limit of its own."""
+    """How many of those are allowed, if it has its own limit."""
     parallelism: int = 1
     """Pods at once, of each of its jobs."""
     completions: int | None = None
@@ -80,7 +77,7 @@ class GroupView(Response):
 
 
 class BackoffView(Response):
-    """Something of a set that waits before it starts again."""
+    """A part of a set that waits before it is restarted."""
 
     replicated_job: str | None = None
     """All jobs of it; with neither this nor ``job`` the whole set waits."""
@@ -97,7 +94,7 @@ class ChildView(Response):
     index: int
     """Among the jobs of its replicated job, from 0."""
     state: str
-    """As of any job; ``Waiting`` while its set decides when it runs, or runs again."""
+    """As of any job; ``Waiting`` while its set decides when it runs."""
     reason: str = ""
     attempt: int = 0
     """Number of the current or last attempt: 1 + restarts of its set + its own; 0 before the first."""
@@ -122,22 +119,22 @@ class JobSetView(JobSetSummary):
     annotations: dict[str, str] = Field(default_factory=dict)
     restart_strategy: str | None = None
     in_place_restarts: int | None = None
-    """How often its programs have started again in place; absent with another strategy."""
+    """How often its programs were restarted in place; absent with another strategy."""
     startup_order: str
     success_operator: str
     success_targets: list[str] = Field(default_factory=list)
     """Replicated jobs whose success counts; none is all."""
     coordinator: str | None = None
-    """Host name of the pod that all others are told of."""
+    """Host name of the pod that all others get to know."""
     conditions: list[ConditionView] = Field(default_factory=list)
     groups: list[GroupView]
     backoff: list[BackoffView] = Field(default_factory=list)
     left_failed: list[str] = Field(default_factory=list)
-    """Names of jobs that failed and are not run again."""
+    """Names of jobs that failed and are not restarted."""
     children: list[ChildView] = Field(default_factory=list)
     """The first 100 of its jobs; all of them are under ``/jobs``."""
     manifest: dict[str, Any]
-    """As it was last accepted; it is in force as soon as the controller gets to it."""
+    """As it was last accepted; it takes effect as soon as the controller acts on it."""
 
 
 class JobSetPage(Response):
@@ -161,7 +158,7 @@ class JobSetApplied(JobSetSummary):
     result: str
     """``created``, ``updated``, ``unchanged``; of a dry run ``valid``."""
     warnings: list[ProblemEntry] = Field(default_factory=list)
-    """What is legal but dubious, or was put up with by a lenient reading."""
+    """What is legal but dubious, or accepted only by a lenient reading."""
 
 
 class SetDecisionView(Response):
@@ -210,7 +207,7 @@ class JobSetLog(Response):
 
 
 class JobSetStory(Response):
-    """One decision, told."""
+    """One decision in sentences."""
 
     at: Timestamp
     decision: SetDecisionView
@@ -235,7 +232,7 @@ class JobSetWhy(Response):
 
 
 class JobSetRestart(Body):
-    """What of a job set to run again, and why."""
+    """What of a job set to restart, and why."""
 
     replicated_job: str | None = Field(default=None, max_length=255)
     """Only its jobs; absent: every job of the set."""

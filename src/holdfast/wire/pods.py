@@ -28,9 +28,9 @@ class PodsView(Response):
     succeeded: int = 0
     failed: int = 0
     terminating: int = 0
-    """Told to go and not gone yet."""
+    """Being stopped."""
     restarts: int = 0
-    """How often programs were started again in those pods that have not ended."""
+    """How often programs were restarted in pods that have not ended."""
     completed_indexes: str = ""
     """Completion indexes as Kubernetes writes them: ``0-2,5``."""
     failed_indexes: str = ""

@@ -1,8 +1,4 @@
-"""Turns records of jobs into wire models; pure.
-
-Decides what is shown of records that hold more (or less) than people ask for; leaves reading the
-specification and explaining decisions to its callers.
-"""
+"""Turns records of jobs into wire models; pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Turns records of job sets into wire models; pure.
-
-Decides the one word for a set's state; leaves reading its manifest and telling its story to its callers.
-"""
+"""Turns records of job sets into wire models, with one word for a set's state; pure."""
 
 from __future__ import annotations
 

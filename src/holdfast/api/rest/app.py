@@ -9,7 +9,7 @@ from fastapi import Depends, FastAPI
 from prometheus_client import CollectorRegistry
 
 from holdfast import __version__
-from holdfast.api.rest import description, errors
+from holdfast.api.rest import browser, description, errors
 from holdfast.api.rest.callers import RequestIdGate
 from holdfast.api.rest.context import Health
 from holdfast.api.rest.gates import SizeGate, TokenGate, WriteGate
@@ -111,6 +111,7 @@ def create_app(
         title="Holdfast",
         version=__version__,
         description=_DESCRIPTION,
+        docs_url=None,
         redoc_url=None,
         dependencies=[Depends(known_query_only)],
         # A path with a slash too many is an error like any other, not a redirect that drops the token.
@@ -124,10 +125,11 @@ def create_app(
     for noun in _NOUNS:
         app.include_router(noun.router)
     description.install(app)
+    browser.install(app)
     app.add_middleware(SizeGate)
     app.add_middleware(WriteGate, refusal=probes.refusal)
     if token is not None:
-        app.add_middleware(TokenGate, token=token)
+        app.add_middleware(TokenGate, token=token, now=clock.now)
     app.add_middleware(MetricsGate, metrics=metrics)
     app.add_middleware(RequestIdGate)
     return app

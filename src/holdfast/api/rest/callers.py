@@ -1,4 +1,4 @@
-"""Tells callers apart, for the audit log: who they are, where they came from, and which request it was."""
+"""Who calls, from where, and with which request: what the audit log records."""
 
 import secrets
 from typing import TYPE_CHECKING, Annotated

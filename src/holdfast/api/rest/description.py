@@ -1,7 +1,4 @@
-"""Completes the OpenAPI document: the form of problems, and the token.
-
-Decides nothing about addresses; those describe themselves in ``routes``.
-"""
+"""Completes the OpenAPI document with the form of problems and the token."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Turns whatever goes wrong into RFC 9457 problem details.
+"""Turns errors into RFC 9457 problem details.
 
-Decides the HTTP status of each error class, in one table; a test holds it complete.
+One table has the HTTP status of each error class; a test keeps it complete.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _on_http(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     what = f"{request.method} {request.url.path}"
     if status == HTTPStatus.NOT_FOUND:
-        return respond_status(status, f"there is nothing at {what}", hint="the API is described at /docs")
+        return respond_status(status, f"{what} does not exist", hint="the API is described at /docs")
     if status == HTTPStatus.BAD_REQUEST:
         return respond(InvalidRequest(problems=[Problem("", "the body is not JSON text")]))
     headers = error.headers if isinstance(error, HTTPException) else None

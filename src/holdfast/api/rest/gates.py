@@ -1,6 +1,6 @@
 """What every request passes before it reaches an endpoint: the token, whether anything is taken in, the body's size.
 
-Decides who enters and how much is read; all are plain ASGI, so that nothing (also no unknown path) goes past them.
+All are plain ASGI, so that no request gets past them, not even one for an unknown path.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
+from holdfast.api.rest.browser import SignIn
 from holdfast.api.rest.errors import respond, respond_status
+from holdfast.domain.units import format_memory
 from holdfast.errors import Unauthenticated
 
 if TYPE_CHECKING:
@@ -33,23 +35,31 @@ LARGEST_BODY = 16 * 1024 * 1024
 class TokenGate:
     """Lets only callers with the token in; the token itself is not kept, only its hash."""
 
-    def __init__(self, app: ASGIApp, *, token: str) -> None:
+    def __init__(self, app: ASGIApp, *, token: str, now: Callable[[], float]) -> None:
         """Stand before ``app``."""
         self._app = app
         self._digest = sha256(token.encode()).digest()
+        self._sign_in = SignIn(self._digest, now)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._knows(Headers(scope=scope)):
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._may(scope):
             await self._app(scope, receive, send)
-            return
-        hint = "send the header: Authorization: Bearer TOKEN"
-        await respond(Unauthenticated(hint=hint))(scope, receive, send)
+        elif self._sign_in.is_asked(scope):
+            await self._sign_in.answer(scope, receive, send, is_token=self._is_token)
+        else:
+            hint = "send the header: Authorization: Bearer TOKEN"
+            await respond(Unauthenticated(hint=hint))(scope, receive, send)
+
+    def _may(self, scope: Scope) -> bool:
+        return self._knows(Headers(scope=scope)) or self._sign_in.lets_read(scope)
 
     def _knows(self, headers: Headers) -> bool:
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        given = sha256(token.strip().encode()).digest()
-        return scheme.lower() == "bearer" and hmac.compare_digest(given, self._digest)
+        return scheme.lower() == "bearer" and self._is_token(token.strip())
+
+    def _is_token(self, text: str) -> bool:
+        return hmac.compare_digest(sha256(text.encode()).digest(), self._digest)
 
 
 class WriteGate:
@@ -115,4 +125,4 @@ class SizeGate:
         return counted
 
     def _detail(self) -> str:
-        return f"the body is larger than the {self._largest} bytes that are read at once; send it in parts"
+        return f"the body is larger than {format_memory(self._largest)}; send it in parts"

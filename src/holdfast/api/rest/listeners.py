@@ -1,7 +1,7 @@
-"""Those who follow events: how many there may be, and one look at the store for all of them.
+"""Those who follow events: how many there may be, and one query of the store for all of them.
 
-Decides how often the store is asked whether there is news; leaves what each listener reads then, and how it is sent, to
-``streams``. Everything here happens on the loop, so nobody comes in between.
+``streams`` reads what each listener gets and sends it. Everything here happens on the event loop, so nothing needs a
+lock.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Counts what the API does, for Prometheus.
-
-Decides names and labels, all of bounded number: routes by template, never by address.
-"""
+"""Counts what the API does, for Prometheus; routes are labelled by template, so the number of series is bounded."""
 
 from __future__ import annotations
 

@@ -18,9 +18,7 @@ WhichAttempt = Annotated[int | None, Query(ge=1, le=MOST_ATTEMPTS, description="
 MustExist = Annotated[bool, Query(description="Only replace; 404 when there is nothing to replace.")]
 SetRef = Annotated[str, Path(max_length=LONGEST_NAME, description="A job set's name or its id.")]
 DryRun = Annotated[bool, Query(description="Check everything and store nothing.")]
-Lenient = Annotated[
-    bool, Query(description="Put up with what Kubernetes puts up with in its kinds, each time with a warning.")
-]
+Lenient = Annotated[bool, Query(description="Accept what Kubernetes accepts in its kinds, with a warning for each.")]
 Key = Annotated[str | None, Header(max_length=LONGEST_KEY, description="Sending the same again stores nothing.")]
 
 

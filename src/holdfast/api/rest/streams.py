@@ -1,8 +1,7 @@
 """Sends events as they happen, as server-sent events.
 
-Decides how long a client may take to read, and how it is told that there was nothing; leaves how often the store is
-asked, and how many may listen, to ``listeners``. Each client costs one part of the log in memory at most, and no thread
-and no look at the store while it waits.
+A client that reads too slowly is cut off, and an idle stream says so now and then. Each client costs one part of the
+log in memory at most, and no thread and no query while it waits.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _RETRY_MS = 1000
 
 
 class EventStream(Response):
-    """An answer that goes on until the client leaves or the server stops."""
+    """An answer that continues until the client leaves or the server stops."""
 
     media_type = EVENT_STREAM
 
@@ -74,9 +73,9 @@ class EventStream(Response):
                 await self._send_next(send)
             await send({"type": "http.response.body", "body": b""})
         except TimeoutError:
-            _log.info("a client that follows events does not read them; it is let go", after=self._after)
+            _log.info("a client that follows events does not read them; disconnecting it", after=self._after)
         except HoldfastError as error:
-            _log.warning("events cannot be read; a client that follows them is let go", error=str(error))
+            _log.warning("events cannot be read; disconnecting a client that follows them", error=str(error))
 
     async def _send_next(self, send: Send) -> None:
         """Send what there is, or a sign of life when there was nothing for long; then rest until there is news."""
@@ -95,7 +94,7 @@ class EventStream(Response):
         return anyio.current_time() - self._sent_at
 
     async def _push(self, send: Send, text: str) -> None:
-        """Send text to a client that has only so long to read it."""
+        """Send text to a client that has limited time to read it."""
         with anyio.fail_after(STALL_S):
             await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
         self._sent_at = anyio.current_time()

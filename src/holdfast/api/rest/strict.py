@@ -1,6 +1,6 @@
 """Refuses query parameters that an endpoint does not know: a mistyped filter would otherwise list everything.
 
-And those that hold a NUL, which nothing has in its name, and not every database takes in a question.
+Values with a NUL are refused, too: no name has one, and not every database accepts one in a query.
 """
 
 from typing import TYPE_CHECKING, get_args, get_origin

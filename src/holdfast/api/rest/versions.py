@@ -41,7 +41,7 @@ def _match(
     versions = frozenset(tag[1] for tag in found if tag is not None)
     if None in found:
         hint = 'send the ETag as it was answered, such as "01h2xcejqtf2nbrexx3vqjhp41.3"'
-        raise InvalidRequest(problems=[Problem("header.If-Match", f"{if_match!r} is no entity tag", hint=hint)])
+        raise InvalidRequest(problems=[Problem("header.If-Match", f"{if_match!r} is not an entity tag", hint=hint)])
     return Match(versions, exists=True)
 
 

@@ -20,10 +20,10 @@ class ApplyOptions:
 
 
 def apply(options: ApplyOptions, cli: Cli) -> int:
-    """Create or change what files describe.
+    """Create or change what the files describe.
 
     Retry policies, then queues, then categories are created or replaced, job sets created or changed; jobs are
-    submitted last, each time anew. Manifests of Kubernetes are read, too: JobSets and Jobs.
+    submitted last, each time it is called. Kubernetes manifests of JobSets and Jobs are read, too.
     """
     flags = Flags()
     if not options.file:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def create(options: EditOptions, cli: Cli) -> int:
     """Create retry policies, queues, categories or job sets, and submit jobs.
 
-    From files, or a queue or a simple retry policy from flags. What exists already is refused; see apply and update.
+    From files, or a queue or a simple retry policy from flags. Names that already exist are refused; see apply and
+    update.
     """
     flags = Flags()
     check_target(options, flags, "create")

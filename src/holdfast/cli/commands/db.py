@@ -12,6 +12,7 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.flags import Flags
 from holdfast.cli.printing import TEXT_FORMATS
+from holdfast.domain.units import format_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,10 +29,10 @@ class DbOptions:
     """What ``db`` can be told."""
 
     action: Annotated[str, typer.Argument(metavar="ACTION", help="upgrade, check, prune, backup or restore.")]
-    file: Annotated[str | None, typer.Argument(metavar="FILE", help="Of `backup` and `restore`: the copy.")] = None
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help="For `backup` and `restore`: the copy.")] = None
     older_than: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="`prune`: forget jobs that ended longer ago, e.g. 30d."),
+        typer.Option(metavar="DURATION", help="`prune`: delete jobs that ended longer ago than this, e.g. 30d."),
     ] = None
     keep: Annotated[
         str | None,
@@ -45,10 +46,10 @@ class DbOptions:
 
 
 def db(options: DbOptions, cli: Cli) -> int:
-    """Look after the database of the data directory, or the one HOLDFAST_DATABASE names.
+    """Maintain the database of the data directory, or the one that HOLDFAST_DATABASE names.
 
     `upgrade` brings it to the schema this version needs. `check` says whether it is sound, and exits with 1 when it is
-    not. `prune` forgets finished jobs with their logs. `backup` copies a SQLite database to FILE, also while a server
+    not. `prune` deletes finished jobs with their logs. `backup` copies a SQLite database to FILE, also while a server
     runs; `restore` puts such a copy back, while none does.
     """
     flags = Flags()
@@ -69,7 +70,7 @@ def db(options: DbOptions, cli: Cli) -> int:
             sum(upkeep.prune(older_than_s=age_s or 0.0, keep=keep or 0, dry_run=options.dry_run)),
             dry_run=options.dry_run,
         ),
-        "backup": lambda: _tell(cli, f"{file} written, {upkeep.backup(file):,} bytes"),
+        "backup": lambda: _tell(cli, f"{file} written, {format_memory(upkeep.backup(file))}"),
         "restore": lambda: _tell_restored(cli, file, upkeep.restore(file)),
     }
     return actions[action]()
@@ -99,8 +100,8 @@ def _tell(cli: Cli, line: str) -> int:
 
 
 def _tell_upgrade(cli: Cli, place: str, before: str | None, after: str) -> int:
-    done = f"is at schema {after} already" if before == after else f"upgraded from {before or 'nothing'} to {after}"
-    return _tell(cli, f"{place} {done}")
+    done = f"upgraded from schema {before} to {after}" if before else f"created with schema {after}"
+    return _tell(cli, f"{place} already has schema {after}" if before == after else f"{place} {done}")
 
 
 def _tell_health(cli: Cli, health: Health, form: str) -> int:
@@ -111,7 +112,7 @@ def _tell_health(cli: Cli, health: Health, form: str) -> int:
         cli.output().document(document, form)
         return code
     rows = {name: f"{count:,}" for name, count in health.rows.items()}
-    shown = {**facts, "schema": health.revision or "none", "size": f"{health.size:,} bytes", **rows}
+    shown = {**facts, "schema": health.revision or "none", "size": format_memory(health.size), **rows}
     cli.output().facts([(name, str(value)) for name, value in shown.items()])
     for problem in health.problems:
         cli.output().text(f"problem: {problem}")
@@ -121,11 +122,11 @@ def _tell_health(cli: Cli, health: Health, form: str) -> int:
 
 def _tell_pruned(cli: Cli, count: int, *, dry_run: bool) -> int:
     jobs = "1 job" if count == 1 else f"{count:,} jobs"
-    return _tell(cli, f"{jobs} would be forgotten" if dry_run else f"{jobs} forgotten")
+    return _tell(cli, f"{jobs} would be deleted" if dry_run else f"{jobs} deleted")
 
 
 def _tell_restored(cli: Cli, file: Path, kept: Path | None) -> int:
-    return _tell(cli, f"restored from {file}" + (f"; what was there is kept as {kept}" if kept else ""))
+    return _tell(cli, f"restored from {file}" + (f"; the previous database is kept as {kept}" if kept else ""))
 
 
 DB = Command(

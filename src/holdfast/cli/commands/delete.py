@@ -29,7 +29,8 @@ class DeleteOptions:
         list[str], typer.Argument(metavar="NAME...", help="One or more names; or KIND/NAME, without KIND.")
     ] = field(default_factory=list)
     wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Job sets: wait until they and their programs are gone.")
+        bool,
+        typer.Option("--wait/--no-wait", help="Job sets: wait until they are deleted and their programs have stopped."),
     ] = True
     timeout: TimeoutOption = None
 

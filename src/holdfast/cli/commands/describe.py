@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.cli.render.words import Table
 
 
-_LATEST = 40
+_LATEST = 20
 """Entries of a job set's log."""
 
 
@@ -38,7 +38,8 @@ class DescribeOptions:
 def describe(options: DescribeOptions, cli: Cli) -> int:
     """Describe a job with its attempts, runs and history, a job set, or a queue, retry policy, category or node.
 
-    Of a job set: its conditions, its replicated jobs, its jobs with their pods, the latest decisions and events.
+    A job set is shown with its conditions, replicated jobs, jobs and pods, and its latest decisions and events. Of a
+    long history only a part is shown, with the command that shows all of it.
     """
     noun, names = _target(options.what)
     with cli.connect() as client:

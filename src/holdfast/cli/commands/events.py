@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NOW = "now"
 _PATIENCE_S = 2.0
-"""How long to try the same server again before looking for it anew."""
+"""How long to try the same server again before looking for another."""
 _PAUSE_S = 1.0
 _MOST_FAILURES = 20
 _LAST = frozenset({"job.succeeded", "job.failed", "job.cancelled"})
@@ -43,7 +43,7 @@ class EventsOptions:
     """What ``events`` can be told."""
 
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with what happens; with --job until the job has ended.")
+        bool, typer.Option("--follow", "-f", help="Follow new events; with --job until the job has ended.")
     ] = False
     job: Annotated[
         str | None,
@@ -63,14 +63,14 @@ class EventsOptions:
     ] = None
     after: Annotated[
         str | None,
-        typer.Option("--after", metavar="ID", help="Begin after this event; 'now' for what is still to come."),
+        typer.Option("--after", metavar="ID", help="Start after this event; 'now' for new events only."),
     ] = None
-    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Print at most N; all without it.")] = None
+    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Print at most N; default all.")] = None
     output: FormatOption = "table"
 
 
 def events(options: EventsOptions, cli: Cli) -> int:
-    """Print what happened, oldest first, and with --follow what happens.
+    """Print events, oldest first; with --follow also new ones as they happen.
 
     Following survives a lost connection and a restart of the server: every event is printed once. As JSON it prints
     one event a line.

@@ -32,7 +32,7 @@ class GetOptions:
         ),
     ]
     names: Annotated[
-        list[str], typer.Argument(metavar="[NAME...]", help="Only these; of a job or a job set also its id.")
+        list[str], typer.Argument(metavar="[NAME...]", help="Only these names; for a job or a job set also its id.")
     ] = field(default_factory=list)
     state: Annotated[
         list[str],
@@ -44,7 +44,7 @@ class GetOptions:
         typer.Option("--label", "-l", metavar="K=V", help="Jobs with this label. Repeatable; all must hold."),
     ] = field(default_factory=list)
     jobset: Annotated[str | None, typer.Option("--jobset", metavar="NAME", help="Jobs of this job set.")] = None
-    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Print at most N; all without it.")] = None
+    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Print at most N; default all.")] = None
     output: Annotated[
         str,
         typer.Option("--output", "-o", metavar="FORMAT", help="How to print: table, wide, json, yaml or name."),
@@ -54,10 +54,11 @@ class GetOptions:
 def get(options: GetOptions, cli: Cli) -> int:
     """List jobs, job sets, queues, retry policies, categories or nodes, or get some of them.
 
-    Prints everything there is unless --limit says otherwise; as JSON or YAML a list is {"items": [...]}. A single job
-    as JSON has everything that is known of it. A wide table has more columns where there are more.
-    What a job TOOK is counted from the first start of a program to the last end, or until now while it runs; waiting
-    before that does not count.
+    Prints everything unless --limit is given; as JSON or YAML a list is {"items": [...]}. A single job
+    as JSON contains everything known about it. -o wide adds columns.
+
+    TOOK is counted from the first start of a program to the last end, or until now while the job runs; waiting before
+    that does not count.
     """
     flags = Flags()
     noun = read_noun(options.kind)

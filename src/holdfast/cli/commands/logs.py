@@ -34,9 +34,9 @@ class LogsOptions:
         ),
     ] = None
     every: Annotated[
-        bool, typer.Option("--all", help="Of a job made of pods: also what pods printed that were replaced.")
+        bool, typer.Option("--all", help="For a job made of pods: also print the logs of pods that were replaced.")
     ] = False
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job, or the attempt, has ended.")] = (
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow until the job, or the attempt, has ended.")] = (
         False
     )
 
@@ -45,8 +45,8 @@ def logs(options: LogsOptions, cli: Cli) -> int:
     """Print what a job printed.
 
     Prints the newest attempt; each line of a gang follows its rank. With --follow and no --attempt, later attempts
-    are printed too. Of a job made of pods, a rank is a completion index, and the newest run of each is printed; with
-    --all those before it, too. Where one run ends and the next begins is said on standard error.
+    are printed too. In a job made of pods, a rank is a completion index, and the newest run of each is printed; with
+    --all also those before it. A line on standard error marks where one run ends and the next begins.
     """
     flags = Flags()
     attempt = flags.integer("--attempt", options.attempt, low=1)

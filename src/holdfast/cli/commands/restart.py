@@ -1,4 +1,4 @@
-"""``holdfast restart``: run a job set, one of its replicated jobs, or one job again because a person says so."""
+"""``holdfast restart``: restart a job set, one of its replicated jobs, or one job by hand."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
@@ -37,14 +37,14 @@ class RestartOptions:
 
 
 def restart(options: RestartOptions, cli: Cli) -> int:
-    """Run a job set, one of its replicated jobs, or one of its jobs again.
+    """Restart a job set, one of its replicated jobs, or one of its jobs.
 
-    Also what has finished runs again, as long as its set has not ended. Counts against no limit.
+    Finished jobs are restarted, too, as long as their set has not ended. This counts against no limit.
     """
     kind = _KINDS.get(options.kind.lower().replace("-", "").replace("_", ""))
     if kind is None:
         problem = Problem("KIND", f"{options.kind!r} is unknown", allowed=tuple(dict.fromkeys(_KINDS.values())))
-        msg = "That kind of thing cannot be restarted."
+        msg = "The KIND is wrong."
         raise InvalidRequest(msg, problems=[problem])
     names = required(options.names, "holdfast restart jobset NAME")
     names = _groups(names) if kind == "replicatedjob" else names
@@ -59,8 +59,10 @@ def _groups(words: "Sequence[str]") -> "Sequence[str]":
         return ["/".join(words)]
     wrong = [word for word in words if word.count("/") != 1 or not all(word.split("/"))]
     if wrong:
-        problem = Problem("NAME", f"{wrong[0]!r} is no replicated job", hint="holdfast restart replicatedjob SET GROUP")
-        msg = "A replicated job is named by its set and its own name."
+        problem = Problem(
+            "NAME", f"{wrong[0]!r} does not name a replicated job", hint="holdfast restart replicatedjob SET GROUP"
+        )
+        msg = "A replicated job is named by its set and its name."
         raise InvalidRequest(msg, problems=[problem])
     return words
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Text = str | None
 _PATIENCE_S = 1.0
-"""How long a job may wait before the person is told why."""
+"""How long a job may wait before the user is told why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,48 +33,61 @@ class RunOptions:
     """What ``run`` can be told."""
 
     command: Annotated[list[str], typer.Argument(metavar="CMD...", help="The program and its arguments, after --.")]
-    name: Annotated[Text, typer.Option(help="The job's name; the program's without it.")] = None
+    name: Annotated[Text, typer.Option(help="The job's name; default the program's.")] = None
     queue: Annotated[Text, typer.Option(help="The queue to wait in.")] = None
-    priority: Annotated[Text, typer.Option(metavar="N", help="Higher runs first; 0 without it.")] = None
-    retries: Annotated[Text, typer.Option(metavar="N", help="Run again after a failure, up to N times.")] = None
+    priority: Annotated[Text, typer.Option(metavar="N", help="Jobs with a higher priority start first; default 0.")] = (
+        None
+    )
+    retries: Annotated[Text, typer.Option(metavar="N", help="Retry after a failure, up to N times.")] = None
     policy: Annotated[
         list[str],
         typer.Option(metavar="NAME|FILE", help="A stored retry policy, or a file with one. Repeatable, in order."),
     ] = field(default_factory=list)
     retry_on_exit: Annotated[
         list[str],
-        typer.Option(metavar="CODES", help="Run again only after these exit codes, such as 137,143."),
+        typer.Option(metavar="CODES", help="Retry only after these exit codes, such as 137,143."),
     ] = field(default_factory=list)
     no_retry_on_exit: Annotated[
         list[str],
-        typer.Option(metavar="CODES", help="Never run again after these exit codes; beats --retry-on-exit."),
+        typer.Option(
+            metavar="CODES", help="Never retry after these exit codes; takes precedence over --retry-on-exit."
+        ),
     ] = field(default_factory=list)
     backoff: Annotated[Text, typer.Option(metavar="DURATION", help="Delay before the first retry, such as 1s.")] = None
     max_backoff: Annotated[Text, typer.Option(metavar="DURATION", help="Longest delay between retries.")] = None
-    multiplier: Annotated[Text, typer.Option(metavar="X", help="By how much each delay grows; 2 without it.")] = None
+    multiplier: Annotated[Text, typer.Option(metavar="X", help="Factor by which each delay grows; default 2.")] = None
     timeout: Annotated[Text, typer.Option(metavar="DURATION", help="Longest time one attempt may run.")] = None
-    grace: Annotated[Text, typer.Option(metavar="DURATION", help="From SIGTERM to SIGKILL; 10s without it.")] = None
+    grace: Annotated[Text, typer.Option(metavar="DURATION", help="Time between SIGTERM and SIGKILL; default 10s.")] = (
+        None
+    )
     cpus: Annotated[Text, typer.Option(metavar="N", help="Cores for each rank, such as 2, 0.5 or 500m.")] = None
     memory: Annotated[Text, typer.Option(metavar="SIZE", help="Memory limit of each rank, such as 2Gi.")] = None
     gpus: Annotated[Text, typer.Option(metavar="N", help="GPUs for each rank.")] = None
     env: Annotated[
         list[str],
-        typer.Option("--env", "-e", metavar="K[=V]", help="Set a variable; K alone passes yours on. Repeatable."),
+        typer.Option(
+            "--env",
+            "-e",
+            metavar="K[=V]",
+            help="Set an environment variable; K alone passes on its current value. Repeatable.",
+        ),
     ] = field(default_factory=list)
     label: Annotated[
         list[str],
         typer.Option("--label", "-l", metavar="K=V", help="Label the job, to find it again. Repeatable."),
     ] = field(default_factory=list)
     gang: Annotated[Text, typer.Option(metavar="N", help="Ranks that start, fail and restart together.")] = None
-    workdir: Annotated[Text, typer.Option(metavar="DIR", help="Where the program starts; here without it.")] = None
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the job's id and do not wait for it.")] = False
+    workdir: Annotated[
+        Text, typer.Option(metavar="DIR", help="The program's working directory; default the current one.")
+    ] = None
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the job's id and return at once.")] = False
 
 
 def run(options: RunOptions, cli: Cli) -> int:
     """Run one job and follow its log.
 
     No server is needed: with none running, the job runs from the data directory in this process. The exit code is the
-    job's own; 128 + N when signal N ended it, 75 when it is held for a person. Ctrl-C asks once, the second cancels.
+    job's own; 128 + N when signal N ended it, 75 when it is held. Ctrl-C asks first; a second Ctrl-C cancels the job.
     """
     manifest = manifest_of(options, cli)
     with cli.connect(drive=not options.detach) as client:
@@ -153,7 +166,7 @@ def _follow(client: Client, job_id: str, interrupts: Interrupts, cli: Cli) -> Jo
         if interrupts.wants_cancel():
             client.cancel(job_id, reason=interrupts.reason)
         elif job.state == "Held" and interrupts.exit_code is None:
-            cli.say(f"job {job_id} waits for a person; to let it go on: holdfast release {job_id}")
+            cli.say(f"job {job_id} is held; to release it: holdfast release {job_id}")
             return job
         pending.note(job)
         pace.rest(news=follower.news)

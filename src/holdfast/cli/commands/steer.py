@@ -1,4 +1,4 @@
-"""``holdfast cancel``, ``hold`` and ``release``: what a person can tell a job."""
+"""``holdfast cancel``, ``hold`` and ``release``: what a user can ask of a job."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class SteerOptions:
 def cancel(options: SteerOptions, cli: Cli) -> int:
     """Cancel jobs.
 
-    Programs that run get SIGTERM and, after their grace, SIGKILL. A cancelled job is never retried. Where no server
-    runs it is done here, and over when the command ends; other jobs are not started for it.
+    Running programs get SIGTERM and, after their grace period, SIGKILL. A cancelled job is never retried. Without a
+    server the command stops the programs itself and ends when they have; it starts no other jobs.
     """
     unserved = cli.is_unserved()
     with cli.connect(drive=unserved, places=False) as client:
@@ -46,14 +46,14 @@ def hold(options: SteerOptions, cli: Cli) -> int:
     """Keep waiting jobs from starting until they are released.
 
     A job made of pods can be held while it runs, too: its programs get SIGTERM and, after their grace, SIGKILL, and
-    its pods are made anew when it is released.
+    new pods are started when it is released.
     """
     with cli.connect() as client:
         return _each(options.jobs, lambda job: client.hold(job, reason=options.reason), "hold", cli)
 
 
 def release(options: SteerOptions, cli: Cli) -> int:
-    """Let held jobs go on."""
+    """Release held jobs."""
     with cli.connect() as client:
         return _each(options.jobs, lambda job: client.release(job, reason=options.reason), "release", cli)
 

@@ -40,7 +40,7 @@ class SubmitOptions:
 def submit(options: SubmitOptions, cli: Cli) -> int:
     """Submit the jobs and job sets of some files.
 
-    Prints one line per job, in the order of the files, after one per job set. Either every job is accepted or none is:
+    Prints one line per job set, then one per job, in the order of the files. Either every job is accepted or none is:
     what does not fit into one request of 10,000 is checked as a whole before the first is sent, and so are job sets.
     With --wait the exit code is 0 when all succeeded and 1 otherwise.
     """

@@ -1,4 +1,4 @@
-"""``holdfast suspend`` and ``resume``: stop the pods of a job set or a Job and keep it, and let it go on."""
+"""``holdfast suspend`` and ``resume``: stop the pods of a job set or a Job and keep it, and start them again."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
@@ -43,7 +43,7 @@ def suspend(options: SuspendOptions, cli: Cli) -> int:
 
 
 def resume(options: SuspendOptions, cli: Cli) -> int:
-    """Let suspended job sets, or jobs, go on; for jobs it is the same as release."""
+    """Resume suspended job sets or jobs; for jobs it is the same as release."""
     noun = read_noun(options.kind, _KINDS)
     with cli.connect() as client:
         ask = client.release if noun is Noun.JOB else client.resume_job_set

@@ -22,11 +22,13 @@ _DEFAULT_PORT = 7070
 class UpOptions:
     """What ``up`` can be told."""
 
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1"
-    port: Annotated[str, typer.Option(metavar="N", help="Where to listen; 0 takes a free port.")] = str(_DEFAULT_PORT)
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1"
+    port: Annotated[str, typer.Option(metavar="N", help="The port to listen on; 0 takes a free one.")] = str(
+        _DEFAULT_PORT
+    )
     data: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="The data directory; HOLDFAST_DATA, or the platform's place, without it."),
+        typer.Option(metavar="DIR", help="The data directory; default HOLDFAST_DATA, else the platform's usual place."),
     ] = None
 
 

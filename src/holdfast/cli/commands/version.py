@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 class VersionOptions:
     """What ``version`` can be told."""
 
-    client: Annotated[bool, typer.Option("--client", help="Only this program's version; ask no server.")] = False
+    client: Annotated[
+        bool, typer.Option("--client", help="Print only this program's version, without asking a server.")
+    ] = False
 
 
 def version(options: VersionOptions, cli: Cli) -> int:

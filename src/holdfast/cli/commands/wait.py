@@ -36,7 +36,7 @@ def wait(options: WaitOptions, cli: Cli) -> int:
     """Wait until jobs or job sets have ended.
 
     The exit code is 0 when all succeeded (or came into the state of --for), 1 when some job failed, was cancelled, or
-    can no longer come into that state, and 124 when the time ran out first. Of a job set, Completed is success.
+    can no longer come into that state, and 124 when the time ran out first. For a job set, Completed is success.
     """
     target = job_or_set(options.what)
     flags = Flags()

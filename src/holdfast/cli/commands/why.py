@@ -41,16 +41,19 @@ class WhyOptions:
     attempt: AttemptOption = None
     job: Annotated[
         str | None,
-        typer.Option("--job", metavar="NAME", help="Of a job set: only what was decided about this job."),
+        typer.Option("--job", metavar="NAME", help="For a job set: only the decisions about this job."),
     ] = None
+    all: Annotated[
+        bool, typer.Option("--all", help="Also show the rules that did not match, all limits, and the pods of a job.")
+    ] = False
     output: DocumentOption = "text"
 
 
 def why(options: WhyOptions, cli: Cli) -> int:
     """Explain why a job or a job set is where it is.
 
-    Says what happened to an attempt, every rule that was looked at and why it did or did not match, the limits with
-    their counts, and what was decided; of a job set, for each of its failed jobs that was judged.
+    Shows what happened to an attempt, which rule decided, and what follows; for a job set, each decision about one of
+    its failed jobs. As JSON or YAML it always contains everything that --all shows.
     """
     target = job_or_set(options.what)
     flags = Flags()
@@ -64,10 +67,10 @@ def why(options: WhyOptions, cli: Cli) -> int:
     with cli.connect() as client:
         if target.noun is Noun.JOB_SET:
             set_why = client.job_set_why(target.one, job=options.job)
-            _print(set_why, form, lambda: print_set_why(set_why, cli.output()), cli)
+            _print(set_why, form, lambda: print_set_why(set_why, cli.output(), everything=options.all), cli)
         else:
             found = client.why(target.one, attempt=attempt)
-            _print(found, form, lambda: _print_job(client, found, cli.output()), cli)
+            _print(found, form, lambda: _print_job(client, found, cli.output(), everything=options.all), cli)
     return exit_codes.OK
 
 
@@ -78,27 +81,28 @@ def _print(found: "Why | JobSetWhy", form: str, as_text: "Callable[[], None]", c
         cli.output().document(plain(found), form)
 
 
-def _print_job(client: "Client", found: "Why", output: "Output") -> None:
-    """Print an explanation, and how the pods of a job made of pods stand."""
+def _print_job(client: "Client", found: "Why", output: "Output", *, everything: bool) -> None:
     print_why(found, output)
+    decision = found.decision
+    hidden = sum(not rule.matched for rule in decision.considered) if decision else 0
+    if hidden and not everything:
+        output.prose(f"{hidden} rule{'' if hidden == 1 else 's'} did not match; --all shows them.")
+    if not everything:
+        return
+    for columns, rows in (considered_table(decision), limit_table(decision)) if decision else ():
+        if rows:
+            output.text("")
+            output.table(columns, rows)
     pods = client.job(found.job).pods
     if pods is not None:
         print_pods(pods, output)
 
 
 def print_why(found: "Why", output: "Output") -> None:
-    """Print an explanation as prose and tables."""
+    """Print an explanation in sentences."""
     output.heading(found.headline)
     for sentence in found.prose:
         output.prose(sentence)
-    if found.hint:
-        output.prose(f"Hint: {found.hint}")
-    if found.decision is None:
-        return
-    for columns, rows in (considered_table(found.decision), limit_table(found.decision)):
-        if rows:
-            output.text("")
-            output.table(columns, rows)
 
 
 def print_pods(pods: "PodsView", output: "Output") -> None:
@@ -110,19 +114,21 @@ def print_pods(pods: "PodsView", output: "Output") -> None:
         output.table(*condition_table(pods.conditions))
 
 
-def print_set_why(found: "JobSetWhy", output: "Output") -> None:
-    """Print how a job set stands, then what was decided about its failed jobs, the latest last."""
+def print_set_why(found: "JobSetWhy", output: "Output", *, everything: bool = False) -> None:
+    """Print the state of a job set, then what was decided about its failed jobs, the latest last."""
     output.heading(found.headline)
     for sentence in found.prose:
         output.prose(sentence)
     if found.untold:
         output.text("")
-        output.prose(f"{found.untold} earlier decisions are not told.")
+        output.prose(f"{found.untold} earlier decisions are not shown.")
     for story in found.stories:
         output.text("")
-        output.heading(f"{when(story.at)} {story.decision.job}, attempt {story.decision.attempt}")
+        output.heading(f"{when(story.at)} {story.decision.job}")
         for sentence in story.prose:
             output.prose(sentence)
+        if everything and story.decision.considered:
+            output.table(*considered_table(story.decision))
 
 
 WHY = Command(

@@ -1,4 +1,4 @@
-"""What ``describe`` says of a job: its facts, those of its pods, its attempts, each attempt's runs, its history."""
+"""What ``describe`` shows of a job: its facts, those of its pods, its newest attempts with their runs, its history."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from holdfast.cli.render.pods import condition_table, pod_facts
 from holdfast.cli.render.words import pairs, when
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from holdfast.cli.render.words import Table
     from holdfast.wire.jobs import HistoryEntry, JobView
 
 
+_MOST = 20
+"""Attempts, and runs, that are shown of a long history."""
 _SET_LABEL = "jobset.sigs.k8s.io/jobset-name"
 
 
@@ -44,16 +46,35 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
 
 
 def job_sections(job: JobView, history: Sequence[HistoryEntry] = (), *, now_s: float) -> list[tuple[str, Table]]:
-    """List the tables below the facts; what runs has taken until ``now_s``."""
+    """List the tables below the facts: the newest attempts and steps, and the last runs while they fit a screen.
+
+    What runs has taken until ``now_s``.
+    """
     conditions = [("Conditions", condition_table(job.pods.conditions))] if job.pods and job.pods.conditions else []
-    sections = [("Attempts", attempt_table(job.attempts, now_s=now_s))] if job.attempts else []
-    runs = [
-        (f"Runs of attempt {attempt.number}", run_table(attempt.runs, now_s=now_s))
-        for attempt in job.attempts
-        if attempt.runs
-    ]
-    steps = [("History", history_table(history))] if history else []
-    return [*conditions, *sections, *runs, *steps]
+    newest = job.attempts[-_MOST:]
+    title = _cut("Attempts", len(newest), len(job.attempts), "the last", f"holdfast attempts {job.name}")
+    sections = [(title, attempt_table(newest, now_s=now_s))] if newest else []
+    latest = history[-_MOST:]
+    named = _cut("History", len(latest), len(history), "the last", f"GET /api/v1/jobs/{job.id}/history")
+    steps = [(named, history_table(latest))] if latest else []
+    return [*conditions, *sections, *reversed(list(_runs(job, now_s))), *steps]
+
+
+def _runs(job: JobView, now_s: float) -> Iterator[tuple[str, Table]]:
+    room = _MOST
+    for attempt in reversed(job.attempts):
+        runs = attempt.runs[: max(room, 0)]
+        if runs:
+            every = f"holdfast get job {job.name} -o json"
+            yield (
+                _cut(f"Runs of attempt {attempt.number}", len(runs), len(attempt.runs), "the first", every),
+                run_table(runs, now_s=now_s),
+            )
+        room -= len(attempt.runs)
+
+
+def _cut(title: str, shown: int, count: int, which: str, every: str) -> str:
+    return title if shown == count else f"{title} ({which} {shown} of {count:,}; all: {every})"
 
 
 def _resources(job: JobView) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.cli.render.decisions import outcome
 from holdfast.cli.render.words import ending, span, when
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def attempt_table(attempts: Sequence[AttemptView], *, now_s: float) -> Table:
             attempt.node or "",
             when(attempt.started_at),
             span(attempt.started_at, attempt.ended_at, now_s),
-            f"{attempt.decision.action}: {attempt.decision.reason}" if attempt.decision else "",
+            f"{attempt.decision.action}: {outcome(attempt.decision)}" if attempt.decision else "",
         )
         for attempt in attempts
     ]

@@ -1,4 +1,4 @@
-"""What is said of job sets: rows of lists, the facts and tables of ``describe``, the stories of ``why``."""
+"""How job sets look: rows of lists, the facts and tables of ``describe``."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         SetDecisionView,
     )
 
+_MOST_JOBS = 20
+"""Jobs of a set that ``describe`` shows."""
 _COLUMNS = ("NAME", "TERMINALSTATE", "RESTARTS", "COMPLETED", "SUSPENDED", "AGE")
 _MORE_COLUMNS = ("STATE", "JOBS", "READY", "ACTIVE", "SUCCEEDED", "FAILED", "COUNTED", "QUEUE", "ID", "REASON")
 
@@ -89,7 +91,7 @@ def jobset_facts(one: JobSetView) -> list[tuple[str, str]]:
 
 def _restarts(one: JobSetSummary) -> str:
     if one.max_restarts is None:
-        return f"{one.restarts} of the whole set; there is no failure policy: its first failed job fails it"
+        return f"{one.restarts} of the whole set; no failure policy: its first failed job fails it"
     return f"{one.restarts} of the whole set; {one.restarts_counted} counted of {one.max_restarts} allowed"
 
 
@@ -105,7 +107,7 @@ def jobset_sections(one: JobSetView, log: Sequence[JobSetLogEntry], *, now_s: fl
     sections = [
         ("Conditions", condition_table(one.conditions)),
         ("Replicated jobs", group_table(one.groups)),
-        (_jobs_title(one), child_table(one.children, now_s=now_s)),
+        (_jobs_title(one), child_table(one.children[:_MOST_JOBS], now_s=now_s)),
         ("Decisions", decision_table(decisions)),
         ("Events", event_table(events)),
     ]
@@ -113,8 +115,10 @@ def jobset_sections(one: JobSetView, log: Sequence[JobSetLogEntry], *, now_s: fl
 
 
 def _jobs_title(one: JobSetView) -> str:
-    left = one.jobs - len(one.children)
-    return f"Jobs (the first {len(one.children)}; all: holdfast get jobs --jobset {one.name})" if left > 0 else "Jobs"
+    shown = min(_MOST_JOBS, len(one.children))
+    if shown >= one.jobs:
+        return "Jobs"
+    return f"Jobs (the first {shown} of {one.jobs:,}; all: holdfast get jobs --jobset {one.name})"
 
 
 def group_table(groups: Sequence[GroupView]) -> Table:

@@ -1,6 +1,6 @@
-"""Writes results in the form asked for; leaves which columns a thing has to the views beside it.
+"""Writes tables, sentences and documents to one stream.
 
-Decides that only a terminal gets colours and a width: off a terminal a table is plain text, aligned and never cut.
+Only a terminal gets colours and a width: elsewhere a table is plain text, aligned and never cut.
 Rich and YAML are imported where they are needed, because most commands need neither.
 """
 
@@ -91,7 +91,7 @@ class Output:
         """Write a table; an empty one still shows its columns."""
         rows = [[printable(cell) for cell in row] for row in rows]
         if self._is_terminal:
-            # A console of its own, because `print` never goes beyond its console's width.
+            # A separate console, because `print` never goes beyond its console's width.
             width = max(self._console().width, _least_width(columns, rows))
             self._console(width).print(_rich_table(columns, rows))
         else:

@@ -1,4 +1,4 @@
-"""What is said of the pods of a job: their counts in a cell, their facts and conditions in ``describe`` and ``why``."""
+"""How the pods of a job look: counts in a cell, facts and conditions in ``describe`` and ``why``."""
 
 from __future__ import annotations
 

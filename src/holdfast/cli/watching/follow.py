@@ -1,6 +1,6 @@
 """Follows one job: prints its logs as they grow, and a line for each attempt that fails.
 
-Decides what is printed when; leaves when to look again, and when to stop, to the commands.
+The caller decides when to look again and when to stop.
 """
 
 from __future__ import annotations

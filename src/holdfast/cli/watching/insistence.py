@@ -1,6 +1,6 @@
-"""Makes Ctrl-C come again until it is heeded; decides nothing about what ends then.
+"""Repeats Ctrl-C until it is heeded.
 
-Python drops what is raised in a finalizer, a ``KeyboardInterrupt`` too, and who follows for ever would follow on.
+Python drops what is raised in a finalizer, a ``KeyboardInterrupt`` too, and the command would follow for ever.
 """
 
 from __future__ import annotations

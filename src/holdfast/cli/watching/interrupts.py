@@ -1,4 +1,4 @@
-"""Decides what Ctrl-C means while a job is followed: asked once, cancelled on the second, left on the third.
+"""What Ctrl-C means while a job is followed: asked once, cancelled on the second, left on the third.
 
 SIGTERM, which nobody can answer, cancels at once, and leaves on the second: what stops ``run`` stops its job.
 """
@@ -66,7 +66,7 @@ class Interrupts:
     def _press(self) -> None:
         self._pressed += 1
         if self._pressed == _ASK:
-            self._say(f"job {self._job} is still going on; press Ctrl-C again to cancel it")
+            self._say(f"job {self._job} is still running; press Ctrl-C again to cancel it")
         elif self._pressed == _CANCEL:
             self._say(f"cancelling job {self._job}; press Ctrl-C once more to leave without waiting for its end")
         else:

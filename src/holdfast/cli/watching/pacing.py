@@ -1,4 +1,4 @@
-"""Decides how long to rest between two looks at the server; leaves what to look at to the callers."""
+"""How long to pause between two requests to the server while waiting for something."""
 
 from __future__ import annotations
 

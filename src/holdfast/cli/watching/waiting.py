@@ -1,4 +1,4 @@
-"""Waits for jobs and job sets to come into a state; decides when that has happened, or never will."""
+"""Waits for jobs and job sets to reach a state, and notices when they never will."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Kind:
     """States in which it does not go on by itself, each with what is said of it; ``{0}`` is its name."""
 
 
-JOBS = Kind("jobs", ENDED, "Succeeded", {"Held": "{0} is held for a person; to let it go on: holdfast release {0}"})
+JOBS = Kind("jobs", ENDED, "Succeeded", {"Held": "{0} is held; to release it: holdfast release {0}"})
 JOB_SETS = Kind(
     "job sets",
     frozenset({"Completed", "Failed"}),
     "Completed",
     {
-        "Suspended": "{0} is suspended; to let it go on: holdfast resume jobset {0}",
-        "Unmanaged": "{0} is not run here: its manifest leaves it to another (managedBy)",
+        "Suspended": "{0} is suspended; to resume it: holdfast resume jobset {0}",
+        "Unmanaged": "{0} is not run by Holdfast: its manifest names another controller (managedBy)",
     },
 )
 

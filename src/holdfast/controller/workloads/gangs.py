@@ -185,7 +185,7 @@ class Gangs:
                 self._cancel(job, request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}", now)
             case RequestKind.HOLD:
                 if job.state in JOB_WAITING:
-                    self._state.put_job(verdict.held(job, request.reason or "held by a person", now))
+                    self._state.put_job(verdict.held(job, request.reason or "held by a user", now))
             case RequestKind.RELEASE:
                 if job.state is JobState.HELD:
                     self._state.put_job(verdict.queued(job, now))

@@ -89,7 +89,7 @@ class PodQueue:
         if not domain:
             self.awaiting_domain[job_id] = None
             if active.job.state is JobState.QUEUED:
-                self._state.note_reason(job_id, f"no {key} is free to be had alone", now)
+                self._state.note_reason(job_id, f"no {key} is free for exclusive use", now)
             return False
         self.awaiting_domain.pop(job_id, None)
         work.record = evolve(work.record, domain=domain)

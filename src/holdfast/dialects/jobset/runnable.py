@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TEMPLATE = "template.spec.template.spec"
 """Where a replicated job's pod is, in upstream's form."""
-_NO_COMMAND = "what its image runs by itself is not known here: images are not run, programs are"
+_NO_COMMAND = "Holdfast runs programs, not images, so it does not know the image's own command"
 _IGNORED = "as it is, it is ignored"
 _HINT = "write the program out: command: [PROGRAM, ARGUMENT...]"
 

@@ -66,7 +66,7 @@ def read_category_name(fields: Fields, field: str, *, required: bool = False) ->
     if len(value) > LONGEST_NAME:
         fields.problem(field, f"{shown(value)} must be at most {LONGEST_NAME} characters")
     elif not value.isprintable() or value != value.strip() or "/" in value:
-        fields.problem(field, f"{shown(value)} is no name", hint="letters, digits, '-', '_' and '.' are safe")
+        fields.problem(field, f"{shown(value)} is not a valid name", hint="letters, digits, '-', '_' and '.' are safe")
     return value
 
 

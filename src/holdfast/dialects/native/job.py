@@ -137,10 +137,10 @@ def read_labels(fields: Fields, name: str) -> dict[str, str]:
     for key, value in labels.items():
         if not _LABEL_KEY.fullmatch(key) or len(key.rsplit("/", 1)[-1]) > LONGEST_NAME or len(key) > 4 * LONGEST_NAME:
             hint = "letters, digits, '-', '_' and '.', at most 63, after an optional 'prefix/'"
-            fields.problem(f"{name}.{key}", f"{shown(key)} is no label name", hint=hint)
+            fields.problem(f"{name}.{key}", f"{shown(key)} is not a label name", hint=hint)
         if not _LABEL_VALUE.fullmatch(value) or len(value) > LONGEST_NAME:
             hint = "letters, digits, '-', '_' and '.', at most 63; longer texts fit into annotations"
-            fields.problem(f"{name}.{key}", f"{shown(value)} is no label value", hint=hint)
+            fields.problem(f"{name}.{key}", f"{shown(value)} is not a label value", hint=hint)
     return labels
 
 
@@ -152,7 +152,7 @@ def read_env(spec: Fields) -> dict[str, str]:
             spec.problem(f"env.{key}", f"names that start with {RESERVED_ENV} are set by Holdfast itself")
         elif not _VARIABLE.fullmatch(key):
             hint = "letters, digits and '_', not starting with a digit"
-            spec.problem(f"env.{key}", f"{shown(key)} is no variable name", hint=hint)
+            spec.problem(f"env.{key}", f"{shown(key)} is not a variable name", hint=hint)
     if sum(len(key) + len(value) for key, value in env.items()) > LARGEST_ENV:
         spec.problem("env", f"is longer than {LARGEST_ENV} characters in all")
     return env
@@ -183,7 +183,7 @@ def _read_ports(spec: Fields) -> tuple[str, ...]:
         variable = port_variable(name)
         if not _PORT_NAME.fullmatch(name):
             spec.problem(
-                f"ports[{i}]", f"{shown(name)} is no port name", hint="a letter, then letters, digits, '-', '_'"
+                f"ports[{i}]", f"{shown(name)} is not a port name", hint="a letter, then letters, digits, '-', '_'"
             )
         elif variable in seen:
             spec.problem(f"ports[{i}]", f"{shown(name)} becomes the same variable as a port before it: {variable}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.reading import LONGEST_NAME, kind_of, shown
+from holdfast.dialects.reading import LONGEST_NAME, shown
 from holdfast.domain.failure import Condition
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
 from holdfast.domain.suggestion import closest
@@ -42,7 +42,7 @@ def read_codes(part: Fields, values: list[object]) -> frozenset[int]:
         if isinstance(value, bool) or not isinstance(value, int):
             part.mistyped(f"values[{i}]", value, "a whole number")
         elif not 0 <= value <= HIGHEST_EXIT_CODE:
-            part.problem(f"values[{i}]", f"{value} is no exit code", hint="exit codes run from 0 to 255")
+            part.problem(f"values[{i}]", f"{value} is not an exit code", hint="exit codes run from 0 to 255")
         else:
             codes.add(value)
     return frozenset(codes)
@@ -113,7 +113,7 @@ def read_signals(fields: Fields) -> frozenset[int] | None:
     for i, value in enumerate(values):
         number = _signal_number(value)
         if number is None:
-            message = f"{kind_of(value)} {shown(value)} is no signal"
+            message = f"{shown(value)} is not a signal"
             fields.problem(f"onSignals[{i}]", message, allowed=("SIGTERM", "SIGKILL", "1 to 64"))
         else:
             numbers.add(number)

@@ -111,7 +111,7 @@ def _check_rule_names(rules: Sequence[Rule], fields: Fields) -> None:
         if not rule.name:
             continue
         if rule.name == "default":
-            fields.problem(f"rules[{i}].name", "'default' is the name of the default action's own counter")
+            fields.problem(f"rules[{i}].name", "'default' is reserved for the default action's counter")
         if (first := seen.setdefault(rule.name, i)) != i:
             hint = "counters follow rule names, so each rule needs its own"
             fields.problem(f"rules[{i}].name", f"{rule.name!r} is also the name of rules[{first}]", hint=hint)

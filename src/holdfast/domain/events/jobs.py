@@ -89,18 +89,18 @@ class JobRetryScheduled:
 
 @dataclass(frozen=True, slots=True)
 class JobHeld:
-    """A job waits for a person."""
+    """A job is held until a user releases it."""
 
     attempt: int
     reason: str
     policy: str | None = None
-    """The policy that held it; absent when a person did."""
+    """The policy that held it; absent when a user did."""
     rule: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobReleased:
-    """A person let a held job go on; it is Queued."""
+    """A user released a held job; it is Queued."""
 
     attempt: int
 
@@ -195,7 +195,7 @@ class FailureDecided:
     delay_s: float = 0.0
     retry_at: float | None = None
     limits: tuple[LimitUsed, ...] = ()
-    """``[name, used, limit]`` of each limit looked at; a limit of null is none."""
+    """``[name, used, limit]`` of each limit checked; a limit of null is none."""
 
 
 JobEvent = (

@@ -17,7 +17,7 @@ class JobSetCreated:
 
 @dataclass(frozen=True, slots=True)
 class JobSetChanged:
-    """A person changed a job set: its manifest, or suspended, resumed or restarted it."""
+    """A user changed a job set: its manifest, or suspended, resumed or restarted it."""
 
     job_set: str
     name: str
@@ -49,7 +49,7 @@ class JobSetDecided:
 
 @dataclass(frozen=True, slots=True)
 class JobSetNoted:
-    """Something people should know of a job set, as Kubernetes' events tell it."""
+    """Something to know about a job set, in the words of Kubernetes' events."""
 
     job_set: str
     name: str
@@ -73,7 +73,7 @@ class JobSetEnded:
 
 @dataclass(frozen=True, slots=True)
 class JobSetDeleted:
-    """A job set was deleted, by a person or because its time to live was over."""
+    """A job set was deleted, by a user or because its time to live was over."""
 
     job_set: str
     name: str

@@ -82,7 +82,7 @@ class SettingsUpdated:
 
 @dataclass(frozen=True, slots=True)
 class OperatorActed:
-    """Somebody did something that is in the audit log."""
+    """An action was written to the audit log."""
 
     actor: str
     action: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, assert_never
 
 from holdfast.domain.lifecycle.table import C, HandlerRow, Match, Outcome, PromotionRow, S
 
@@ -153,3 +153,5 @@ def promotes(row: PromotionRow[S, C], statuses: Collection[C]) -> bool:
             return any(status in row.check for status in statuses)
         case Match.NOT_ANY:
             return not any(status in row.check for status in statuses)
+        case _:
+            assert_never(row.match)

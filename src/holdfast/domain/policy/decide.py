@@ -173,4 +173,4 @@ def _delay_because(decision: Decision, rule: CompiledRule, history: RetryHistory
     if not decision.runs_again:
         return ""
     n = history.attempt if decision.counter is None else _used(history, decision.counter) + 1
-    return delay_in_words(rule.backoff or settings.default_backoff, n, decision.delay_s)
+    return delay_in_words(rule.backoff or settings.default_backoff, n)

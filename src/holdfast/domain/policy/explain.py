@@ -1,13 +1,13 @@
-"""Tells a decision as a story: what happened, which rules were looked at, which limits, what follows.
+"""Tells a decision in sentences: what happened, which rule decided, which limits counted, what follows.
 
-Decides the words; leaves tables and colours to those who show them, and rebuilding ``considered`` to ``decide``.
+Rules that did not match stay in ``Decision.considered`` and out of the sentences.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import in_words
+from holdfast.domain.failure import in_full
 from holdfast.domain.policy.decide import GLOBAL_LIMIT
 from holdfast.domain.policy.model import Action, DecisionCode
 from holdfast.domain.units import format_duration, format_memory
@@ -18,17 +18,20 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import Failure
     from holdfast.domain.policy.model import Decision, LimitUse, RetryHistory, RetrySettings
 
-_UNJUDGED = {
-    DecisionCode.NO_ERROR: "Nothing is known of what went wrong, so no rule could be looked at and it is not retried.",
-    DecisionCode.NEVER_RETRIED: "No policy can retry this cause, so no rule was looked at.",
+_SPENT = frozenset({DecisionCode.POLICY_LIMIT, DecisionCode.GLOBAL_LIMIT})
+_NOT_ASKED = {
+    DecisionCode.NO_ERROR: "Nothing is known about what went wrong, so it is not retried.",
+    DecisionCode.NEVER_RETRIED: "No policy can retry this cause.",
 }
+_SAID = ("no rule matched, using default action", *(f"matched rule: {action}" for action in Action))
+"""Beginnings of reasons that repeat which rule matched."""
 
 
 def explain(decision: Decision, failure: Failure | None, history: RetryHistory, settings: RetrySettings) -> list[str]:
     """Explain a decision to a person.
 
     Args:
-        decision: Made with ``explain=True``, so that it says which rules were looked at.
+        decision: Made with ``explain=True``, so that it says why its rule matched.
         failure: What was judged.
         history: What the decision knew of the job's past.
         settings: What the operator has set now; a cap that has moved since is pointed out.
@@ -37,90 +40,104 @@ def explain(decision: Decision, failure: Failure | None, history: RetryHistory, 
         Sentences, in order.
     """
     return [
-        *_happened(failure, history),
-        *_looked_at(decision),
-        *_decided(decision),
-        *_limits(decision, settings),
+        *happened(failure, history.attempt),
+        *_rule(decision),
+        *_decided(decision, settings),
         *_follows(decision, history),
     ]
 
 
-def _happened(failure: Failure | None, history: RetryHistory) -> Iterator[str]:
+def in_short(decision: Decision) -> str:
+    """Say in a few words what was decided: ``retried by rule flaky``, ``2 of 2 retries are used (train/oom)``."""
+    if decision.code in _SPENT:
+        return _spent(decision.limits[-1])
+    reason = _beyond_the_rule(decision.reason)
+    if not decision.runs_again or not decision.policy:
+        return reason or (
+            f"not retried by rule {decision.rule}" if decision.rule_index is not None else "no rule matched"
+        )
+    how = "retried by default" if decision.rule_index is None else f"retried by rule {decision.rule}"
+    return f"{how}; {reason}" if reason else how
+
+
+def happened(failure: Failure | None, attempt: int) -> Iterator[str]:
+    """Say how an attempt failed and how the failure was classified."""
     if failure is None:
-        yield f"Attempt {history.attempt} ended without saying how."
+        yield f"Attempt {attempt} ended without saying how."
         return
     where = f" on node {failure.node}" if failure.node else ""
     after = f" after {format_duration(failure.ran_s)}" if failure.ran_s is not None else ""
-    yield f"Attempt {history.attempt} failed{where}{after}: {in_words(failure)}."
-    if not failure.started:
-        yield "Its program never started."
-    conditions = f", conditions {', '.join(sorted(failure.conditions))}" if failure.conditions else ""
+    never = "" if failure.started else " before its program started"
+    yield f"Attempt {attempt} failed{where}{after or never}: {in_full(failure)}."
+    named = sorted(failure.conditions)
+    conditions = f", condition{'s' if len(named) > 1 else ''} {', '.join(named)}" if named else ""
     category = "/".join(part for part in (failure.category, failure.subcategory) if part)
-    yield f"It is charged to {failure.cause}{conditions}{f', category {category}' if category else ''}."
+    yield f"Classified as {failure.cause}{conditions}{f', category {category}' if category else ''}."
     if failure.hint:
         yield f"Hint: {failure.hint}"
 
 
-def _looked_at(decision: Decision) -> Iterator[str]:
-    for rule in decision.considered:
-        verb = "matched" if rule.matched else "did not match"
-        yield f"Rule {rule.rule} of policy {rule.policy} {verb}: {rule.because}."
-
-
-def _decided(decision: Decision) -> Iterator[str]:
-    if decision.code in _UNJUDGED:
-        yield _UNJUDGED[decision.code]
-    elif decision.code is DecisionCode.GLOBAL_LIMIT:
-        yield f"It is not retried, whatever the rules say: {decision.reason}."
-    else:
-        yield _done(decision)
-
-
-def _done(decision: Decision) -> str:
-    match decision.action:
-        case Action.HOLD:
-            return f"It waits for a person to release it: {decision.reason}."
-        case Action.FAIL:
-            return f"It is not retried{_by(decision)}: {decision.reason}."
-        case Action.IGNORE:
-            return f"It runs again without being counted{_by(decision)}: {decision.reason}."
-        case Action.RETRY:
-            return f"It is retried{_by(decision)}: {decision.reason}."
-        case _:
-            assert_never(decision.action)
-
-
-def _by(decision: Decision) -> str:
+def _rule(decision: Decision) -> Iterator[str]:
     if decision.policy is None:
-        return ""
-    who = "the default action" if decision.rule_index is None else f"rule {decision.rule}"
-    return f" by {who} of policy {decision.policy} (revision {decision.policy_revision})"
+        return
+    whose = f"of policy {decision.policy} (revision {decision.policy_revision})"
+    if decision.rule_index is None:
+        yield f"No rule matched, so the default action {whose} applied: {decision.action}."
+        return
+    because = next((f": {rule.because}" for rule in decision.considered if rule.matched), "")
+    yield f"Rule {decision.rule} {whose} matched{because}."
 
 
-def _limits(decision: Decision, settings: RetrySettings) -> Iterator[str]:
-    for use in decision.limits:
-        allowed = "there is no limit" if use.limit is None else f"the limit is {use.limit}"
-        yield f"{use.name}: {_retries(use.used)} granted before this failure; {allowed}{_moved(use, settings)}."
+def _decided(decision: Decision, settings: RetrySettings) -> Iterator[str]:
+    reason = _beyond_the_rule(decision.reason)
+    told = f": {reason}" if reason else ""
+    if decision.code in _NOT_ASKED:
+        yield _NOT_ASKED[decision.code]
+    elif decision.code in _SPENT:
+        yield f"It is not retried: {_spent(decision.limits[-1], _moved(decision.limits[-1], settings))}."
+    elif decision.action is Action.HOLD:
+        yield f"The job is held until someone releases it{told}."
+    elif decision.action is Action.FAIL:
+        yield f"It is not retried{told}."
+    else:
+        yield f"It is retried{_counted(decision, settings)}{told.replace(':', ';', 1)}."
 
 
-def _retries(count: int) -> str:
-    return f"{count} retry was" if count == 1 else f"{count} retries were"
+def _beyond_the_rule(reason: str) -> str:
+    said = next((words for words in _SAID if reason.startswith(words)), "")
+    return reason.removeprefix(said).removeprefix("; ")
+
+
+def _counted(decision: Decision, settings: RetrySettings) -> str:
+    if decision.action is Action.IGNORE:
+        return ", and the retry is not counted"
+    counts = [_retry(use, settings) for use in reversed(decision.limits) if use.limit is not None]
+    return f": {', '.join(counts)}" if counts else ", without a limit"
+
+
+def _spent(use: LimitUse, moved: str = "") -> str:
+    used = f"{use.used} of {use.limit} retries are used" if use.limit else "the retry limit is 0"
+    return f"{used} ({use.name}{moved})"
+
+
+def _retry(use: LimitUse, settings: RetrySettings) -> str:
+    return f"retry {use.used + 1} of {use.limit} ({use.name}{_moved(use, settings)})"
 
 
 def _moved(use: LimitUse, settings: RetrySettings) -> str:
     now = settings.global_max_retries
     if use.name != GLOBAL_LIMIT or use.limit == now:
         return ""
-    return f" (it is {'unlimited' if now is None else now} now)"
+    return f", {'unlimited' if now is None else now} now"
 
 
 def _follows(decision: Decision, history: RetryHistory) -> Iterator[str]:
     if not decision.runs_again:
         return
     because = f" ({decision.delay_because})" if decision.delay_because else ""
-    wait = f"waits {format_duration(decision.delay_s)}" if decision.delay_s else "does not wait"
-    yield f"Attempt {history.attempt + 1} {wait}{because}."
+    wait = f"{format_duration(decision.delay_s)} later" if decision.delay_s else "at once"
+    yield f"Attempt {history.attempt + 1} starts {wait}{because}."
     if decision.avoid_node:
-        yield f"It avoids node {decision.avoid_node}, unless no other node could ever take it."
+        yield f"It avoids node {decision.avoid_node} unless no other node could ever run it."
     if decision.memory is not None:
         yield f"It asks for {format_memory(decision.memory)} of memory instead of {format_memory(history.memory)}."

@@ -56,7 +56,7 @@ class ContainerSelector:
     def nothing(self) -> str:
         """Say that there are none."""
         text = "no container failed" if self.name is None else f"container {self.name!r} did not fail"
-        return text if self.init else f"{text} (init containers are not looked at)"
+        return text if self.init else f"{text} (init containers are not considered)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,8 @@ class ConditionMatcher:
         whose = "" if self.lens.name is None else f" for container {self.lens.name!r}"
         if hit := self.wanted & there:
             return f"condition {_listed(hit)} holds{whose}"
-        known = f"there is {_listed(there)}" if there else "there is none"
-        return f"condition {_listed(self.wanted)} does not hold{whose}: {known}"
+        missing = f"condition {_listed(self.wanted)} does not hold{whose}"
+        return f"{missing}, only {_listed(there)}" if there else missing
 
     def _there(self, failure: Failure) -> set[str]:
         looked_at = self.lens.of(failure)
@@ -167,7 +167,7 @@ class MessageMatcher:
                 return f"termination message {_quoted(container.message)} matches {self.pattern.text!r}"
         messages = [_quoted(container.message) for container in looked_at if container.message]
         if not messages:
-            return f"there is no termination message to match {self.pattern.text!r}"
+            return f"the program left no termination message to match {self.pattern.text!r}"
         return f"termination message {', '.join(messages)} does not match {self.pattern.text!r}"
 
 
@@ -187,7 +187,7 @@ class WordMatcher:
         """Say why it does or does not."""
         word = self.read(failure)
         if not word:
-            return f"the failure has no {self.what} to be one of {_listed(self.wanted)}"
+            return f"the failure has no {self.what}, so it is not one of {_listed(self.wanted)}"
         return f"{self.what} {word} is {'' if self.holds(failure) else 'not '}one of {_listed(self.wanted)}"
 
 
@@ -207,7 +207,7 @@ class SignalMatcher:
         seen = {container.signal for container in self.lens.of(failure) if container.signal is not None}
         wanted = ", ".join(signal_name(number) for number in sorted(self.signals))
         if not seen:
-            return f"no signal ended it, so it is not one of {wanted}"
+            return f"it was not ended by a signal, so not by one of {wanted}"
         hit = seen & self.signals
         names = ", ".join(signal_name(number) for number in sorted(hit or seen))
         return f"signal {names} is {'' if hit else 'not '}one of {wanted}"
@@ -232,7 +232,7 @@ class RanMatcher:
         compared = f"{'shorter' if self.shorter else 'longer'} than {format_duration(self.limit_s)}"
         if failure.ran_s is None:
             return f"it never ran, so not {compared}"
-        return f"it ran {format_duration(failure.ran_s)}, {'' if self.holds(failure) else 'not '}{compared}"
+        return f"it ran for {format_duration(failure.ran_s)}, {'' if self.holds(failure) else 'not '}{compared}"
 
 
 def matchers_of(rule: Rule, pattern: Pattern | None) -> tuple[FailureMatcher, ...]:

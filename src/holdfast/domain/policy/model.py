@@ -46,7 +46,7 @@ class SetAction(StrEnum):
     RESTART_GROUP_UNCOUNTED = "RestartReplicatedJobAndIgnoreMaxRestarts"
     """Run every job of its replicated job again and count it against nothing."""
     FAIL_JOB = "FailJob"
-    """Leave that job failed; the others go on."""
+    """Leave that job failed; the others continue."""
 
 
 class ExitCodeOperator(StrEnum):
@@ -222,7 +222,7 @@ class RetryHistory:
 
 @dataclass(frozen=True, slots=True)
 class LimitUse:
-    """One limit that was looked at."""
+    """One limit that was checked."""
 
     name: str
     """``globalMaxRetries``, ``<policy>/<rule>``."""
@@ -233,7 +233,7 @@ class LimitUse:
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """One rule that was looked at."""
+    """One rule that was considered."""
 
     policy: str
     rule: str

@@ -1,4 +1,4 @@
-"""Speaks with the shim of a directory, and starts one where there is none; leaves meaning to ``engine``."""
+"""Speaks with the shim of a directory, and starts one where none is running."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def _awakened(connection: Connection, directory: Path) -> dict[str, Any] | None:
     if is_held_by_old(directory) or not pid:
         msg = f"the process {pid} that holds the programs of {directory} does not answer"
         raise EngineError(msg, hint="it is of an older version, whose programs would end with it; see what keeps it")
-    _log.warning("the process %d still does not answer; it is replaced", pid)
+    _log.warning("the process %d still does not answer; replacing it", pid)
     signal_shim(pid, signal.SIGKILL)
     return None
 

@@ -1,4 +1,4 @@
-"""The engine of local processes: an executor's view of one shim; decides nothing the shim can decide itself.
+"""The engine of local processes: an executor's view of one shim.
 
 Everything sent is kept until the shim acknowledges it, an order until its program runs, and sent again over a new
 connection: a shim that died, or was replaced, misses nothing, and every message is idempotent.
@@ -198,7 +198,9 @@ class ProcessEngine:
         try:
             self._connection.send(message)
         except OSError:
-            _log.warning("the shim of %s went away; what was sent will be sent again", self._directory)
+            _log.warning(
+                "the connection to the shim of %s was lost; unacknowledged messages are sent again", self._directory
+            )
 
     def _open_directory(self) -> None:
         try:
@@ -229,7 +231,7 @@ class ProcessEngine:
                 if self._orders:  # a shim that died may not have come to them; one that has them ignores them
                     connection.send({"seq": 0, "orders": list(self._orders.values())})
             except OSError:
-                _log.warning("the shim of %s went away again", self._directory)
+                _log.warning("the connection to the shim of %s was lost again", self._directory)
         greeting: dict[str, Any] = first["hello"]
         return greeting
 
@@ -289,7 +291,7 @@ class ProcessEngine:
         if silent_s >= _RESUME_AFTER_S:
             signal_shim(self._connection.peer(), signal.SIGCONT)
         if silent_s >= _REPLACE_AFTER_S and self._protocol == PROTOCOL:
-            _log.warning("it is replaced; the programs go on")
+            _log.warning("replacing it; the programs keep running")
             signal_shim(self._connection.peer(), signal.SIGKILL)
             self._connection.shut()
 

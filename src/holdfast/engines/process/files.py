@@ -1,4 +1,4 @@
-"""Deletes what the runs of a job left on the disk; leaves which jobs to ``service.retention``."""
+"""Deletes what the runs of a job left on the disk."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reads the log files of local runs for the ways in.
-
-Decides nothing: ``layout`` says where a log is and where it still begins.
-"""
+"""Reads the log files of local runs."""
 
 from __future__ import annotations
 

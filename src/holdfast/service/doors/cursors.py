@@ -10,7 +10,7 @@ from typing import NoReturn
 from holdfast.errors import InvalidRequest, Problem
 
 LARGEST_SEQ = 1 << 62
-_NOT_OURS = "is not a cursor that was handed out here"
+_NOT_OURS = "is not a cursor of this server"
 
 
 def write_cursor(after: int | str | None, mark: str) -> str | None:
@@ -60,5 +60,5 @@ def _after(cursor: str, mark: str) -> object:
 
 
 def _refuse(message: str) -> NoReturn:
-    hint = "pass next_cursor as it was given, with the same filters; or leave it out to begin anew"
+    hint = "pass next_cursor as it was given, with the same filters; or leave it out to start over"
     raise InvalidRequest(problems=[Problem("query.cursor", message, hint=hint)])

@@ -42,7 +42,7 @@ def read_filter(
         NotFound: There is no such job set.
     """
     problems = [
-        Problem("query.state", f"{one!r} is no state", allowed=tuple(JobState))
+        Problem("query.state", f"{one!r} is not a state", allowed=tuple(JobState))
         for one in states
         if one.lower() not in _STATES
     ]

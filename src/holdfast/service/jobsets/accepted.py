@@ -1,7 +1,7 @@
-"""A job set as it is once the controller has acted on all that was accepted, and what that means for whoever asks.
+"""A job set as it will be once the controller has acted on everything accepted so far.
 
-Decides what is compared with what: a new request with everything accepted before it, never with what is in force by
-chance. The order of acceptance is the order of a set's versions.
+A new request is compared with all that was accepted before it, never with what happens to be in force. The order of
+acceptance is the order of a set's versions.
 """
 
 from __future__ import annotations

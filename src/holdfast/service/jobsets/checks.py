@@ -1,7 +1,4 @@
-"""Says what keeps a valid job set from being accepted here: what it names, and how much it asks for.
-
-Decides the size of the largest set; leaves what a manifest may say to ``dialects``.
-"""
+"""Finds what keeps a valid job set from being accepted here: what it names, and how much it asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the records of a job set's jobs; decides nothing about when any of them runs."""
+"""Makes the records of a job set's jobs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Suspends, resumes, restarts and deletes job sets by asking the controller to.
 
-Decides which of these a set's state allows, with all that was asked of it before, so that a caller hears at once
-what cannot work; the controller alone changes the set. ``if_match`` everywhere: only if the set has one of these
-versions still, else ``VersionConflict``.
+What a set's state, with everything asked of it before, does not allow is refused here, so that a caller hears it at
+once; the controller alone changes the set. With ``if_match`` a request is accepted only while the set has one of
+these versions, else ``VersionConflict``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SetControl:
     def resume(
         self, reference: str, reason: str = "", *, by: Caller | None = None, if_match: Versions = None
     ) -> JobSet:
-        """Ask for a suspended set to go on; one that is not suspended is left alone.
+        """Ask to resume a suspended set; one that is not suspended is left alone.
 
         Raises:
             NotFound: There is no such set.
@@ -79,7 +79,7 @@ class SetControl:
         """
         with audited(self.store, by, Act.RESTART, Subject.JOB_SET, reference):
             if index is not None and group is None:
-                problem = Problem("index", "needs to be told of which replicated job", hint="give replicated_job, too")
+                problem = Problem("index", "needs a replicated job", hint="add replicated_job")
                 raise InvalidRequest(problems=[problem])
             wanted = {"group": group, "index": index}
             payload = json.dumps({name: value for name, value in wanted.items() if value is not None})
@@ -129,7 +129,7 @@ class SetControl:
             raise Conflict(msg)
         if job_set.state.terminal:
             msg = f"job set {job_set.name!r} is {job_set.state.terminal} already: it cannot be {verb}"
-            raise Conflict(msg, hint="delete it and create it anew")
+            raise Conflict(msg, hint="delete it and create it again")
 
     @staticmethod
     def _check_restart(job_set: JobSet, group: str | None, index: int | None) -> None:

@@ -1,8 +1,4 @@
-"""Creates, changes and reads job sets.
-
-Decides what a job set may ask for here and which changes there may be; leaves reading manifests to ``dialects``,
-asking for anything to happen to a set to ``control``, and running it to the controller.
-"""
+"""Creates, changes and reads job sets, and refuses what may not be asked for or changed."""
 
 from __future__ import annotations
 
@@ -73,7 +69,7 @@ class ChildPage:
 
     children: Sequence[Child]
     next_after: int | None
-    """Where the list goes on; ``None`` on the last page."""
+    """Where the list continues; ``None`` on the last page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +78,7 @@ class SetPage:
 
     sets: Sequence[JobSet]
     next_after: str | None
-    """Where the list goes on; ``None`` on the last page."""
+    """Where the list continues; ``None`` on the last page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +111,7 @@ class JobSets:
 
         Args:
             written: Its manifest, of any kind that is a job set.
-            lenient: Put up with what upstream puts up with, each time with a warning.
+            lenient: Accept what upstream accepts, with a warning for each.
             by: Who asks.
             key: Sending the same again with this key stores nothing and answers as the first time.
             dry_run: Check everything and store nothing.
@@ -322,7 +318,7 @@ class JobSets:
 
 
 def _going(there: JobSet) -> Conflict:
-    return Conflict(f"job set {there.name!r} is being deleted", hint="create it anew when it is gone")
+    return Conflict(f"job set {there.name!r} is being deleted", hint="create it again once it is gone")
 
 
 def name_of(written: Sent) -> str:

@@ -1,13 +1,12 @@
 """Tells why a job set is where it is: how it stands, what it waits for, and what was decided about its failed jobs.
 
-Decides which decisions are told, and the words about how a set stands; the words about a decision are
-``domain.jobset.explain``'s.
+The sentences about one decision are made by ``domain.jobset.explain``.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import set_spec_of
@@ -15,7 +14,7 @@ from holdfast.domain.job import JobState
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.jobset.budget import Budget
 from holdfast.domain.workloads.jobset.conditions import FAILED_JOBS
-from holdfast.domain.workloads.jobset.explain import explain
+from holdfast.domain.workloads.jobset.explain import attempt_of, explain
 from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy, StartupOrder
 from holdfast.domain.workloads.jobset.state import SetDecision, Terminal
 from holdfast.errors import NotFound
@@ -23,8 +22,9 @@ from holdfast.ports.store import JobFilter
 from holdfast.service.prose import job_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from holdfast.domain.failure import Failure
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.workloads.jobset.state import JobSetState
     from holdfast.domain.workloads.jobset.stored import JobSet
@@ -36,7 +36,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One decision, told."""
+    """One decision in sentences."""
 
     at: float
     decision: SetDecision
@@ -85,7 +85,7 @@ class SetStories:
         waiting = self.sets.store.jobs(queued, limit=_MOST_NAMED + 1)
         yield from (f"{job_line(job)}." for job in waiting[:_MOST_NAMED])
         if len(waiting) > _MOST_NAMED:
-            yield "More of its jobs wait for a place."
+            yield "More of its jobs are queued."
 
     def stories(self, job_set: JobSet, *, job: str | None = None) -> tuple[Sequence[Story], int]:
         """Tell the newest decisions about a set's jobs, or one of them, and how many earlier ones there are."""
@@ -95,21 +95,29 @@ class SetStories:
             if isinstance(entry.what, SetDecision) and job in {None, entry.what.job}:
                 newest.append(Story(entry.at, entry.what, ()))
                 count += 1
-        told = [Story(one.at, one.decision, explain(one.decision)) for one in newest]
+        failures: dict[str, dict[int, Failure | None]] = {}
+        for name in {one.decision.job for one in newest}:
+            for found in self.sets.store.jobs(JobFilter(name=name, job_set=job_set.id), limit=1):
+                failures[name] = {each.number: each.failure for each in self.sets.store.attempts(found.id)}
+        told = [replace(one, prose=_told(one.decision, failures.get(one.decision.job, {}))) for one in newest]
         return told, count - len(told)
+
+
+def _told(decision: SetDecision, failures: Mapping[int, Failure | None]) -> Sequence[str]:
+    return explain(decision, failures.get(attempt_of(decision)))
 
 
 def headline(job_set: JobSet, spec: JobSetSpec) -> str:
     """Say in one sentence where a set is."""
     state, name = job_set.state, f"Job set {job_set.name}"
     if job_set.deleting:
-        return f"{name} is being deleted; it goes when its programs have stopped."
+        return f"{name} is being deleted; it is removed as soon as its programs have stopped."
     if state.terminal:
         ended = state.condition(state.terminal.value)
         verb = "is complete" if state.terminal is Terminal.COMPLETED else "failed"
         return f"{name} {verb}: {ended.message}." if ended else f"{name} {verb}."
     if spec.managed_by not in {None, CONTROLLER}:
-        return f"{name} is managed by {spec.managed_by}, so nothing of it is run here."
+        return f"{name} is managed by {spec.managed_by}, so Holdfast does not run it."
     if state.holds("Suspended") or (spec.suspend and state.started_at is None):
         return f"{name} is suspended."
     restarting = state.condition("RestartingJobSet")
@@ -122,10 +130,11 @@ def standing(job_set: JobSet, spec: JobSetSpec, now: float) -> Iterator[str]:
     """Say how a set stands: its jobs, what waits and for what, what is left of its budget."""
     state = job_set.state
     for group in state.groups:
-        counts = [f"{count} {word}" for word, count in _counts(group.ready, group.succeeded, group.failed) if count]
         total = spec.by_name[group.name].replicas
+        told = (("ready", group.ready), ("succeeded", group.succeeded), ("failed", group.failed))
+        counts = [f"{count} of {total} {word}" for word, count in told if count]
         if counts:
-            yield f"Of the {total} {'job' if total == 1 else 'jobs'} of {group.name}: {', '.join(counts)}."
+            yield f"Jobs of {group.name}: {', '.join(counts)}."
     if not state.terminal and not spec.suspend:
         yield from _waiting(job_set, spec, now)
     if state.left_failed:
@@ -143,7 +152,7 @@ def _budget(spec: JobSetSpec, state: JobSetState, now: float) -> Iterator[str]:
     if policy.strategy is RestartStrategy.IN_PLACE:
         count = state.in_place_current or 0
         times = "1 time" if count == 1 else f"{count} times"
-        yield f"Its programs have started again in place {times} (maxRestarts {most})."
+        yield f"Its programs were restarted in place {times} (maxRestarts {most})."
     if state.counted or (most and policy.strategy is not RestartStrategy.IN_PLACE):
         yield f"{used} of {most} counted restarts (maxRestarts) are used."
 
@@ -157,15 +166,9 @@ def _left_failed(state: JobSetState) -> Iterator[str]:
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     yield f"Left failed: {', '.join(names[:_MOST_NAMED])}{more}."
     if not state.terminal:
-        yield "When the others have ended the set fails, unless its success policy is met by then."
+        yield "Once the others have ended, the set fails unless its success policy is met by then."
     elif state.terminal is Terminal.COMPLETED:
         yield f"Its success policy was met without {'it' if len(names) == 1 else 'them'}."
-
-
-def _counts(ready: int, succeeded: int, failed: int) -> Iterator[tuple[str, int]]:
-    yield "ready", ready
-    yield "succeeded", succeeded
-    yield "failed", failed
 
 
 def _waiting(job_set: JobSet, spec: JobSetSpec, now: float) -> Iterator[str]:

@@ -206,7 +206,7 @@ def _postgres_engine(url: URL, *, size: int, isolation: str) -> Engine:
             connect_args={name: value for name, value in _KEPT_ALIVE.items() if name not in url.query},
         )
     except (ModuleNotFoundError, NoSuchModuleError) as error:
-        problem = Problem("database", "the PostgreSQL driver is not installed", hint="pip install 'holdfast[postgres]'")
+        problem = Problem("database", "the PostgreSQL driver is not installed", hint="pip install 'psycopg[binary]'")
         raise InvalidSetting(problems=[problem]) from error
 
 

@@ -33,7 +33,7 @@ _SQLITE_PASSING = {
     sqlite3.SQLITE_IOERR: "the disk reports an input/output error",
     sqlite3.SQLITE_READONLY: "the database is read-only",
     sqlite3.SQLITE_CANTOPEN: "the database file cannot be opened",
-    sqlite3.SQLITE_NOMEM: "there is no memory left for the database",
+    sqlite3.SQLITE_NOMEM: "no memory is left for the database",
     sqlite3.SQLITE_PERM: "access to the database is denied",
 }
 _SQLITE_BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}

@@ -123,8 +123,10 @@ def _schema_problems(revision: str | None) -> list[str]:
     if revision == migrations.HEAD:
         return []
     if revision is not None and revision > migrations.HEAD:
-        return [f"a newer Holdfast made it: its schema is at {revision}, this one knows {migrations.HEAD}"]
-    return [f"its schema is at {revision or 'nothing'}, this Holdfast needs {migrations.HEAD}: holdfast db upgrade"]
+        return [
+            f"a newer Holdfast made it: it has schema {revision}, and this version supports up to {migrations.HEAD}"
+        ]
+    return [f"{migrations.not_current(revision)}: holdfast db upgrade"]
 
 
 def _damage(connection: Connection) -> list[str]:
@@ -149,7 +151,7 @@ def back_up(url_or_path: str | Path, target: Path) -> int:
     """Copy a SQLite database, as it is at one instant, also while others write; returns the copy's size.
 
     Raises:
-        Conflict: The target is there already, or the database is on a server with tools of its own.
+        Conflict: The target is there already, or the database is on a server with its own tools.
         Unavailable, Internal: As ``faults`` says; no target is left.
     """
     source = _file_of(url_or_path, f"pg_dump --format=custom --file={target} URL")
@@ -174,7 +176,7 @@ def restore(url_or_path: str | Path, source: Path) -> Path | None:
     """
     place = _file_of(url_or_path, f"pg_restore --clean --if-exists --dbname=URL {source}")
     if not source.is_file():
-        message = f"there is no file {source}"
+        message = f"{source} does not exist"
         raise Unavailable(message)
     with _aside(place) as fresh:
         _copy(source, fresh)

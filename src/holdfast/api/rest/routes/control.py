@@ -35,5 +35,5 @@ def hold(use: Use, by: By, ref: Ref, reason: Why = None) -> Response:
 
 @router.post("/release", summary="Release a held job", status_code=202, response_model=JobSummary)
 def release(use: Use, by: By, ref: Ref, reason: Why = None) -> Response:
-    """Ask for a held job to go on."""
+    """Ask to release a held job."""
     return answer(job_summary(use.control.release(ref, _text(reason), by=by)), status=202)

@@ -56,7 +56,8 @@ def events(  # noqa: PLR0913 - the framework's way to declare parameters
     queue: Word = None,
     accept: Annotated[str, Header(include_in_schema=False)] = "",
     last_event_id: Annotated[
-        str | None, Header(max_length=LONGEST_TEXT, description="What a stream resumes after; beats `after`.")
+        str | None,
+        Header(max_length=LONGEST_TEXT, description="What a stream resumes after; takes precedence over `after`."),
     ] = None,
 ) -> Response:
     """Read the events after a place, in order; or follow them: each is sent once it is durable."""
@@ -80,7 +81,7 @@ def _read_id(text: str) -> int:
         return 0
     if digits.isascii() and digits.isdecimal() and len(digits) <= _LONGEST_SEQ and int(digits) <= _LARGEST_SEQ:
         return int(digits)
-    problem = Problem("header.Last-Event-ID", f"{text!r} is no id of an event", hint="send the id of the last one seen")
+    problem = Problem("header.Last-Event-ID", f"{text!r} is not an event id", hint="send the id of the last one seen")
     raise InvalidRequest(problems=[problem])
 
 

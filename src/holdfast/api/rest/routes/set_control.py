@@ -37,11 +37,11 @@ def suspend(use: Use, by: By, ref: SetRef, match: IfMatch, reason: Why = None) -
 
 @router.post("/resume", summary="Resume a suspended job set", status_code=202, response_model=JobSetSummary)
 def resume(use: Use, by: By, ref: SetRef, match: IfMatch, reason: Why = None) -> Response:
-    """Ask for a suspended set to go on."""
+    """Ask to resume a suspended set."""
     return _asked(use.set_control.resume(ref, _text(reason), by=by, if_match=match.versions))
 
 
-@router.post("/restart", summary="Run a job set again", status_code=202, response_model=JobSetSummary)
+@router.post("/restart", summary="Restart a job set", status_code=202, response_model=JobSetSummary)
 def restart(
     use: Use, by: By, ref: SetRef, match: IfMatch, what: Annotated[JobSetRestart | None, Body()] = None
 ) -> Response:

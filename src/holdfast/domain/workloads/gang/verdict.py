@@ -18,6 +18,7 @@ from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.lifecycle import ENDING_STATUS, Ending
 from holdfast.domain.placement import Place, Shape, ever_fits, why_not
 from holdfast.domain.policy.decide import decide
+from holdfast.domain.policy.explain import in_short
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory, RetrySettings
 from holdfast.domain.units import format_duration
 
@@ -222,7 +223,7 @@ def _suspected(decision: Decision, job: Job, failure: Failure, suspicion: Suspic
         return decision
     if not suspicion.is_to_blame:
         away_s = max(decision.delay_s, delay_s(suspicion.absence, len(suspicion.others), seed=job.id))
-        reason = f"{decision.reason}; it {suspicion.in_words()}, and stays away to see whether there are more"
+        reason = f"{decision.reason}; it {suspicion.in_words()}, and is kept away to see whether it happens again"
         return evolve(decision, delay_s=away_s, reason=reason)
     reason = f"{suspicion.in_words()}, {suspicion.evidence()}; release it if it is not to blame"
     held = _refused(decision, DecisionCode.SUSPECTED, reason)
@@ -251,18 +252,16 @@ def _refused(decision: Decision, code: DecisionCode, reason: str) -> Decision:
 
 
 def _after(job: Job, decision: Decision, failure: Failure, *, now: float, due: float) -> Job:
-    what = in_words(failure)
+    what = f"{in_words(failure)}; {in_short(decision)}"
     if decision.action is Action.HOLD:
         return held(job, decision.reason, now)
     if not decision.runs_again:
-        return evolve(
-            job, state=JobState.FAILED, reason=f"{what}; {decision.reason}", retry_at=None, ended_at=now, updated_at=now
-        )
+        return evolve(job, state=JobState.FAILED, reason=what, retry_at=None, ended_at=now, updated_at=now)
     waits = due > now
     return evolve(
         job,
         state=JobState.BACKOFF if waits else JobState.QUEUED,
-        reason=f"{what}; {decision.reason}",
+        reason=what,
         retry_at=due if waits else None,
         queued_at=now,
         updated_at=now,

@@ -1,72 +1,81 @@
-"""Tells a decision about a failed job of a set as a story: what failed, which rules were looked at, what follows.
+"""Tells a decision about a failed job of a set in sentences: what failed, which rule decided, what follows.
 
-Decides the words; leaves showing them to those who show them.
+Rules that did not match stay in ``SetDecision.considered`` and out of the sentences.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.policy.explain import happened
 from holdfast.domain.policy.model import SetAction
 from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from holdfast.domain.failure import Failure
     from holdfast.domain.workloads.jobset.state import SetDecision
 
 _FOLLOWS = {
-    SetAction.FAIL_JOB_SET: "The set fails at once, whatever maxRestarts says.",
-    SetAction.FAIL_JOB: "The job is left failed; the others go on.",
-    SetAction.RESTART_JOB_SET: "Every job of the set runs again, finished ones too.",
-    SetAction.RESTART_JOB_SET_UNCOUNTED: "Every job of the set runs again, finished ones too; this is not counted.",
-    SetAction.RESTART_GROUP: "Every job of its replicatedJob runs again.",
-    SetAction.RESTART_GROUP_UNCOUNTED: "Every job of its replicatedJob runs again; this is not counted.",
-    SetAction.RESTART_JOB: "That job runs again, and no other.",
-    SetAction.RESTART_JOB_UNCOUNTED: "That job runs again, and no other; this is not counted.",
+    SetAction.FAIL_JOB_SET: "the set fails at once, whatever maxRestarts says",
+    SetAction.FAIL_JOB: "the job stays failed, and the others continue",
+    SetAction.RESTART_JOB_SET: "all jobs of the set are restarted, finished ones too",
+    SetAction.RESTART_JOB_SET_UNCOUNTED: "all jobs of the set are restarted, finished ones too; this is not counted",
+    SetAction.RESTART_GROUP: "all jobs of its replicatedJob are restarted",
+    SetAction.RESTART_GROUP_UNCOUNTED: "all jobs of its replicatedJob are restarted; this is not counted",
+    SetAction.RESTART_JOB: "only this job is restarted",
+    SetAction.RESTART_JOB_UNCOUNTED: "only this job is restarted; this is not counted",
 }
 
 
-def explain(decision: SetDecision) -> list[str]:
+def explain(decision: SetDecision, failure: Failure | None = None) -> list[str]:
     """Explain a decision to a person.
 
     Args:
-        decision: Made with ``explain=True``, so that it says which rules were looked at.
+        decision: Made with ``explain=True``, so that it says why its rule matched.
+        failure: How the program of the job ended, where that is known.
 
     Returns:
         Sentences, in order.
     """
-    return [*_looked_at(decision), *_decided(decision), *_limits(decision), *_follows(decision)]
+    return [_failed(decision, failure), *_rule(decision), *_follows(decision)]
 
 
-def _looked_at(decision: SetDecision) -> Iterator[str]:
-    set_restart, own_restart = decision.attempt
-    tries = set_restart + own_restart
-    yield f"Job {decision.job} failed in its attempt {tries + 1}."
-    for rule in decision.considered:
-        verb = "matched" if rule.matched else "did not match"
-        yield f"Rule {rule.rule} {verb}: {rule.because}."
+def attempt_of(decision: SetDecision) -> int:
+    """Return which attempt at its job a decision is about, from 1."""
+    return 1 + sum(decision.attempt)
 
 
-def _decided(decision: SetDecision) -> Iterator[str]:
+def _failed(decision: SetDecision, failure: Failure | None) -> str:
+    number = attempt_of(decision)
+    return f"Attempt {number} failed." if failure is None else next(happened(failure, number))
+
+
+def _rule(decision: SetDecision) -> Iterator[str]:
     if decision.action is None:
         yield "The set has no failure policy, so its first failed job fails it."
     elif decision.rule is None:
-        yield f"No rule matched, so the default action applies: {decision.action}."
+        yield "No rule matched, so the default action applied."
     else:
-        yield f"Rule {decision.rule} decides: {decision.action}."
-
-
-def _limits(decision: SetDecision) -> Iterator[str]:
-    for use in decision.limits:
-        times = "1 restart was" if use.used == 1 else f"{use.used} restarts were"
-        yield f"{use.name}: {times} counted before this failure; the limit is {use.limit}."
+        because = next((f": {rule.because}" for rule in decision.considered if rule.matched), "")
+        yield f"Rule {decision.rule} matched{because}."
 
 
 def _follows(decision: SetDecision) -> Iterator[str]:
     if not decision.granted:
-        yield f"That is not granted and the set fails: {decision.message}."
+        yield f"{decision.action} is refused and the set fails: {_spent(decision)}."
     elif decision.action is not None:
-        yield _FOLLOWS[decision.action]
+        yield f"{decision.action}: {_FOLLOWS[decision.action]}."
+        if decision.limits:
+            counts = (f"restart {use.used + 1} of {use.limit} ({use.name})" for use in decision.limits)
+            yield f"This is {', '.join(counts)}."
         if decision.delay_s:
-            yield f"It waits {format_duration(decision.delay_s)} before it starts."
+            yield f"It starts {format_duration(decision.delay_s)} later."
+
+
+def _spent(decision: SetDecision) -> str:
+    if not decision.limits:
+        return decision.message
+    last = decision.limits[-1]
+    return f"{last.used} of {last.limit} restarts are used ({last.name})"

@@ -28,7 +28,7 @@ class JobSet:
     """Grows with every change of the manifest."""
     updated_at: float = 0.0
     deleting: bool = False
-    """It goes as soon as its programs have stopped."""
+    """It is removed as soon as its programs have stopped."""
     state: JobSetState = field(default_factory=JobSetState)
     version: int = 1
     """Grows with everything that is asked of it, when it is asked; only the store moves it."""

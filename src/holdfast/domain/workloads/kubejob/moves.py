@@ -16,7 +16,7 @@ class PodsAre(StrEnum):
     """What the pods of an attempt have come to."""
 
     RUNNING = "some pod runs"
-    GOING = "its pods are told to go: the Job has failed, or its set deletes it"
+    GOING = "its pods are being stopped: the Job has failed, or its set deletes it"
 
 
 @dataclass(frozen=True, slots=True)

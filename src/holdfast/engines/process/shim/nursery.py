@@ -1,6 +1,6 @@
-"""The process supervisors are forked from: it does nothing else, so that they go on sharing nearly all their memory.
+"""The process supervisors are forked from: it does nothing else, so that they share nearly all their memory.
 
-Forked from the shim itself, each would keep a copy of its own of whatever the shim changes afterwards.
+Forked from the shim itself, each would keep its own copy of whatever the shim changes afterwards.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The shim's supervisors: made when needed, used again, found again by the next shim, sent away when idle."""
+"""The shim's supervisors: started when needed, reused, found again by the next shim, stopped when idle."""
 
 from __future__ import annotations
 

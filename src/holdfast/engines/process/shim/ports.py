@@ -1,4 +1,4 @@
-"""Hands out port numbers to runs; decides that no two living runs share one."""
+"""Hands out port numbers to runs; no two living runs share one."""
 
 from __future__ import annotations
 

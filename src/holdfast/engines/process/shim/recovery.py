@@ -1,4 +1,4 @@
-"""What becomes of runs whose supervisor was killed, or whose shim was: who goes on with them, and which are over."""
+"""Runs whose supervisor or shim was killed: which of them continue, under whom, and which are over."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class Runs:
             # Were one started now, nobody would know of it after our death.
             for seat, run, _ in handed:
                 self._pool.give_back(seat)
-                self._refuse(run, "DiskFull", "cannot start it: there is no room to write down that it was started")
+                self._refuse(run, "DiskFull", "cannot start it: no disk space is left to record that it was started")
             return bool(self._queue)
         for seat, run, message in handed:
             self._timers.add(moment.monotonic() + self.launch_limit_s, run.uid, "launch")
@@ -304,7 +304,7 @@ class Runs:
         elif files.is_full("."):
             self._refuse(run, "DiskFull", "cannot start it: the disk is full")
         else:
-            self._refuse(run, "LaunchError", "the processes that were to start it were killed")
+            self._refuse(run, "LaunchError", "the processes that should have started it were killed")
 
     def never_begun(self, run: Run) -> None:
         """Finish a run whose program was never started."""

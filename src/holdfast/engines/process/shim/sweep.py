@@ -1,4 +1,4 @@
-"""What the shim looks at now and then: memory that no control group limits, and supervisors that say nothing."""
+"""What the shim checks now and then: memory that no control group limits, and supervisors that do not answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is due when, for runs; forgets nothing by itself and checks nothing: the owner asks whether it still holds."""
+"""What is due when, for runs; the owner asks whether it still holds."""
 
 from __future__ import annotations
 

@@ -89,13 +89,19 @@ def check_current(database: Database) -> None:
     with database.reading() as connection:
         revision = revision_of(connection)
     if not _is_current(revision):
-        message = f"the database's schema is at {revision or 'nothing'}, this Holdfast needs {HEAD}"
-        raise Conflict(message, hint="holdfast db upgrade")
+        raise Conflict(not_current(revision), hint="holdfast db upgrade")
+
+
+def not_current(revision: str | None) -> str:
+    """Say which schema a database has and which it should have."""
+    return f"the database has {f'schema {revision}' if revision else 'no schema yet'}; this version needs schema {HEAD}"
 
 
 def _is_current(revision: str | None) -> bool:
     if revision is not None and revision > HEAD:
-        message = f"a newer Holdfast made this database: its schema is at {revision}, this one knows {HEAD}"
+        message = (
+            f"a newer Holdfast made this database: it has schema {revision}, and this version supports up to {HEAD}"
+        )
         raise Conflict(message, hint="upgrade Holdfast, or restore the backup made before that upgrade")
     return revision == HEAD
 

@@ -173,7 +173,7 @@ class Execution:
         program.peak_memory = max(program.peak_memory, size)
         if size > program.order["memory"] and program.phase == RUNNING and program.exit is None:
             program.rss_exceeded = True
-            program.note = f"exceeded its memory limit: {size} of {program.order['memory']} bytes"
+            program.note = _too_much_memory(program)
             self._kill(program)
 
     def _kill(self, program: Program) -> bool:
@@ -207,7 +207,9 @@ class Execution:
                 self.stop(program.order["grace_s"], "deadline")
         if moment.since_boot() >= self._alone_at:
             self._alone_at = float("inf")
-            program.note = program.note or "ended: there was no server for so long that another may run the job"
+            program.note = (
+                program.note or "ended: no server was reachable for so long that another may have taken over the job"
+            )
             self.stop(0.0, "lost")
 
     # ending
@@ -293,7 +295,7 @@ class Execution:
         if limited:
             program.peak_memory = group.peak()
         if limited and failed and group.oom_killed():
-            program.note = f"exceeded its memory limit of {program.order['memory']} bytes"
+            program.note = _too_much_memory(program)
             return True
         if failed and group.refused_fork():
             program.note = program.note or f"reached its limit of {program.order['pids_limit']} processes"
@@ -340,3 +342,7 @@ def _kill_in(groups: tuple[str, ...]) -> bool:
         return bool(groups)
     group.remove()
     return False
+
+
+def _too_much_memory(program: Program) -> str:
+    return f"exceeded its memory limit of {round(program.order['memory'] / 2**20, 1):.10g}Mi"

@@ -1,7 +1,7 @@
 """The process that starts one run's program, waits for it and tells the shim; used again for later runs.
 
 Whatever can take its time with a run's files or directories happens here, so that only that run waits. A supervisor
-goes on without the shim: it keeps deadlines and graces, writes the end into its record, and waits for the next shim.
+continues without the shim: it keeps deadlines and graces, writes the end into its record, and waits for the next shim.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the processes of a shim have in common: what they are told, and how they hear of each other and the kernel."""
+"""What the processes of a shim share: their arguments, and how they hear of each other and of the kernel."""
 
 from __future__ import annotations
 
