@@ -293,7 +293,7 @@ def test_a_dry_run_finds_what_the_real_one_would_and_ends_alike(served: Shell) -
     for words in (("apply", "-f", str(file)), ("create", "queue", "dry", "--retry-policy", "ask-dry")):
         dry, real = served.run(*words, "--dry-run"), served.run(*words)
         assert (dry.code, real.code) == (2, 2)
-        assert "there is no retry policy 'ask-dry'" in dry.err
+        assert "retry policy 'ask-dry' does not exist" in dry.err
         assert dry.out == ""
     file.write_text(job)
     dry, real = served.run("submit", "-f", str(file), "--dry-run"), served.run("submit", "-f", str(file))

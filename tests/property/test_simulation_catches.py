@@ -56,7 +56,7 @@ def counters_are_not_stored(patch: pytest.MonkeyPatch) -> None:
 
 def a_refused_commit_is_published(patch: pytest.MonkeyPatch) -> None:
     commit = Controller._commit
-    patch.setattr(Controller, "_commit", lambda self: commit(self) or True)
+    patch.setattr(Controller, "_commit", lambda self: commit(self) and None)
 
 
 def an_ended_run_can_be_reported_again(patch: pytest.MonkeyPatch) -> None:

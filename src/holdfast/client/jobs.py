@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import quote
 
 from holdfast.client.connection import new_key
@@ -33,6 +33,20 @@ MOST_STATES = 10_000
 
 def _job_path(reference: str, rest: str = "") -> str:
     return f"{API}/jobs/{quote(reference, safe='')}{rest}"
+
+
+class JobsWanted(TypedDict, total=False):
+    """Which jobs a list is of; all that is given must hold."""
+
+    states: Iterable[str]
+    """Any of these."""
+    queue: str | None
+    name: str | None
+    labels: Mapping[str, str] | None
+    job_set: str | None
+    """Name or id of the set they belong to."""
+    quarantined: bool
+    """Only those that Holdfast itself failed to look after."""
 
 
 class JobCalls:
@@ -97,33 +111,13 @@ class JobCalls:
         """Read a job with everything known of it."""
         return self._connection.get(_job_path(reference), JobView)
 
-    def jobs(
-        self,
-        *,
-        states: Iterable[str] = (),
-        queue: str | None = None,
-        name: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        job_set: str | None = None,
-        limit: int | None = None,
-    ) -> Iterator[JobSummary]:
+    def jobs(self, *, limit: int | None = None, **wanted: Unpack[JobsWanted]) -> Iterator[JobSummary]:
         """List jobs in order of submission, page by page; without a limit, all."""
-        filters = _filters(states, queue, name, labels, job_set)
-        return self._pages(filters, limit)
+        return self._pages(_filters(wanted), limit)
 
-    def full_jobs(
-        self,
-        *,
-        states: Iterable[str] = (),
-        queue: str | None = None,
-        name: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        job_set: str | None = None,
-        limit: int | None = None,
-    ) -> Iterator[JobView]:
+    def full_jobs(self, *, limit: int | None = None, **wanted: Unpack[JobsWanted]) -> Iterator[JobView]:
         """List jobs with everything known of them."""
-        filters = _filters(states, queue, name, labels, job_set)
-        for job in self._pages({**filters, "fields": "full"}, limit):
+        for job in self._pages({**_filters(wanted), "fields": "full"}, limit):
             if isinstance(job, JobView):
                 yield job
 
@@ -203,11 +197,15 @@ class JobCalls:
         return self._connection.call(JobSummary, "POST", path, repeatable=repeatable, json={"reason": reason})
 
 
-def _filters(
-    states: Iterable[str], queue: str | None, name: str | None, labels: Mapping[str, str] | None, job_set: str | None
-) -> dict[str, Any]:
-    wanted = {"state": list(states) or None, "queue": queue, "name": name, "label": _label_params(labels)}
-    return {**wanted, "job_set": job_set}
+def _filters(wanted: JobsWanted) -> dict[str, Any]:
+    return {
+        "state": list(wanted.get("states", ())) or None,
+        "queue": wanted.get("queue"),
+        "name": wanted.get("name"),
+        "label": _label_params(wanted.get("labels")),
+        "job_set": wanted.get("job_set"),
+        "quarantined": wanted.get("quarantined") or None,
+    }
 
 
 def _label_params(labels: Mapping[str, str] | None) -> list[str] | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, RunStatus
 from holdfast.domain.workloads.base import UNREAD
+from holdfast.domain.workloads.gang.verdict import cancelled, cancelled_in_line
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
@@ -54,6 +57,8 @@ class Requests:
         if key in self._quarantine:
             self._quarantine.release(key, now)
             self._admit([key], now)
+        if key in self._quarantine and request.kind is RequestKind.CANCEL:
+            self._end(key, request, now)
         job = self._state.jobs.get(key)
         kinds: list[Kind] = [kind for kind in self._owners if kind.asks(request.kind)]
         if job is not None:
@@ -61,3 +66,17 @@ class Requests:
         for kind in kinds:
             doing = f"acting on {request.kind.value}"
             self._quarantine.attempt(kind.name, key, now, doing, partial(kind.ask, request, key, now))
+
+    def _end(self, key: str, request: Request, now: float) -> None:
+        """Cancel a job of which nothing can be read but its row; what ran of it is stopped already."""
+        for job in self._store.jobs_by_id([key]):
+            reason = request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}"
+            runs = (run for run in self._store.runs(key) if run.status not in RUN_TERMINAL)
+            attempts = (each for each in self._store.attempts(key) if each.status not in ATTEMPT_TERMINAL)
+            self._state.end_unread(
+                job,
+                cancelled_in_line(replace(job, reason=reason), now),
+                [cancelled(job, attempt, now, started=True).attempt for attempt in attempts],
+                [replace(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now) for run in runs],
+            )
+            self._quarantine.release(key, now)

@@ -175,6 +175,13 @@ class ControllerState:
         self.jobs[job.id] = job
         self.kinds[self.kind_of(job)].index(job)
 
+    def end_unread(self, job: Job, ended: Job, attempts: Iterable[Attempt], runs: Iterable[Run]) -> None:
+        """End a job that could not be taken in, with its attempts and runs."""
+        self.changes.attempts |= {each.key: each for each in attempts}
+        self.changes.runs |= {run.uid: run for run in runs}
+        self.changes.jobs[job.id] = ended
+        self._outbox.job_changed(self.changes, job, ended)
+
     def note_reason(self, job_id: str, reason: str, now: float) -> bool:
         """Remember why a job waits; returns whether that is news."""
         job = self.jobs.get(job_id)

@@ -182,6 +182,14 @@ class ControllerStore(Protocol):
         """Return those jobs, in order of submission; unknown ids are left out."""
         ...
 
+    def attempts(self, job_id: str) -> Sequence[Attempt]:
+        """List a job's attempts, by number."""
+        ...
+
+    def runs(self, job_id: str) -> Sequence[Run]:
+        """List a job's runs, by attempt, dispatch and rank."""
+        ...
+
     def job_sets_by_id(self, set_ids: Sequence[str]) -> Sequence[JobSet]:
         """Return those job sets; unknown ids are left out."""
         ...

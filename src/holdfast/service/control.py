@@ -80,16 +80,16 @@ class Control:
             return self._ask(RequestKind.HOLD, job, reason, by)
 
     def release(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Job:
-        """Ask to release a held job.
+        """Ask to release a job that is held or quarantined.
 
         Raises:
             NotFound: There is no such job.
-            Conflict: It is not held, or belongs to a job set.
+            Conflict: It is neither, or belongs to a job set.
         """
         with audited(self.store, by, Act.RELEASE, Subject.JOB, reference):
             job = self.store.job(reference)
             _check_free(job, "released")
-            if job.state is not JobState.HELD and not self._stops(job) and not self._hold_is_pending(job):
+            if not self._may_be_released(job):
                 msg = f"job {job.name!r} ({job.id}) is {job.state}: only a held job can be released"
                 raise Conflict(msg)
             return self._ask(RequestKind.RELEASE, job, reason, by)
@@ -109,6 +109,10 @@ class Control:
     def _pods(self, job: Job) -> KubeJobRecord | None:
         """Return what is remembered of a job's pods, which can be stopped and replaced."""
         return self.store.kube_jobs([job.id]).get(job.id)
+
+    def _may_be_released(self, job: Job) -> bool:
+        held = job.state is JobState.HELD or self._stops(job) or self._hold_is_pending(job)
+        return held or job.id in self.store.quarantined()
 
     def _stops(self, job: Job) -> bool:
         """Whether a job was held as it ran, and is Held once its pods have stopped."""

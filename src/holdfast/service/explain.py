@@ -24,6 +24,7 @@ from holdfast.errors import NotFound
 from holdfast.service.naming import find_attempt
 from holdfast.service.pod_story import pod_lines
 from holdfast.service.prose import cancelled_line, job_line
+from holdfast.service.quarantined import reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +36,12 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Store
 
 _MOST_COMPILED = 256
+
+
+RELEASED_BY = (
+    "It is left alone, and no other job is affected. This is a fault in Holdfast: please report it.",
+    "Whatever is asked of it, such as holdfast release or cancel, and the next start of the server, tries it again.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,9 @@ class Explainer:
         """
         job = self._store.job(reference)
         attempts = self._store.attempts(job.id)
+        quarantined = self._store.quarantined().get(job.id)
+        if quarantined is not None and number is None:
+            return Explanation(job, None, f"Job {job.name} is {reason_of(quarantined)}", RELEASED_BY)
         if number is not None:
             chosen: Attempt | None = find_attempt(job, attempts, number)
         else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.compiled.codec import load_kube, set_spec_of
 from holdfast.errors import InvalidRequest, NotFound, Problem
 from holdfast.service.naming import find_attempt
+from holdfast.service.quarantined import shown_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -69,7 +70,7 @@ class Queries:
         Raises:
             NotFound: There is no such job.
         """
-        return self.detail_of(self.store.job(reference))
+        return self.detail_of(*shown_jobs([self.store.job(reference)], self.store.quarantined()))
 
     def detail_of(self, job: Job) -> JobDetail:
         """Read everything known of a job."""
@@ -104,7 +105,7 @@ class Queries:
         """List jobs in order of submission; what is submitted meanwhile appears on later pages."""
         jobs = self.store.jobs(where, after=after, limit=limit + 1)
         more = len(jobs) > limit
-        return Page(jobs[:limit], jobs[limit - 1].seq if more else None)
+        return Page(shown_jobs(jobs[:limit], self.store.quarantined()), jobs[limit - 1].seq if more else None)
 
     def history(self, reference: str) -> Sequence[HistoryRow]:
         """List the phases a job's attempts went through.

@@ -13,7 +13,7 @@ from holdfast.errors import Unavailable, Uncertain
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from holdfast.domain.job import Job
+    from holdfast.domain.job import Attempt, Job, Run
     from holdfast.domain.workloads.jobset.stored import JobSet
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.store import Changes, Request, Snapshot, Store
@@ -117,6 +117,16 @@ class ControllersStore:
         """Return those jobs."""
         self._point()
         return self._store.jobs_by_id(job_ids)
+
+    def attempts(self, job_id: str) -> Sequence[Attempt]:
+        """Return a job's attempts."""
+        self._point()
+        return self._store.attempts(job_id)
+
+    def runs(self, job_id: str) -> Sequence[Run]:
+        """Return a job's runs."""
+        self._point()
+        return self._store.runs(job_id)
 
     def job_sets_by_id(self, set_ids: Sequence[str]) -> Sequence[JobSet]:
         """Return those job sets."""

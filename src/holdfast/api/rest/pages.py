@@ -8,7 +8,7 @@ from fastapi import Depends, Query
 from holdfast.api.rest.context import Use
 from holdfast.ports.store import JobFilter
 from holdfast.service.doors.cursors import read_number, write_cursor
-from holdfast.service.doors.filters import mark_of, read_filter
+from holdfast.service.doors.filters import Wanted, mark_of, read_filter
 from holdfast.service.query import LARGEST_PAGE
 
 DEFAULT_PAGE = 100
@@ -18,7 +18,7 @@ MOST_FILTERS = 64
 Word = Annotated[str | None, Query(max_length=LONGEST_TEXT)]
 
 
-def job_filter(
+def job_filter(  # noqa: PLR0913 - the framework reads the query's parameters from it
     use: Use,
     *,
     state: Annotated[
@@ -32,6 +32,7 @@ def job_filter(
     label: Annotated[
         list[str] | None, Query(max_length=MOST_FILTERS, description="Each as `key=value`; all must hold.")
     ] = None,
+    quarantined: Annotated[bool, Query(description="Only jobs that are quarantined.")] = False,
 ) -> JobFilter:
     """Read which jobs a list is of.
 
@@ -39,7 +40,10 @@ def job_filter(
         InvalidRequest: A state is unknown or a label is not ``key=value``; with all problems.
         NotFound: There is no such job set.
     """
-    return read_filter(use.job_sets, states=state or (), queue=queue, name=name, job_set=job_set, labels=label or ())
+    wanted = Wanted(
+        states=state or (), queue=queue, name=name, job_set=job_set, labels=label or (), quarantined=quarantined
+    )
+    return read_filter(use.job_sets, wanted)
 
 
 Where = Annotated[JobFilter, Depends(job_filter)]

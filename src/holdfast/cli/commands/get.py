@@ -44,6 +44,9 @@ class GetOptions:
         typer.Option("--label", "-l", metavar="K=V", help="Jobs with this label. Repeatable; all must hold."),
     ] = field(default_factory=list)
     jobset: Annotated[str | None, typer.Option("--jobset", metavar="NAME", help="Jobs of this job set.")] = None
+    quarantined: Annotated[
+        bool, typer.Option("--quarantined", help="Jobs that Holdfast itself failed to look after.")
+    ] = False
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Print at most N; default all.")] = None
     output: Annotated[
         str,
@@ -102,13 +105,15 @@ def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
         "--queue": options.queue,
         "--label": options.label,
         "--jobset": options.jobset,
+        "--quarantined": options.quarantined,
     }
     for flag, value in given.items():
         if value and (noun is not Noun.JOB or options.names):
             flags.wrong(flag, "only filters lists of jobs", hint="holdfast get jobs")
     states = [flags.choice("--state", state, JOB_STATES) for state in flags.names(options.state)]
     labels = flags.pairs("--label", options.label)
-    return {"states": states, "queue": options.queue, "labels": labels, "job_set": options.jobset}
+    wanted: dict[str, Any] = {"states": states, "queue": options.queue, "labels": labels, "job_set": options.jobset}
+    return {**wanted, "quarantined": options.quarantined}
 
 
 def _fetched(client: "Client", noun: Noun, names: Sequence[str]) -> Sequence[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -18,24 +19,24 @@ if TYPE_CHECKING:
 _STATES = {state.lower(): state for state in JobState}
 
 
-def read_filter(
-    sets: JobSets,
-    *,
-    states: Sequence[str] = (),
-    queue: str | None = None,
-    name: str | None = None,
-    job_set: str | None = None,
-    labels: Sequence[str] = (),
-) -> JobFilter:
-    """Read which jobs a list is of.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which jobs a list is of, in a caller's words; all that is given must hold."""
 
-    Args:
-        sets: Know the set that is named.
-        states: Any of these; case is ignored.
-        queue: Its name.
-        name: A job's name.
-        job_set: Name or id of the set they belong to.
-        labels: Each as ``key=value``; all must hold.
+    states: Sequence[str] = ()
+    """Any of these; case is ignored."""
+    queue: str | None = None
+    name: str | None = None
+    job_set: str | None = None
+    """Name or id of the set they belong to."""
+    labels: Sequence[str] = ()
+    """Each as ``key=value``."""
+    quarantined: bool = False
+    """Only those that are quarantined."""
+
+
+def read_filter(sets: JobSets, wanted: Wanted) -> JobFilter:
+    """Read which jobs a list is of; ``sets`` know the set that is named.
 
     Raises:
         InvalidRequest: A state is unknown or a label is not ``key=value``; with all problems.
@@ -43,22 +44,25 @@ def read_filter(
     """
     problems = [
         Problem("query.state", f"{one!r} is not a state", allowed=tuple(JobState))
-        for one in states
+        for one in wanted.states
         if one.lower() not in _STATES
     ]
-    problems += [Problem("query.label", f"{one!r} is not of the form key=value") for one in labels if "=" not in one]
+    wrong = [one for one in wanted.labels if "=" not in one]
+    problems += [Problem("query.label", f"{one!r} is not of the form key=value") for one in wrong]
     if problems:
         raise InvalidRequest(problems=problems)
     return JobFilter(
-        states=frozenset(_STATES[one.lower()] for one in states) if states else None,
-        queue=queue,
-        name=name,
-        job_set=None if job_set is None else sets.id_of(job_set),
-        labels=tuple((key, value) for key, _, value in (one.partition("=") for one in labels)),
+        states=frozenset(_STATES[one.lower()] for one in wanted.states) if wanted.states else None,
+        queue=wanted.queue,
+        name=wanted.name,
+        job_set=None if wanted.job_set is None else sets.id_of(wanted.job_set),
+        labels=tuple((key, value) for key, _, value in (one.partition("=") for one in wanted.labels)),
+        quarantined=wanted.quarantined,
     )
 
 
 def mark_of(where: JobFilter) -> str:
     """Tell lists apart, for their cursors."""
-    parts = (sorted(where.states or ()), where.queue, where.name, where.job_set, sorted(where.labels))
+    labels = sorted(where.labels)
+    parts = (sorted(where.states or ()), where.queue, where.name, where.job_set, labels, where.quarantined)
     return sha256(json.dumps(parts).encode()).hexdigest()[:12]

@@ -24,6 +24,7 @@ from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, r
 from holdfast.service.jobsets.checks import check_set
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.naming import not_found
+from holdfast.service.quarantined import shown_set
 from holdfast.service.submit import check_key
 
 if TYPE_CHECKING:
@@ -179,11 +180,12 @@ class JobSets:
         Raises:
             NotFound: There is none.
         """
-        return as_accepted(self.store.asked_of(reference))
+        return shown_set(as_accepted(self.store.asked_of(reference)), self.store.quarantined())
 
     def page(self, *, after: str = "", limit: int = LARGEST_PAGE) -> SetPage:
         """List job sets by name, as they are with all that was asked of them."""
-        sets = [as_accepted(one) for one in self.store.all_asked_of(after=after, limit=limit + 1)]
+        known = self.store.quarantined()
+        sets = [shown_set(as_accepted(one), known) for one in self.store.all_asked_of(after=after, limit=limit + 1)]
         return SetPage(sets[:limit], sets[limit - 1].name if len(sets) > limit else None)
 
     def children(self, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> ChildPage:

@@ -1,0 +1,38 @@
+"""Shows workloads that are quarantined as what they are: jobs by their reason, job sets by a condition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.domain.workloads.jobset.state import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.base import Quarantined
+    from holdfast.domain.workloads.jobset.stored import JobSet
+
+CONDITION = "Quarantined"
+
+
+def shown_jobs(jobs: Sequence[Job], known: Mapping[str, Quarantined]) -> Sequence[Job]:
+    """Show jobs, those that are quarantined with that as their reason."""
+    if not known:
+        return jobs
+    return [replace(job, reason=reason_of(known[job.id])) if job.id in known else job for job in jobs]
+
+
+def shown_set(job_set: JobSet, known: Mapping[str, Quarantined]) -> JobSet:
+    """Show a job set, with one condition more if it is quarantined."""
+    found = known.get(job_set.id)
+    if found is None:
+        return job_set
+    condition = Condition(CONDITION, status=True, reason=CONDITION, message=found.message, since=found.since)
+    return replace(job_set, state=replace(job_set.state, conditions=(*job_set.state.conditions, condition)))
+
+
+def reason_of(quarantined: Quarantined) -> str:
+    """Say why a workload is left alone."""
+    return f"quarantined: Holdfast failed while {quarantined.message}"
