@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.wire.base import seconds_of
 from tests.e2e.jobset_stage import STOPPED, group, jobset, program
 from tests.e2e.server import wait_until
+from tests.reading import seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

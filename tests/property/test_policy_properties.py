@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.delay import backendai_delay_s, delay_s
 from holdfast.domain.failure import Cause, Condition, ContainerResult, Failure
-from holdfast.domain.policy.compiled import PolicySet, compile_rule
+from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.growth import grow, grow_containers
 from holdfast.domain.policy.model import (
@@ -29,6 +29,7 @@ from holdfast.domain.policy.model import (
     Rule,
 )
 from holdfast.domain.policy.ordered import matches
+from tests.reading import compile_rule
 
 CONDITIONS = st.frozensets(st.sampled_from(["OOMKilled", "Evicted", "AppError"]), max_size=2)
 WORDS = st.sampled_from(["", "gpu", "net"])

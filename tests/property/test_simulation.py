@@ -1,4 +1,4 @@
-"""Two hundred worlds in virtual time, each with its own faults; what must hold is ``holdfast.sim.promises``."""
+"""Two hundred worlds in virtual time, each with its own faults; what must hold is ``holdfast.simulation.promises``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import pytest
 from holdfast.domain.events import JobSetChanged, JobSetDeleted
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import SetAction
-from holdfast.sim.faults.reached import COLUMNS, table
-from holdfast.sim.promises import INVARIANTS
-from holdfast.sim.run import simulate
-from holdfast.sim.world import SETS_EVERY, World
+from holdfast.simulation.faults.reached import COLUMNS, table
+from holdfast.simulation.promises import INVARIANTS
+from holdfast.simulation.run import simulate
+from holdfast.simulation.world import SETS_EVERY, World
 from holdfast.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -116,7 +116,9 @@ def what_happened_to_sets(seed: int) -> Iterator[str]:
 
 def test_a_seed_is_the_same_world_in_every_process() -> None:
     def checksums(hash_seed: str) -> str:
-        code = "from holdfast.sim.run import simulate; print([simulate(seed).checksum for seed in range(401, 409)])"
+        code = (
+            "from holdfast.simulation.run import simulate; print([simulate(seed).checksum for seed in range(401, 409)])"
+        )
         command = [sys.executable, "-c", code]
         env = {**os.environ, "PYTHONHASHSEED": hash_seed}
         return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
@@ -125,7 +127,7 @@ def test_a_seed_is_the_same_world_in_every_process() -> None:
 
 
 def test_a_replay_ends_well_and_tells_its_last_steps() -> None:
-    command = [sys.executable, "-m", "holdfast.sim", "--seed", "7"]
+    command = [sys.executable, "-m", "holdfast.simulation", "--seed", "7"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "checksum of all steps" in done.stdout

@@ -24,7 +24,7 @@ from holdfast.domain.workloads.gang.verdict import Verdict
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import RunPhase
 from holdfast.ports.store import RequestKind
-from holdfast.sim.run import simulate
+from holdfast.simulation.run import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,11 +17,11 @@ from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.lifecycle.judge import HandlerResult
 from holdfast.domain.workloads.gang import verdict
 from holdfast.executor.executor import Executor
-from holdfast.sim import controllers
-from holdfast.sim.clocks import ProcessClock
-from holdfast.sim.lines import Line
-from holdfast.sim.run import simulate
-from holdfast.sim.world import HARSH_EVERY
+from holdfast.simulation import controllers
+from holdfast.simulation.clocks import ProcessClock
+from holdfast.simulation.lines import Line
+from holdfast.simulation.run import simulate
+from holdfast.simulation.world import HARSH_EVERY
 from holdfast.storage.memory import store
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from holdfast.controller.workloads.pod_queue import Domains
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.workloads.jobset import creation, reconcile, startup
 from holdfast.domain.workloads.jobset.budget import Budget
-from holdfast.sim.run import simulate
-from holdfast.sim.world import SETS_EVERY
+from holdfast.simulation.run import simulate
+from holdfast.simulation.world import SETS_EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ import pytest
 from holdfast.cli.commands.run import manifest_of
 from holdfast.cli.context import Cli
 from holdfast.cli.main import parse
-from holdfast.dialects.native.job import read_job_mapping
 from holdfast.domain.policy.model import Action
 from holdfast.errors import InvalidRequest
+from tests.reading import read_job_mapping
 
 if TYPE_CHECKING:
     from pathlib import Path

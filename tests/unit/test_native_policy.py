@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.dialects.codec import dump_policy, load_policy
-from holdfast.dialects.manifests import manifest_warnings, read_manifests, read_retry_policy_document
+from holdfast.dialects.manifests import manifest_warnings, read_manifests
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.policy_text import write_policy
 from holdfast.domain.policy.model import (
@@ -24,7 +24,7 @@ from holdfast.domain.policy.model import (
     RetryPolicy,
     Rule,
 )
-from holdfast.errors import InvalidManifest, InvalidPolicy, Problem
+from holdfast.errors import InvalidManifest, Problem
 
 FULL_RULE: dict[str, Any] = {
     "name": "everything",
@@ -226,15 +226,6 @@ DUBIOUS = "{rules: [{action: Retry}, {action: Fail}]}"
 def test_the_warnings_of_a_manifest_can_be_asked_for(text: str, paths: list[str]) -> None:
     (manifest,) = read_manifests(text)
     assert [warning.path for warning in manifest_warnings(manifest)] == paths
-
-
-def test_a_document_that_must_be_a_policy_is_read_in_any_dialect() -> None:
-    flat = {"apiVersion": "armadaproject.io/v1beta1", "kind": "RetryPolicy", "name": "p", "defaultAction": "Fail"}
-    assert read_retry_policy_document(flat) == RetryPolicy("p", retry_limit=0)
-    with pytest.raises(InvalidPolicy, match="'Job' is not a retry policy"):
-        read_retry_policy_document({"command": ["x"]})
-    with pytest.raises(InvalidPolicy, match="must set a default action"):
-        read_retry_policy_document({**flat, "defaultAction": None})
 
 
 @pytest.mark.parametrize(

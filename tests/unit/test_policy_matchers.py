@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.failure import Cause, ContainerResult, Failure
-from holdfast.domain.policy.compiled import compile_rule
 from holdfast.domain.policy.model import Action, ContainerScope, ExitCodeOperator, ExitCodes, Rule
+from tests.reading import compile_rule
 
 IN, NOT_IN = ExitCodeOperator.IN, ExitCodeOperator.NOT_IN
 ANY = ContainerScope.ANY_FAILED

@@ -10,12 +10,13 @@ from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
 from holdfast.domain.resources import Resources
 from holdfast.errors import InvalidPolicy, Problem
-from holdfast.wire.base import seconds_of, timestamp
+from holdfast.wire.base import timestamp
 from holdfast.wire.jobs import JobPage, JobSummary, JobView
 from holdfast.wire.render_catalogue import node_views
 from holdfast.wire.render_decisions import decision_view
 from holdfast.wire.render_jobs import attempt_state, attempt_view, attempt_views, job_summary, job_view, run_state
 from holdfast.wire.render_problems import problem_details, read_problem
+from tests.reading import seconds_of
 
 RETRY = Decision(
     Action.RETRY,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.wire.base import seconds_of
 from tools.demo.batch import STORIES
 from tools.demo.watch import coloured
 
@@ -50,7 +50,7 @@ def table_of_sets(client: Client, sets: Sequence[JobSetSummary]) -> Table:
             f"{one.succeeded} of {one.jobs} succeeded",
             f"{one.restarts_counted} of {one.max_restarts}",
             ", ".join(f"{decision.action} for {decision.job}" for decision in decisions),
-            "" if one.ended_at is None else f"{seconds_of(one.ended_at) - seconds_of(one.created_at):.1f} s",
+            "" if one.ended_at is None else f"{_seconds(one.created_at, one.ended_at):.1f} s",
         )
     return made
 
@@ -80,7 +80,7 @@ def _time(job: JobView) -> str:
     last = job.ended_at or job.attempts[-1].ended_at if job.attempts else job.ended_at
     if last is None:
         return ""
-    return f"{seconds_of(last) - seconds_of(job.submitted_at):.1f} s"
+    return f"{_seconds(job.submitted_at, last):.1f} s"
 
 
 def explain(client: Client, console: Console, name: str) -> None:
@@ -90,3 +90,7 @@ def explain(client: Client, console: Console, name: str) -> None:
     console.print(why.headline, highlight=False)
     for sentence in why.prose:
         console.print(sentence, highlight=False)
+
+
+def _seconds(start: str, end: str) -> float:
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()

@@ -31,7 +31,7 @@ from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec
-from holdfast.errors import InvalidManifest, InvalidPolicy, Problem
+from holdfast.errors import InvalidManifest, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -212,20 +212,6 @@ def manifest_warnings(manifest: Manifest) -> tuple[Problem, ...]:
         policies = zip(manifest.inline_policies, paths, strict=True)
         return tuple(problem for policy, path in policies for problem in policy_warnings(policy, path))
     return ()
-
-
-def read_retry_policy_document(document: Document | Mapping[str, Any]) -> RetryPolicy:
-    """Read a manifest that must be a retry policy, in any dialect.
-
-    Raises:
-        InvalidPolicy: With every problem found.
-    """
-    manifest, problems = try_manifest(document)
-    if isinstance(manifest, RetryPolicy):
-        return manifest
-    value = document.value if isinstance(document, Document) else document
-    other = Problem("kind", f"{shown(value.get('kind', 'Job'))} is not a retry policy", ("RetryPolicy",))
-    raise InvalidPolicy(problems=problems or [other])
 
 
 def read_job(document: Document | Mapping[str, Any], *, path: str = "", lenient: bool = False) -> JobSpec:

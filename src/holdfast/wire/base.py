@@ -35,8 +35,3 @@ def timestamp(seconds: float) -> str:
 def optional_timestamp(seconds: float | None) -> str | None:
     """Write a time that may not be known yet."""
     return None if seconds is None else timestamp(seconds)
-
-
-def seconds_of(text: str) -> float:
-    """Read a time of the outside back into seconds since the epoch."""
-    return datetime.fromisoformat(text).timestamp()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from holdfast.dialects.documents import Document, read_documents
+from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset import job, manifest
 from holdfast.dialects.jobset.job import read_job_spec
 from holdfast.dialects.jobset.kube_names import dns_1123_subdomain
@@ -47,15 +47,6 @@ class ReadKube:
 
     manifest: KubeManifest
     warnings: tuple[Problem, ...] = ()
-
-
-def read_kube_text(text: str, *, name: str = "input", lenient: bool = False) -> list[ReadKube]:
-    """Read every manifest of a text.
-
-    Raises:
-        InvalidManifest: With every problem of the first document that has any.
-    """
-    return [read_kube(document, lenient=lenient) for document in read_documents(text, name=name, lenient=lenient)]
 
 
 def read_kube(document: Document | Mapping[str, Any], *, lenient: bool = False) -> ReadKube:

@@ -10,7 +10,7 @@ from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec
-from holdfast.errors import InvalidManifest, Problem
+from holdfast.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,19 +56,6 @@ def read_job_manifest(value: Mapping[str, Any], *, path: str, problems: list[Pro
         metadata = spec = root
     job = _read_parts(metadata or Fields({}, root.at("metadata"), problems), spec) if spec is not None else None
     return job if len(problems) == before else None
-
-
-def read_job_mapping(value: Mapping[str, Any]) -> JobSpec:
-    """Read one job.
-
-    Raises:
-        InvalidManifest: With every problem found.
-    """
-    problems: list[Problem] = []
-    job = read_job_manifest(value, path="", problems=problems)
-    if job is None:
-        raise InvalidManifest(problems=problems)
-    return job
 
 
 def _read_parts(metadata: Fields, spec: Fields) -> JobSpec:

@@ -105,11 +105,6 @@ class PolicySet:
         return tuple(rule.considered(failure) for rule in self.rules[: last + 1])
 
 
-def compile_rule(rule: Rule) -> CompiledRule:
-    """Compile one rule by itself, to ask whether it matches and why."""
-    return PolicySet.compile([RetryPolicy("", (rule,))]).rules[0]
-
-
 def _compile_rule(policy: RetryPolicy, rule: Rule, index: int, *, position: int) -> CompiledRule:
     name = rule.name or f"rule{index}"
     mutate = rule.mutate or Mutation()

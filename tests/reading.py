@@ -1,0 +1,51 @@
+"""Reads what tests write: whole texts, single jobs, single rules, times."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.documents import read_documents
+from holdfast.dialects.jobset.reading import ReadKube, read_kube
+from holdfast.dialects.native.job import read_job_manifest
+from holdfast.domain.policy.compiled import CompiledRule, PolicySet
+from holdfast.domain.policy.model import RetryPolicy, Rule
+from holdfast.errors import InvalidManifest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.errors import Problem
+
+
+def read_kube_text(text: str, *, name: str = "input", lenient: bool = False) -> list[ReadKube]:
+    """Read every manifest of a text.
+
+    Raises:
+        InvalidManifest: With every problem of the first document that has any.
+    """
+    return [read_kube(document, lenient=lenient) for document in read_documents(text, name=name, lenient=lenient)]
+
+
+def read_job_mapping(value: Mapping[str, Any]) -> JobSpec:
+    """Read one job.
+
+    Raises:
+        InvalidManifest: With every problem found.
+    """
+    problems: list[Problem] = []
+    job = read_job_manifest(value, path="", problems=problems)
+    if job is None:
+        raise InvalidManifest(problems=problems)
+    return job
+
+
+def compile_rule(rule: Rule) -> CompiledRule:
+    """Compile one rule by itself, to ask whether it matches and why."""
+    return PolicySet.compile([RetryPolicy("", (rule,))]).rules[0]
+
+
+def seconds_of(text: str) -> float:
+    """Read a time of the outside back into seconds since the epoch."""
+    return datetime.fromisoformat(text).timestamp()
