@@ -66,7 +66,7 @@ class Rig:
                 clock=self.clock,
                 dice=SystemDice(),
                 load_spec=load_spec,
-                memory=SortableIds().new(),
+                controller_epoch=SortableIds().new(),
                 settings=settings,
             )
         return self.controller

@@ -143,7 +143,7 @@ def overtaken_messages_are_believed(patch: pytest.MonkeyPatch) -> None:
 def messages_to_an_earlier_controller_are_believed(patch: pytest.MonkeyPatch) -> None:
     take = Observations.take
     patch.setattr(
-        Observations, "take", lambda self, request, now: take(self, replace(request, heard=self._memory), now)
+        Observations, "take", lambda self, request, now: take(self, replace(request, acked=self._controller_epoch), now)
     )
 
 

@@ -100,7 +100,12 @@ class Lab:
         settings = replace(self.settings, executor_lease_s=self.lease_s)
         memory = f"memory {next(self._memories)}"
         return Controller(
-            self.store, clock=self.clock, dice=LoadedDice(), load_spec=load_spec, memory=memory, settings=settings
+            self.store,
+            clock=self.clock,
+            dice=LoadedDice(),
+            load_spec=load_spec,
+            controller_epoch=memory,
+            settings=settings,
         )
 
     def restart_controller(self) -> None:

@@ -117,7 +117,7 @@ def test_an_executor_whose_clock_was_behind_when_it_started_again_starts_nothing
 
 
 def test_what_an_earlier_life_told_by_a_clock_that_was_ahead_ends_nothing(lab: Lab) -> None:
-    late = ExchangeRequest("local", 9, lab.engine.nodes(), {}, life=lab.clock.now() + HOUR)
+    late = ExchangeRequest("local", 9, lab.engine.nodes(), {}, incarnation=lab.clock.now() + HOUR)
     job = lab.submit(job_named("a", retrying()), exits(0, after_s=9 * HOUR))
     lab.pass_s(5)
     lab.controller.tick([late])

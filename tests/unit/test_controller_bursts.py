@@ -64,7 +64,7 @@ def test_nothing_of_a_burst_is_forgotten(lab: Lab) -> None:
 
 
 def test_an_answer_ahead_leaves_what_was_told_to_the_next_tick_and_needs_no_hint() -> None:
-    request = ExchangeRequest("e", 7, (), {}, life=1.0)
+    request = ExchangeRequest("e", 7, (), {}, incarnation=1.0)
     hints: list[str] = []
     mailbox = Mailbox(wake=lambda: None, timeout_s=10.0)
     mailbox.on_change("e", lambda: hints.append("e"))

@@ -181,13 +181,13 @@ def test_nothing_is_placed_on_a_node_that_its_executor_no_longer_has(make_lab: t
 
 
 def test_an_answer_to_an_executors_earlier_life_is_not_taken_for_one_to_this() -> None:
-    earlier = ExchangeRequest("e", 100, (), {}, life=1.0)
+    earlier = ExchangeRequest("e", 100, (), {}, incarnation=1.0)
     mailbox = Mailbox(wake=lambda: mailbox.answer({"e": ExchangeResponse(100, "memory 1")}, frozenset()), timeout_s=5.0)
     assert mailbox.exchange(earlier).sequence == 100
     mailbox._wake = lambda: None  # noqa: SLF001 - the controller is busy
     mailbox._timeout_s = 0.0  # noqa: SLF001 - and will not answer
     with pytest.raises(Unavailable):
-        mailbox.exchange(ExchangeRequest("e", 1, (), {}, life=2.0))
+        mailbox.exchange(ExchangeRequest("e", 1, (), {}, incarnation=2.0))
 
 
 class Stale:
@@ -198,7 +198,7 @@ class Stale:
 
     def exchange(self, request: ExchangeRequest) -> ExchangeResponse:
         answer = self.lab.line.exchange(request)
-        return ExchangeResponse(request.sequence - 1, answer.memory, {})
+        return ExchangeResponse(request.sequence - 1, answer.controller_epoch, {})
 
     def on_change(self, executor: str, wake: object) -> None:
         """Nobody needs waking here."""

@@ -24,7 +24,7 @@ def tell(lab: Lab, *seen: Observation) -> None:
     """Have a new life of the executor tell of runs, in copies, as over a network."""
     observed = {each.uid: replace(each) for each in seen}
     life = lab.clock.now() + next(_lives)
-    lab.controller.tick([ExchangeRequest("local", 1, lab.engine.nodes(), observed, life=life)])
+    lab.controller.tick([ExchangeRequest("local", 1, lab.engine.nodes(), observed, incarnation=life)])
 
 
 def test_a_run_that_has_ended_is_not_ended_again_by_who_tells_it_again(lab: Lab) -> None:

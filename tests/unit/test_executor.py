@@ -107,7 +107,7 @@ def test_an_answer_to_an_earlier_question_changes_nothing(stage: Stage) -> None:
     stage.line.behind = 0
     stage.line.memory = "a memory"
     stage.executor.step()
-    assert stage.line.asked[-1].heard == "a memory", "what an overtaken answer says is not heard either"
+    assert stage.line.asked[-1].acked == "a memory", "what an overtaken answer says is not heard either"
 
 
 def test_an_answer_to_an_earlier_question_does_not_renew_the_lease(stage: Stage) -> None:

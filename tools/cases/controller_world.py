@@ -35,7 +35,7 @@ def ready_at(retry_at: float, moments: Sequence[float]) -> list[bool]:
 def _stands_in_line(retry_at: float, now: float) -> bool:
     store = MemoryStore()
     store.submit(Submission([_job("job", JobState.BACKOFF, retry_at)]))
-    controller = Controller(store, clock=_At(now), dice=_At(0.0), load_spec=load_spec, memory="cases")
+    controller = Controller(store, clock=_At(now), dice=_At(0.0), load_spec=load_spec, controller_epoch="cases")
     controller.tick()
     return "job" in controller.state.line
 

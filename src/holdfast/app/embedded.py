@@ -185,7 +185,7 @@ class Embedded:
                 clock=self._clock,
                 dice=SystemDice(),
                 load_spec=load_spec,
-                memory=self._ids.new(),
+                controller_epoch=self._ids.new(),
                 settings=replace(self._settings, epoch=self._epoch),
             )
 

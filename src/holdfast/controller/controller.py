@@ -95,7 +95,7 @@ class Controller:
         clock: SteadyClock,
         dice: Dice,
         load_spec: Callable[[str], JobSpec],
-        memory: str,
+        controller_epoch: str,
         settings: ControllerSettings | None = None,
     ) -> None:
         """Take in everything that was going on.
@@ -105,21 +105,23 @@ class Controller:
             clock: Its time.
             dice: For jitter.
             load_spec: Reads a job's stored specification.
-            memory: A name no other controller on this store had, in this process or another; executors repeat it.
+            controller_epoch: A name no other controller on this store had; executors acknowledge it.
             settings: How it paces itself.
         """
         self._store = store
         self._clock = clock
         self._dice = dice
         self._settings = settings or ControllerSettings()
-        self._memory = memory
+        self._controller_epoch = controller_epoch
         self._patience = Patience(clock)
         self.state = ControllerState(load_spec, since=self._patience.since)
         self._catalog = PolicyCatalog(store)
         snapshot = store.load()
         self._losses = Losses(self.state, snapshot.losses)
         lease_s = self._settings.executor_lease_s
-        self._observations = Observations(self.state, self._losses, memory=memory, lease_s=lease_s, steady=clock.steady)
+        self._observations = Observations(
+            self.state, self._losses, controller_epoch=controller_epoch, lease_s=lease_s, steady=clock.steady
+        )
         self._publisher = Publisher(self.state)
         made = self._settings.kinds(self._wiring())
         self.state.kinds = {kind.name: kind for kind in made.jobs}
@@ -207,7 +209,7 @@ class Controller:
         missed = self._observations.missed(exchange)
         if missed:
             desired = {uid: wanted for uid, wanted in desired.items() if uid not in missed}
-        return ExchangeResponse(exchange.sequence, self._memory, desired)
+        return ExchangeResponse(exchange.sequence, self._controller_epoch, desired)
 
     def _look(self, now: float) -> bool:
         """Read what people and operators asked for; returns whether there may be more."""

@@ -34,21 +34,27 @@ class Observations:
     """What each executor last told."""
 
     def __init__(
-        self, state: ControllerState, losses: Losses, *, memory: str, lease_s: float | None, steady: Callable[[], float]
+        self,
+        state: ControllerState,
+        losses: Losses,
+        *,
+        controller_epoch: str,
+        lease_s: float | None,
+        steady: Callable[[], float],
     ) -> None:
         """Begin with nobody heard.
 
         Args:
             state: The controller's memory.
             losses: Told of the runs that end.
-            memory: Its name, by which executors say that they heard it.
+            controller_epoch: The controller's name, which executors acknowledge.
             lease_s: After how long a silent executor counts as lost; ``None`` is never.
             steady: Tells the time leases are counted by, which nobody sets.
         """
         self._state = state
         self._losses = losses
         self._steady = steady
-        self._memory = memory
+        self._controller_epoch = controller_epoch
         self._lease_s = lease_s
         self._seen: dict[str, Mapping[str, Observation]] = {}
         self._heard: dict[str, float] = {}
@@ -104,12 +110,12 @@ class Observations:
     def _miss(self, known: list[str], request: ExchangeRequest, now: float) -> None:
         """Take in which runs an executor has no more.
 
-        Who has not heard this memory may have told this before such a run began, and have been overtaken by what only
-        an earlier memory was told, or by a later life of its own whose clock is behind. So they are only missed, until
-        somebody tells who has heard it.
+        Who has not acknowledged this controller may have told this before such a run began, and have been overtaken by
+        what only an earlier one was told, or by a later incarnation whose clock is behind. So they are only missed,
+        until somebody tells who has acknowledged it.
         """
         missing = [uid for uid in dict.fromkeys(known) if uid not in request.observed]
-        if request.heard != self._memory:
+        if request.acked != self._controller_epoch:
             if missing:
                 self._expected[request.executor] = missing
             return
@@ -207,7 +213,7 @@ class Observations:
 
 
 def _age(request: ExchangeRequest) -> tuple[float, int]:
-    return request.life, request.sequence
+    return request.incarnation, request.sequence
 
 
 _HANDED_OUT = frozenset({RunStatus.CREATING, RunStatus.RUNNING, RunStatus.TERMINATING})

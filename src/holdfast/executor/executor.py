@@ -56,10 +56,10 @@ class Executor:
         self._clock = clock
         self._lease_s = lease_s
         self._fenced = fenced
-        self._life = clock.now()
+        self._incarnation = clock.now()
         self._sequence = 0
-        self._heard: str | None = None
-        # Nobody knows how long ago an earlier life was answered, so what it left running is on no lease until we are.
+        self._acked: str | None = None
+        # Nobody knows how long ago an earlier incarnation was answered: what it left running is on no lease yet.
         self._answered_at = float("-inf")
         self._stopping: dict[str, tuple[float, float]] = {}
         """Within which grace each run was last told to stop, in seconds, and when that was."""
@@ -73,7 +73,9 @@ class Executor:
             return False
         self._sequence += 1
         asked_at = self._clock.steady()
-        request = ExchangeRequest(self._name, self._sequence, self._engine.nodes(), observed, self._life, self._heard)
+        request = ExchangeRequest(
+            self._name, self._sequence, self._engine.nodes(), observed, self._incarnation, self._acked
+        )
         try:
             response = self._transport.exchange(request)
         except Unavailable:  # the controller tells what keeps it from answering
@@ -85,7 +87,7 @@ class Executor:
             return False
         # The controller counts the lease from what it heard, which was sent then.
         self._answered_at = asked_at
-        self._heard = response.memory
+        self._acked = response.controller_epoch
         if self._is_cut_off():
             self._fence(observed)
             return False

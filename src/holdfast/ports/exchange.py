@@ -29,16 +29,16 @@ class ExchangeRequest:
 
     executor: str
     sequence: int
-    """Grows with every exchange of one executor life; what is older than the last is ignored, by both sides."""
+    """Grows with every exchange of one incarnation; what is older than the last is ignored, by both sides."""
     nodes: Sequence[NodeInfo]
     """Its places and their whole capacity."""
     observed: Mapping[str, Observation]
     """Every run it has and has not been told to forget, by uid."""
-    life: float = 0.0
-    """When the executor's process started; requests of a later life are newer, whatever their sequence."""
-    heard: str | None = None
-    """The ``memory`` of the last answer this life of the executor took in; ``None`` before the first. Whoever has that
-    memory knows that what is observed here was observed after it began."""
+    incarnation: float = 0.0
+    """When the executor's process started; requests of a later one are newer, whatever their sequence."""
+    acked: str | None = None
+    """The ``controller_epoch`` of the last answer this incarnation took in; ``None`` before the first. What is observed
+    here was observed after that controller began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class ExchangeResponse:
 
     sequence: int
     """Of the request this answers."""
-    memory: str
-    """Names the controller's memory that answered: another one each time it was rebuilt from the store."""
+    controller_epoch: str
+    """Names the controller that answered: another name each time one was built from the store."""
     desired: Mapping[str, DesiredRun] = field(default_factory=dict)
     """Every run the executor should have; finished runs missing here may be forgotten, others are stopped."""
 

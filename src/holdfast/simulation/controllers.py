@@ -221,7 +221,7 @@ class ControllerHost:
         dice = SeededDice(self._chance)
         memory = f"{self.name}, memory {next(self._memories)}"
         return Controller(
-            store, clock=self._clock, dice=dice, load_spec=self._load_spec, memory=memory, settings=settings
+            store, clock=self._clock, dice=dice, load_spec=self._load_spec, controller_epoch=memory, settings=settings
         )
 
     def _load_spec(self, text: str) -> JobSpec:

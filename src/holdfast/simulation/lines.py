@@ -75,8 +75,8 @@ class Line(Transport):
         self._fuse.burn()
         if self.cut:
             raise Unavailable
-        if request.life != self._asking:
-            self._asking = request.life
+        if request.incarnation != self._asking:
+            self._asking = request.incarnation
             self._answered.clear()
         fate = self._fate()
         if fate:

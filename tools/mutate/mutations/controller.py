@@ -55,9 +55,9 @@ MUTATIONS = (
         ("unit/test_controller_faults.py",),
     ),
     Mutation(
-        "who has not heard this memory ends runs",
+        "who has not acknowledged this controller ends runs",
         "controller/observations.py",
-        "if request.heard != self._memory:",
+        "if request.acked != self._controller_epoch:",
         "if not request.executor:",
         ("unit/test_controller_faults.py",),
     ),
