@@ -13,11 +13,13 @@ from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
 from holdfast.domain.failure import Cause, Condition
 from holdfast.domain.job import Job, JobState
+from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPolicy, Rule
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.state import Terminal
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import RequestKind, Submission
+from holdfast.service.control import Control
 from tests.unit.conftest import NOW, exits, retrying
 from tests.unit.jobset_lab import FOREVER, SetLab, attempts_started, fails_first, group, manifest
 
@@ -255,6 +257,36 @@ def test_a_set_hears_of_a_failure_once_the_retry_policy_gives_up(lab: SetLab) ->
     assert len(lab.orders) == 2
     reasons = [each.what.reason for each in lab.store.set_log(set_id)]
     assert reasons.count("RetriedByPolicy") == reasons.count("RetryPolicyGaveUp") == 1
+
+
+def test_a_policy_lets_the_memory_of_a_pod_grow_as_it_does_for_a_job(lab: SetLab) -> None:
+    growing = Rule(Action.RETRY, mutate=Mutation(memory=MemoryGrowth(factor=2.0)))
+    lab.store.put_policy(RetryPolicy("asked", (growing,), retry_limit=9, default_action=Action.FAIL))
+    document = native(
+        {"name": "w", "command": ["true"], "retryPolicies": ["asked"], "resources": {"memory": "1Gi"}},
+    )
+    set_id = lab.submit_set(document, lambda _: exits(3))
+    lab.pass_s(600)
+    asked = [order.resources.memory >> 30 for order in lab.orders]
+    assert asked == [1, 2, 4, 8, 16, 32, 64], "until no node could hold it"
+    gave_up = [each.what.message for each in lab.store.set_log(set_id) if each.what.reason == "RetryPolicyGaveUp"]
+    assert len(gave_up) == 1
+
+
+def test_a_policy_holds_a_pod_until_its_job_is_released(lab: SetLab) -> None:
+    lab.store.put_policy(RetryPolicy("asked", (Rule(Action.HOLD),), default_action=Action.FAIL))
+    document = native({"name": "w", "command": ["true"], "retryPolicies": ["asked"]})
+    set_id = lab.submit_set(document, fails_first("train-w-0", times=1))
+    lab.pass_s(30)
+    (held,) = lab.store.children_of(set_id)
+    assert (held.state, len(lab.orders)) == (JobState.HELD, 1)
+    lab.restart_controller()
+    lab.pass_s(5)
+    assert lab.store.job(held.id).state is JobState.HELD
+    Control(lab.store, lab.clock).release(held.id)
+    lab.pass_s(10)
+    assert len(lab.orders) == 2
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
 
 
 def test_what_will_not_die_is_killed_after_the_kill_timeout(lab: SetLab) -> None:

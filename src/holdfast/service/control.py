@@ -88,7 +88,8 @@ class Control:
         """
         with audited(self.store, by, Act.RELEASE, Subject.JOB, reference):
             job = self.store.job(reference)
-            _check_free(job, "released")
+            if job.state is not JobState.HELD:  # a policy holds jobs of sets, too
+                _check_free(job, "released")
             if not self._may_be_released(job):
                 msg = f"job {job.name!r} ({job.id}) is {job.state}: only a held job can be released"
                 raise Conflict(msg)

@@ -11,8 +11,9 @@ from holdfast.domain.delay import delay_s
 from holdfast.domain.failure import EndedBy, in_words
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.policy.decide import decide
-from holdfast.domain.policy.model import Backoff, RetryHistory
+from holdfast.domain.policy.model import Action, Backoff, RetryHistory
 from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.gang.verdict import that_still_fits
 from holdfast.domain.workloads.jobset.state import Event
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
 from holdfast.domain.workloads.kubejob.observed import is_disruption
@@ -138,14 +139,21 @@ class ContainerRestarts:
             attempt=1 + record.restarts,
             counters=tuple(record.counters.items()),
             total=sum(record.counters.values()),
-            memory=active.job.request.memory,
+            memory=record.memory or active.job.request.memory,
         )
         decision = decide(
             self._catalog.named(plan.policies), failure, history, self._catalog.catalogue.settings, draw=self._draw()
         )
+        places = list(self._state.capacity.places.values())
+        shape = self._line.shape(active.job, replace(record, memory=decision.memory), plan)
+        decision = that_still_fits(decision, shape, places)
         what = (
             f"pod {record.name}: {in_words(failure)}; policy {decision.policy}, rule {decision.rule}: {decision.reason}"
         )
+        if decision.action is Action.HOLD:
+            held = Event("Warning", "HeldByPolicy", f"{what}; release job {active.job.name} to retry")
+            self._tell(active.job, held, now)
+            return replace(record, restarts=record.restarts + 1, due=None, held=decision.reason)
         if not decision.runs_again:
             self._tell(active.job, Event("Warning", "RetryPolicyGaveUp", what), now)
             return None
@@ -160,7 +168,13 @@ class ContainerRestarts:
             due=now + decision.delay_s,
             counters=counters,
             avoid_node=decision.avoid_node,
+            memory=decision.memory or record.memory,
         )
+
+    def release(self, work: JobWork) -> None:
+        """Let pods that a policy holds go on."""
+        for pod in work.pods.values():
+            pod.record = replace(pod.record, held="")
 
     def first_in_place(self, job: Job) -> int:
         """Say which restart in place a new pod begins with: the one the others of its set meet at, or are at."""
@@ -169,7 +183,7 @@ class ContainerRestarts:
 
     def may_start(self, job: Job, pod: PodWork, plan: PodPlan, now: float) -> bool:
         """Whether a pod without a program may have one now; one that restarts in place waits at the barrier."""
-        if pod.record.due is not None and pod.record.due > now:
+        if pod.record.held or (pod.record.due is not None and pod.record.due > now):
             return False
         if not plan.in_place or pod.record.in_place == 0:
             return True

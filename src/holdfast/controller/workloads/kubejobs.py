@@ -119,8 +119,11 @@ class KubeJobs:
 
     def ask(self, request: Request, key: str, now: float) -> None:
         """Cancel, suspend or resume a job; one of a set is its set's to stop and start."""
-        job = self._state.jobs[key]
-        if job.child is not None or key not in self.jobs:
+        job, work = self._state.jobs[key], self.jobs.get(key)
+        if work is not None and request.kind is RequestKind.RELEASE:
+            self._restarts.release(work)
+            self._state.queue.add(KUBEJOB, key)
+        if job.child is not None or work is None:
             return
         match request.kind:
             case RequestKind.CANCEL | RequestKind.HOLD if job.cancel_requested:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from holdfast.controller.state import Active, ControllerState
     from holdfast.controller.workloads.memory import JobWork, PodWork
     from holdfast.controller.workloads.plans import PodPlan
+    from holdfast.domain.job import Job
     from holdfast.domain.placement import PlaceKey
+    from holdfast.domain.workloads.kubejob.stored import PodRecord
 
 
 class Domains:
@@ -70,16 +72,21 @@ class PodQueue:
         if plan.topology is not None and not self._has_domain(active, work, plan.topology, now):
             return
         pod.placement_id = fresh_uid(active, pod.record.rank) if pod.record.run else pod.first
-        selector = dict(plan.program.node_selector)
-        if plan.topology is not None:
-            selector[plan.topology] = work.record.domain
-        again = pod.record.restarts + pod.record.index_failures > 0
-        shape = Shape(job.request, 1, tuple(sorted(selector.items())), pod.record.avoid_node)
+        retry = pod.record.restarts + pod.record.index_failures > 0
+        shape = self.shape(job, pod.record, plan, domain=work.record.domain)
         self._waiting[pod.placement_id] = (active, work, pod)
         self._state.owner[pod.placement_id] = job.id
         self._state.wait(
-            GroupKey(job.queue, shape, again), Waiting(-job.priority, job.seq, pod.placement_id, now, pod=True)
+            GroupKey(job.queue, shape, retry), Waiting(-job.priority, job.seq, pod.placement_id, now, pod=True)
         )
+
+    @staticmethod
+    def shape(job: Job, record: PodRecord, plan: PodPlan, *, domain: str = "") -> Shape:
+        """Return what decides where a pod's next program fits; ``domain`` is the one its job has to itself."""
+        selector = dict(plan.program.node_selector)
+        if plan.topology is not None and domain:
+            selector[plan.topology] = domain
+        return Shape(_request(job, record), 1, tuple(sorted(selector.items())), record.avoid_node)
 
     def _has_domain(self, active: Active, work: JobWork, key: str, now: float) -> bool:
         job_id = active.attempt.job_id
@@ -121,12 +128,16 @@ class PodQueue:
             status_since=now,
             executor=executor,
             node=node,
-            request=active.job.request,
+            request=_request(active.job, pod.record),
         )
         pod.run, pod.placement_id = run, ""
         pod.record = evolve(pod.record, run=uid, due=None, waiting=False)
         self._state.place_pod(active, run)
         return run
+
+
+def _request(job: Job, record: PodRecord) -> Resources:
+    return job.request if record.memory is None else evolve(job.request, memory=record.memory)
 
 
 def fresh_uid(active: Active, rank: int) -> str:

@@ -101,7 +101,8 @@ def fail(job: Job, attempt: Attempt, failure: Failure, at: DecisionContext) -> V
         decision = _suspected(decision, job, failure, at.suspicion)
     due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=at.now, grace_s=at.spec.grace_s)
     decision = _within_total_deadline(decision, job, at, due)
-    decision = _that_still_fits(decision, job, at)
+    grown = evolve(shape_of(job, at.spec.node_selector), request=evolve(job.request, memory=decision.memory or 0))
+    decision = that_still_fits(decision, grown, at.law.places)
     ended = evolve(
         attempt,
         status=ENDING_STATUS[Ending.FAILED if failure.started else Ending.NEVER_STARTED],
@@ -230,14 +231,11 @@ def _suspected(decision: Decision, job: Job, failure: Failure, suspicion: Suspic
     return evolve(held, action=Action.HOLD)
 
 
-def _that_still_fits(decision: Decision, job: Job, at: DecisionContext) -> Decision:
+def that_still_fits(decision: Decision, grown: Shape, places: Sequence[Place]) -> Decision:
     """Refuse a retry whose grown request fits no node there is (semantics 4)."""
-    places = at.law.places
     if decision.memory is None or not decision.runs_again or not places:
         return decision
-    grown = evolve(
-        shape_of(job, at.spec.node_selector), request=evolve(job.request, memory=decision.memory), avoid=None
-    )
+    grown = evolve(grown, avoid=None)
     if ever_fits(grown, places):
         return decision
     free = {place.key: place.capacity for place in places}

@@ -40,7 +40,14 @@ def standing(
         return Standing(JobState.WAITING, f"{ended_in_words(record.state)}; its job set goes on")
     if record.suspended:
         return Standing(JobState.WAITING if in_set else JobState.HELD, "suspended")
-    if not waiting and wake_at is not None:
+    return Standing(JobState.QUEUED) if waiting else _held_back(record, wake_at)
+
+
+def _held_back(record: KubeJobRecord, wake_at: float | None) -> Standing:
+    held = next((pod.held for pod in record.pods if pod.held), "")
+    if held:
+        return Standing(JobState.HELD, held)
+    if wake_at is not None:
         return Standing(JobState.BACKOFF, "waits before it replaces failed pods", wake_at)
     return Standing(JobState.QUEUED)
 

@@ -38,6 +38,10 @@ class PodRecord:
     """Where its program does not start again, when a policy says so."""
     in_place: int = 0
     """How often it was restarted in place."""
+    memory: int | None = None
+    """What its next program asks for, in bytes, once a policy has let that grow."""
+    held: str = ""
+    """Why its next program waits for a person to release it, when a policy says so."""
 
 
 @dataclass(frozen=True, slots=True)
