@@ -15,7 +15,8 @@ from holdfast.domain.failure import Cause, Condition
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPolicy, Rule
 from holdfast.domain.resources import Resources
-from holdfast.domain.workloads.jobset.state import Terminal
+from holdfast.domain.workloads.jobset.failure import UNCOUNTED_AT_ONCE
+from holdfast.domain.workloads.jobset.state import SetDecision, Terminal
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import RequestKind, Submission
@@ -287,6 +288,16 @@ def test_a_policy_holds_a_pod_until_its_job_is_released(lab: SetLab) -> None:
     lab.pass_s(10)
     assert len(lab.orders) == 2
     assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+
+
+def test_restarts_that_nothing_counts_are_spread_out_once_there_were_a_few(lab: SetLab) -> None:
+    rules = [{"action": "RestartJobSetAndIgnoreMaxRestarts"}]
+    document = native({"name": "w", "command": ["missing"]}, failurePolicy={"rules": rules})
+    set_id = lab.submit_set(document, lambda _: exits(127, after_s=0.0))
+    lab.pass_s(200, every_s=0.25)
+    delays = [each.what.delay_s for each in lab.store.set_log(set_id) if isinstance(each.what, SetDecision)]
+    assert delays == [*[0.0] * UNCOUNTED_AT_ONCE, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0][: len(delays)]
+    assert len(lab.orders) == len(delays) > UNCOUNTED_AT_ONCE + 4
 
 
 def test_what_will_not_die_is_killed_after_the_kill_timeout(lab: SetLab) -> None:

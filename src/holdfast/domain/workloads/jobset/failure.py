@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.delay import delay_s
-from holdfast.domain.policy.model import SetAction
+from holdfast.domain.policy.model import Backoff, SetAction
 from holdfast.domain.workloads.jobset.budget import Budget, LimitReached, Scope
 from holdfast.domain.workloads.jobset.conditions import FAILED_JOBS, Transition, failed, first_failed, restarting
 from holdfast.domain.workloads.jobset.rules import explained, taken
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.rules import RuleMatch
     from holdfast.domain.workloads.jobset.state import Child, JobSetState
 
+UNCOUNTED_AT_ONCE = 20
+"""Restarts beside ``maxRestarts`` that a rule grants at once, where nobody asks for a back-off."""
+UNCOUNTED_BACKOFF = Backoff(initial_s=1.0, max_s=300.0, multiplier=2.0)
+"""Before the further ones: a program that cannot start would otherwise be restarted hundreds of times a second."""
 _RESTARTS: dict[SetAction, tuple[Scope, bool]] = {
     SetAction.RESTART_JOB_SET: (Scope.SET, True),
     SetAction.RESTART_JOB_SET_UNCOUNTED: (Scope.SET, False),
@@ -179,11 +183,14 @@ class _Judging:
         self._events.append(Event("Warning", reason, message))
 
     def _delay(self, one: RuleMatch, scope: Scope) -> float:
-        """Begin the back-off of what is restarted."""
+        """Begin the back-off of what is restarted; restarts that no limit ends get one even where none is asked for."""
         backoff = (one.rule.backoff if one.rule else None) or self._policy.backoff
+        restarts = self._budget.rule_used(one.name)
         if backoff is None:
-            return 0.0
-        delay = delay_s(backoff, self._budget.rule_used(one.name), seed=one.child.name)
+            restarts -= UNCOUNTED_AT_ONCE
+            if _RESTARTS[one.action][1] or restarts <= 0:
+                return 0.0
+        delay = delay_s(backoff or UNCOUNTED_BACKOFF, restarts, seed=one.child.name)
         whole, group, job = backoff_keys(one.child.group, one.child.name)
         key = {Scope.SET: whole, Scope.GROUP: group, Scope.JOB: job}[scope]
         self._not_before[key] = max(self._not_before.get(key, 0.0), self._now + delay)
