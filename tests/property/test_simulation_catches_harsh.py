@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.controller import controller
-from holdfast.controller.handlers import TerminateAttempts
 from holdfast.controller.observations import Observations
 from holdfast.controller.work_queue import WorkQueue
+from holdfast.controller.workloads.gang_phases import TerminateAttempts
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.lifecycle.judge import HandlerResult
 from holdfast.domain.workloads.gang import verdict

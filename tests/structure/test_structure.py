@@ -85,6 +85,48 @@ def long_files(paths: list[Path], most: int) -> dict[str, int]:
     return {where(path): lines(path) for path in paths if lines(path) > most}
 
 
+MUTATORS = {
+    "add",
+    "append",
+    "charge",
+    "clear",
+    "drop_places",
+    "extend",
+    "pop",
+    "release",
+    "remove",
+    "setdefault",
+    "update",
+}
+
+
+def changed_by(node: ast.AST) -> list[ast.expr]:
+    """List what a statement or call changes."""
+    match node:
+        case ast.Assign() | ast.Delete():
+            return list(node.targets)
+        case ast.AugAssign() | ast.AnnAssign():
+            return [node.target]
+        case ast.Call(func=ast.Attribute(attr=name, value=value)) if name in MUTATORS:
+            return [value]
+        case _:
+            return []
+
+
+def test_the_controllers_state_changes_through_its_own_methods_alone() -> None:
+    allowed = {"queue", "kinds", "schedule_needed"}
+    folder = ROOT / "src" / "holdfast" / "controller"
+    pokes = [
+        f"{where(path)}:{target.lineno} {ast.unparse(target)}"
+        for path in sorted(folder.rglob("*.py"))
+        if path.name not in {"state.py", "controller.py"}
+        for node in ast.walk(tree(path))
+        for target in changed_by(node)
+        if (found := re.match(r"(?:self\.)?_?state\.(\w+)", ast.unparse(target))) and found[1] not in allowed
+    ]
+    assert pokes == []
+
+
 def test_a_source_file_has_at_most_400_lines() -> None:
     assert long_files(SOURCES + TASKS, 400) == {}, "look for the second idea in it"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.compiled.codec import dump_spec, load_spec
-from holdfast.controller.state import Active, ControllerState
+from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads.gang_attempts import AttemptCoordinator
 from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import (
@@ -31,6 +31,8 @@ from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from holdfast.controller.active import Active
 
 ENTERED, NOW = 100.0, 200.0
 PATIENT, HASTY = HandlerOptions(timeout_s=1000.0, max_retries=5), HandlerOptions(timeout_s=50.0, max_retries=5)

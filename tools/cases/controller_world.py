@@ -20,7 +20,7 @@ from holdfast.storage.memory import MemoryStore
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.controller.state import Active
+    from holdfast.controller.active import Active
     from holdfast.domain.lifecycle.judge import HandlerResult
     from holdfast.domain.workloads.gang.verdict import Verdict
 

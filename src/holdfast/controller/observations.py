@@ -20,8 +20,9 @@ from holdfast.ports.engine import Observation, RunPhase
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from holdfast.controller.active import Active
     from holdfast.controller.losses import Losses
-    from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.state import ControllerState
     from holdfast.ports.engine import NodeInfo
     from holdfast.ports.exchange import ExchangeRequest
 
@@ -136,7 +137,7 @@ class Observations:
         if same and now - seen_at < NODE_WRITTEN_EVERY_S:
             return
         self._nodes[request.executor] = (request.nodes, now)
-        self._state.capacity.drop_places(request.executor, but={node.name for node in request.nodes})
+        self._state.lose_places(request.executor, but={node.name for node in request.nodes})
         for node in request.nodes:
             self._state.see_node(Node(node.name, request.executor, node.capacity, node.labels, seen_at=now))
 

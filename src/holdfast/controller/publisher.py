@@ -15,7 +15,8 @@ from holdfast.ports.exchange import DesiredRun
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.active import Active
+    from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Job, Run
     from holdfast.domain.workloads.spec import JobSpec
 

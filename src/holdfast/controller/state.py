@@ -6,10 +6,10 @@ can always be rebuilt from the store.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.controller.active import Active
 from holdfast.controller.capacity import Capacity
 from holdfast.controller.outbox import Outbox
 from holdfast.controller.work_queue import WorkQueue
@@ -19,11 +19,11 @@ from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptSta
 from holdfast.domain.lifecycle.history import followed_by
 from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
 from holdfast.domain.placement import Place
-from holdfast.domain.workloads.base import GANG, kind_of
+from holdfast.domain.workloads.base import kind_of
 from holdfast.ports.store import Changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from holdfast.controller.kind import ForEach, JobKind
     from holdfast.domain.events import Occurrence
@@ -34,28 +34,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.domain.workloads.spec import JobSpec
-    from holdfast.ports.engine import RunOrder
     from holdfast.ports.store import Snapshot
-
-
-@dataclass(slots=True, eq=False)
-class Active:
-    """An attempt in flight with the runs of its current dispatch."""
-
-    job: Job
-    attempt: Attempt
-    spec: JobSpec
-    runs: dict[str, Run] = field(default_factory=dict)
-    last: HistoryRow | None = None
-    """The last step of its history."""
-    placed: int = 0
-    """Of pods: how many runs were named so far, so that no uid is given twice."""
-    kind: str = GANG
-    """Of the workload it is an attempt at."""
-    pods: bool = False
-    """Whether its runs come and go one by one, and each counts as a job of its queue."""
-    order: Callable[[Run, float], RunOrder] | None = None
-    """Writes out what an engine needs for one of its runs as of now, where the specification alone does not say it."""
 
 
 NODE_WRITTEN_EVERY_S = 30.0
@@ -249,13 +228,16 @@ class ControllerState:
         self.jobs[job.id] = self.changes.jobs[job.id] = job
         self._outbox.started(self.changes, job, active.attempt, runs)
 
-    def wait(self, group: GroupKey, waiting: Waiting) -> None:
-        """Put a job or a pod in the queue for a place."""
+    def wait(self, group: GroupKey, waiting: Waiting, *, job_id: str = "") -> None:
+        """Put a job, or a pod of a job, in the queue for a place."""
+        if job_id:
+            self.owner[waiting.job_id] = job_id
         self.line.add(group, waiting)
         self.schedule_needed = True
 
     def wait_no_more(self, key: str) -> None:
         """Take a job or a pod out of the queue for a place."""
+        self.owner.pop(key, None)
         self.line.remove(key)
 
     def keep_place(self, run: Run, queue: str) -> None:
@@ -267,10 +249,10 @@ class ControllerState:
         if self.capacity.release(uid):
             self.schedule_needed = True
 
-    def lose_places(self, executor: str) -> None:
-        """Know no place of an executor any more."""
-        self.capacity.drop_places(executor)
-        self.schedule_needed = True
+    def lose_places(self, executor: str, *, but: Collection[str] = ()) -> None:
+        """Forget the places of an executor, or those it no longer has."""
+        self.capacity.drop_places(executor, but=but)
+        self.schedule_needed = self.schedule_needed or not but
 
     def put_kube_job(self, record: KubeJobRecord) -> None:
         """Change what is remembered of a Kubernetes Job."""

@@ -147,7 +147,7 @@ MUTATIONS = (
     ),
     Mutation(
         "ranks of a gang are stopped one by one",
-        "controller/handlers.py",
+        "controller/workloads/gang_phases.py",
         "if run.status is not RunStatus.TERMINATING:",
         "if left == 1:",
         (WORLDS,),

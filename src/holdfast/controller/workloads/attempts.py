@@ -30,7 +30,8 @@ from holdfast.domain.workloads.kubejob.verdict import DEADLINE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.active import Active
+    from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.memory import JobWork
     from holdfast.domain.category_match import CompiledCategories
     from holdfast.domain.job import Job, Run

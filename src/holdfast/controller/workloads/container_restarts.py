@@ -21,8 +21,9 @@ from holdfast.domain.workloads.kubejob.observed import is_disruption
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from holdfast.controller.active import Active
     from holdfast.controller.policy_catalog import PolicyCatalog
-    from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.memory import JobWork, PodWork
     from holdfast.controller.workloads.owners import Owners
     from holdfast.controller.workloads.plans import PodPlan

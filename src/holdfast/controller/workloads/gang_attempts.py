@@ -28,7 +28,8 @@ from holdfast.domain.lifecycle.judge import resolve_options
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.active import Active
+    from holdfast.controller.state import ControllerState
     from holdfast.domain.lifecycle import AttemptHandler, AttemptPromotion
     from holdfast.domain.lifecycle.judge import HandlerLimits, HandlerOptions
     from holdfast.domain.workloads.gang.verdict import Verdict

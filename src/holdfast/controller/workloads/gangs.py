@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.bounded_cache import BoundedCache
-from holdfast.controller.handlers import (
+from holdfast.controller.workloads.gang_attempts import AttemptCoordinator
+from holdfast.controller.workloads.gang_phases import (
     PrepareAttempts,
     ScheduleAttempts,
     StartAttempts,
     TerminateAttempts,
     prepared_at_once,
 )
-from holdfast.controller.workloads.gang_attempts import AttemptCoordinator
 from holdfast.domain.job import JOB_WAITING, Job, JobState
 from holdfast.domain.lifecycle import CANCEL_JOB, TOTAL_DEADLINE, AttemptStatus, Outcome, RequestRow, RunStatus, Step
 from holdfast.domain.pending_queue import GroupKey, Waiting
@@ -27,10 +27,11 @@ from holdfast.ports.store import Request, RequestKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from holdfast.controller.active import Active
     from holdfast.controller.kind import ForEach, Pace
     from holdfast.controller.losses import Losses
     from holdfast.controller.policy_catalog import PolicyCatalog
-    from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.state import ControllerState
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.workloads.gang.verdict import Verdict
     from holdfast.domain.workloads.spec import JobSpec

@@ -29,8 +29,9 @@ from holdfast.ports.store import RequestKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from holdfast.controller.active import Active
     from holdfast.controller.kind import ForEach, Pace
-    from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.attempts import PodAttempts
     from holdfast.controller.workloads.container_restarts import ContainerRestarts
     from holdfast.controller.workloads.plans import Plans, PodPlan

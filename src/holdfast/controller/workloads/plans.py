@@ -20,7 +20,7 @@ from holdfast.ports.engine import RunOrder
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from holdfast.controller.state import Active
+    from holdfast.controller.active import Active
     from holdfast.controller.workloads.memory import JobWork, SetWork
     from holdfast.domain.job import ChildOf, Job, Run
     from holdfast.domain.policy.model import Backoff

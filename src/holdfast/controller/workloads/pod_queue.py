@@ -15,7 +15,8 @@ from holdfast.domain.placement import Shape
 from holdfast.domain.resources import Resources
 
 if TYPE_CHECKING:
-    from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.active import Active
+    from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.memory import JobWork, PodWork
     from holdfast.controller.workloads.plans import PodPlan
     from holdfast.domain.job import Job
@@ -75,10 +76,8 @@ class PodQueue:
         retry = pod.record.restarts + pod.record.index_failures > 0
         shape = self.shape(job, pod.record, plan, domain=work.record.domain)
         self._waiting[pod.placement_id] = (active, work, pod)
-        self._state.owner[pod.placement_id] = job.id
-        self._state.wait(
-            GroupKey(job.queue, shape, retry), Waiting(-job.priority, job.seq, pod.placement_id, now, pod=True)
-        )
+        waiting = Waiting(-job.priority, job.seq, pod.placement_id, now, pod=True)
+        self._state.wait(GroupKey(job.queue, shape, retry), waiting, job_id=job.id)
 
     @staticmethod
     def shape(job: Job, record: PodRecord, plan: PodPlan, *, domain: str = "") -> Shape:
@@ -106,7 +105,6 @@ class PodQueue:
         """Take a pod out of line."""
         if pod.placement_id:
             self._waiting.pop(pod.placement_id, None)
-            self._state.owner.pop(pod.placement_id, None)
             self._state.wait_no_more(pod.placement_id)
             pod.placement_id = ""
 

@@ -9,7 +9,8 @@ from holdfast.domain.resources import Resources
 from holdfast.simulation.promises import refuse
 
 if TYPE_CHECKING:
-    from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.active import Active
+    from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Queue
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.scheduling import Usage

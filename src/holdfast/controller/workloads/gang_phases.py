@@ -25,7 +25,8 @@ from holdfast.domain.lifecycle.judge import HandlerResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from holdfast.controller.state import Active, ControllerState
+    from holdfast.controller.active import Active
+    from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Job
     from holdfast.domain.placement import PlaceKey
 

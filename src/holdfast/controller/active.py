@@ -1,0 +1,36 @@
+"""An attempt in flight, as the controller keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from holdfast.domain.workloads.base import GANG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.lifecycle import HistoryRow
+    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.ports.engine import RunOrder
+
+
+@dataclass(slots=True, eq=False)
+class Active:
+    """An attempt in flight with the runs of its current dispatch."""
+
+    job: Job
+    attempt: Attempt
+    spec: JobSpec
+    runs: dict[str, Run] = field(default_factory=dict)
+    last: HistoryRow | None = None
+    """The last step of its history."""
+    placed: int = 0
+    """Of pods: how many runs were named so far, so that no uid is given twice."""
+    kind: str = GANG
+    """Of the workload it is an attempt at."""
+    pods: bool = False
+    """Whether its runs come and go one by one, and each counts as a job of its queue."""
+    order: Callable[[Run, float], RunOrder] | None = None
+    """Writes out what an engine needs for one of its runs as of now, where the specification alone does not say it."""
