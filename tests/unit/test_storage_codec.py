@@ -235,7 +235,7 @@ POD_STATE = KubeJobState(
 )  # fmt: skip
 POD = PodRecord(
     name="a", rank=1, index_failures=2, index_ignored=3, restarts=4, run="b", due=9.5, counters={"p/r": 1}, in_place=5,
-    avoid_node="n", waiting=True,
+    avoid_node="n", waiting=True, memory=6, held="why",
 )  # fmt: skip
 POD_JOB = KubeJobRecord(
     job_id="j", restart=1, job_restart=2, present=False, suspended=True, deleting_since=1.5, domain="rack",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect, text
 
-from holdfast.errors import Conflict
+from holdfast.errors import Conflict, Unavailable
 from holdfast.storage.sql.engine import Database
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 HEAD = "0010"
 """The newest step in ``versions``."""
+_MOST_TRIES = 6
+"""How often a database that another process is upgrading is tried; each waits for as long as any writer does."""
 _LOCK = 0x_401D_FA57
 """Any number, as long as every version of Holdfast takes the same PostgreSQL advisory lock."""
 
@@ -75,12 +77,23 @@ def bring_up(database: Database, before_upgrade: Callable[[], None] = lambda: No
         return
     if revision is not None:
         before_upgrade()
+    for left in reversed(range(_MOST_TRIES)):
+        try:
+            _run_steps(database)
+        except Unavailable:
+            if not left:
+                raise
+        else:
+            return
+
+
+def _run_steps(database: Database) -> None:
+    from holdfast.storage.sql.migrations import steps  # noqa: PLC0415 - see the module's docstring
+
     with database.writing() as connection:
         if not database.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         if not _is_current(revision_of(connection)):
-            from holdfast.storage.sql.migrations import steps  # noqa: PLC0415 - see the module's docstring
-
             steps.run(connection)
 
 
