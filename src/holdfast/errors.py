@@ -1,7 +1,7 @@
 """Every error Holdfast raises for its callers, as one tree with stable codes.
 
-Decides which mistakes are told apart; leaves their translation to HTTP statuses (``api``) and exit
-codes (``cli``) to one table each. A workload's failure is data (``domain.failure``), never one of these.
+HTTP statuses (``api``) and exit codes (``cli``) have one table each. A workload's failure is data
+(``domain.failure``), never one of these.
 
     HoldfastError
     ├── InvalidRequest      invalid_request      the caller sent something that cannot be accepted

@@ -1,7 +1,4 @@
-"""Tells a kind from names where a command takes both: ``wait jobset train``, ``wait jobset/train``.
-
-Leaves what follows to commands.
-"""
+"""Tells a kind from names where a command takes both: ``wait jobset train``, ``wait jobset/train``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """One request and its answer, and the way to a server: HTTP/1.1 over the standard library.
 
-Decides when a connection is used again: unless its end is known to have come. A command that asks a server one thing
-should not spend most of its time on importing a library that can do everything.
+A command that asks a server one thing should not spend most of its time importing an HTTP library.
 """
 
 from __future__ import annotations

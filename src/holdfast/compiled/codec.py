@@ -1,8 +1,8 @@
-"""Writes compiled specifications as canonical JSON and back; equal specifications give equal text.
+"""Writes compiled specifications as canonical JSON and reads them back; equal specifications give equal text.
 
-Decides that what has its default is left out, and that every text begins with its version. Only this version's texts
-are read here: ``db upgrade`` rewrites those of earlier ones. A field may be added without a new version; one that is
-renamed, changes its meaning or its default needs one, and a step in ``dialects.earlier``.
+Fields that have their default are left out, and every text begins with its version. Only texts of this version are
+read here: ``db upgrade`` rewrites older ones. A field may be added without a new version; renaming one, or changing its
+meaning or default, needs a new version and a step in ``dialects.earlier``.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ def load_spec(text: str) -> JobSpec:
     """Read a specification written by ``dump_spec``; equal texts share one object.
 
     Raises:
-        UnreadableSpec: It is none, or of another version.
+        UnreadableSpec: It is not valid, or of another version.
     """
     return _load(text, _JOBS.decode)
 
 
 def load_kube(text: str) -> KubeJob | None:
-    """Read what a specification says of its pods; one without pods, or that nobody can read, is not read at all."""
+    """Read the pods of a specification; ``None`` if it has none, or is of another version."""
     return load_spec(text).kube if '"kube":' in text and text.startswith(_PREFIX) else None
 
 
@@ -77,13 +77,13 @@ def load_set_spec(text: str) -> JobSetSpec:
     """Read a specification written by ``dump_set_spec``; equal texts share one object.
 
     Raises:
-        UnreadableSpec: It is none, or of another version.
+        UnreadableSpec: It is not valid, or of another version.
     """
     return _load(text, _SETS.decode)
 
 
 def set_spec_of(job_set: JobSet) -> JobSetSpec:
-    """Return what a job set asks for; of one that has ended and nobody can read any more, nothing.
+    """Return a job set's specification; an empty one if it has ended and cannot be read any more.
 
     Raises:
         UnreadableSpec: It has not ended, and cannot be read.

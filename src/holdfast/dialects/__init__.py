@@ -1,1 +1,1 @@
-"""Foreign text in, domain values out: strict readers and writers of manifests; nothing here decides about failures."""
+"""Strict readers and writers of manifests: foreign text in, domain values out."""

@@ -1,7 +1,4 @@
-"""Canonical JSON of catalogue entries, for storing them; equal values give equal text.
-
-What is read here was written here: it is trusted, and read fast.
-"""
+"""Canonical JSON of catalogue entries, for storing them; equal values give equal text."""
 
 from __future__ import annotations
 

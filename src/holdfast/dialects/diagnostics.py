@@ -1,8 +1,4 @@
-"""Finds everything wrong with a text that cannot be read as a whole, so that all is told at once.
-
-Decides where one document of such a text ends and the next begins; leaves reading each to ``documents`` and what its
-fields may be to ``manifests``.
-"""
+"""Finds every problem in a text that does not parse as a whole, by checking each of its documents separately."""
 
 from __future__ import annotations
 
@@ -20,16 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MOST_PROBLEMS = 100
-"""Told of a text that cannot be read; more help nobody."""
+"""The most problems reported of an unreadable text."""
 _NEXT_YAML = re.compile(r"^---(?=\s)", re.MULTILINE)
 
 
 def all_problems(text: str, error: InvalidManifest) -> list[Problem]:
-    """List what is wrong with a text: what cannot be read of it, and the fields of the rest.
+    """List the problems of a text: its syntax errors, and those of the fields that can be read.
 
     Args:
         text: A text that could not be read.
-        error: Why; told as it stands when the text is one document or nobody can say where its documents end.
+        error: Why; reported as it is when the text is one document or its documents cannot be told apart.
     """
     if len(text) > LARGEST_TEXT:
         return list(error.problems)
@@ -55,7 +51,7 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_object(line: str) -> bool:
-    """Tell whether a line could be one of JSON lines; a list's element ends with a comma and could not."""
+    """Whether a line is a JSON object by itself; an element of a list ends with a comma and is not."""
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
@@ -71,7 +67,7 @@ def _problems_of_piece(piece: str, line: int) -> list[Problem]:
 
 
 def _despite_doubled_keys(text: str) -> list[Document]:
-    """Read what only doubled keys keep from being read."""
+    """Read a text whose only errors are duplicate keys."""
     if len(text) > LARGEST_SECOND_LOOK:
         return []
     roots, problems = read_yaml(text, deepest=DEEPEST, doubled=[])

@@ -1,7 +1,7 @@
-"""Reads text into documents: YAML (many), JSON, JSON lines; decides nothing about what they mean.
+"""Splits text into documents: YAML (many), JSON, JSON lines.
 
-Strict, because a silently dropped or doubled field can mean "never retry": duplicate keys, documents that
-are no mappings, unknown tags and runaway nesting are problems with line numbers.
+Strict, because a silently dropped or duplicated field can mean "never retry": duplicate keys, documents that are not
+mappings, unknown tags and excessive nesting are reported with line numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LARGEST_TEXT = 16 * 1024 * 1024
 DEEPEST = 64
 LARGEST_SECOND_LOOK = 1024 * 1024
-"""Up to this size JSON is read once more as YAML, where that tells more."""
+"""Up to this size JSON is read again as YAML where that gives better errors."""
 _PLACEHOLDER = re.compile(r"^([^#\n]*?[:-][ \t]+)(\{\{[^{}\n']*\}\})([ \t]*(?:#[^\n]*)?)$", re.MULTILINE)
 """A plain value that is all placeholder: ``key: {{name}}``."""
 _NOT_SPACE = re.compile(r"[^ \t\n\r]")
@@ -37,7 +37,7 @@ class Document:
     index: int = 0
     """Its place in the input, from 0."""
     warnings: tuple[Problem, ...] = ()
-    """What a lenient reading put up with; those of the whole input are with its first document."""
+    """What a lenient reading accepted; those of the whole input are with its first document."""
 
     def line_of(self, path: str) -> int | None:
         """Return the line of a field, or of its nearest known parent."""
@@ -59,8 +59,8 @@ def read_documents(
         text: YAML with any number of documents, one JSON object, or JSON objects one after another.
         name: What to call the input in messages.
         largest: The most characters accepted.
-        lenient: Put up with keys that are there twice, of which the last counts, and with template placeholders
-            nobody filled in; the first document has warnings then.
+        lenient: Accept duplicate keys, of which the last counts, and template placeholders that were not filled
+            in; the first document has the warnings then.
 
     Raises:
         InvalidManifest: With every problem found.
@@ -85,7 +85,7 @@ def _is_list(document: Document) -> bool:
 
 
 def _without_lists(documents: Iterable[Document], name: str) -> list[Document]:
-    """Put what Kubernetes' lists hold in their places."""
+    """Replace Kubernetes lists by their items."""
     found: list[Document] = []
     for document in documents:
         for each in _items(document, name) if _is_list(document) else (document,):
@@ -121,7 +121,7 @@ def _read_leniently(text: str, name: str) -> list[Document]:
 
 
 def _placeholders(text: str) -> list[Problem]:
-    """Find template placeholders nobody filled in and nobody quoted."""
+    """Find unquoted template placeholders that were not filled in."""
     found = []
     for match in _PLACEHOLDER.finditer(text):
         message = f"could not parse: '{match[2]}' is an unfilled template placeholder"
@@ -171,7 +171,7 @@ def _read_json(text: str, name: str) -> list[Document]:
 
 
 def _read_json_as_yaml(text: str, name: str, error: ValueError) -> list[Document]:
-    """Give YAML a try at what begins like JSON and is none; what both refuse is worded for what it looks like."""
+    """Try YAML for text that begins like JSON but is not; if both fail, the error is of the format it looks like."""
     if len(text) <= LARGEST_SECOND_LOOK:
         try:
             return _read_yaml(text, name)
@@ -236,7 +236,7 @@ def _json_problem(error: Exception, text: str) -> Problem:
 
 
 def _line_of_duplicate(text: str) -> int | None:
-    """Find the line of the first doubled key; the JSON reader does not say, one object a line does."""
+    """Find the line of the first duplicate key; the JSON reader does not report it, except for one object a line."""
     for number, line in enumerate(text.splitlines(), 1):
         try:
             json.loads(line, object_pairs_hook=_unique)

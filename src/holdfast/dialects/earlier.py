@@ -1,7 +1,7 @@
-"""Compiles what earlier releases stored of specifications; only ``db upgrade`` comes here.
+"""Compiles specifications stored by earlier releases; used by ``db upgrade`` only.
 
-Decides how a stored text of each earlier version becomes one of this version. Before version 1 a job was stored as a
-manifest in its short form, a job of pods with the ``spec`` of its ``batch/v1`` Job, a job set as its manifest alone.
+Before version 1 a job was stored as a manifest in its short form, a job of pods with the ``spec`` of its ``batch/v1``
+Job, a job set as its manifest alone.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _batch_job(value: Mapping[str, Any]) -> JobSpec:
 
 
 def _compile_set(manifest: str) -> str:
-    """Read a manifest that was accepted once, strictly or not; what was not looked at then is left out."""
+    """Read a manifest that was accepted before, strictly or leniently; fields that were not checked are left out."""
     value = json.loads(manifest)
     known = {name: part for name, part in value["metadata"].items() if name in _METADATA}
     found = read_kube({**value, "metadata": known}, lenient=True).manifest

@@ -1,4 +1,4 @@
-"""Reads manifests of every supported kind; decides which reader takes which ``apiVersion`` and ``kind``."""
+"""Reads manifests of every supported kind, by their ``apiVersion`` and ``kind``."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ Manifest: TypeAlias = JobSpec | JobSetSpec | RetryPolicy | Queue | FailureCatego
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What reading one manifest came to."""
+    """The result of reading one manifest."""
 
     manifest: Manifest | None
     """``None`` when there are problems."""
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
-    """What is legal but dubious, what a lenient reading put up with, and what is asked for and not done here."""
+    """What is legal but dubious, accepted by a lenient reading, or ignored here."""
 
 
 def _of_problems(read: Callable[..., Manifest | None]) -> Callable[[Mapping[str, Any], Notes], Manifest | None]:
-    """Adapt a reader that knows problems only."""
+    """Adapt a reader that reports problems only."""
     return lambda value, notes: read(value, path="", problems=notes.problems)
 
 
 def _of_kubernetes(kind: tuple[str, str]) -> Callable[[Mapping[str, Any], Notes], Manifest | None]:
-    """Adapt a reader of job sets or Jobs: what they ask for must be possible here, too."""
+    """Adapt a reader of job sets or Jobs, and check that they can run here."""
     return lambda value, notes: _as_manifest(KUBE_READERS[kind](value, notes), notes)
 
 
@@ -93,11 +93,11 @@ def supported() -> tuple[str, ...]:
 
 
 def read_one(document: Document | Mapping[str, Any], *, path: str = "", lenient: bool = False) -> Reading:
-    """Read one manifest of any supported kind, and tell all there is to tell of it.
+    """Read one manifest of any supported kind, with its problems and warnings.
 
     Args:
-        document: What was written.
-        path: What to put before the paths of problems.
+        document: The manifest as written.
+        path: The prefix of the problems' paths.
         lenient: Accept what Kubernetes accepts in its kinds, with a warning for each.
     """
     value = document.value if isinstance(document, Document) else document
@@ -200,9 +200,9 @@ def read_all(documents: Iterable[Document], *, lenient: bool = False) -> list[Ma
 
 
 def manifest_warnings(manifest: Manifest) -> tuple[Problem, ...]:
-    """Say what is legal in a manifest but dubious: rules nothing can reach, settings nothing uses.
+    """List what is legal but dubious in a manifest: unreachable rules, unused settings.
 
-    What is dubious in job sets and Kubernetes Jobs is found while they are read, see ``read_one``.
+    The warnings of job sets and Kubernetes Jobs are found while they are read, see ``read_one``.
     """
     if isinstance(manifest, RetryPolicy):
         return tuple(policy_warnings(manifest, "spec"))

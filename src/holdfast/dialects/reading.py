@@ -1,7 +1,7 @@
-"""A strict reader of one mapping's fields; decides how values are checked and worded, not which fields exist.
+"""A strict reader of one mapping's fields.
 
-Every getter notes what is wrong and returns its default, so that one reading finds all problems.
-``finish`` reports fields nobody asked for.
+Every getter notes what is wrong and returns its default, so that one pass finds all problems.
+``finish`` reports unknown fields: those that no getter asked for.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LONGEST_TEXT = 4096
 LONGEST_PATTERN = 1000
 LONGEST_QUOTE = 80
 MOST_UNKNOWN = 100
-"""Unknown fields of one mapping that are named, each with a hint: more help nobody and cost much."""
+"""Unknown fields of one mapping that are named, each with a hint, which is slow."""
 NAME_RULE = (
     "must consist of lowercase alphanumeric characters or '-', and must start and end with an alphanumeric character"
 )
@@ -297,7 +297,7 @@ class Fields:
         return readers
 
     def finish(self) -> None:
-        """Report the fields nobody asked for; of very many, the first ones and how many more there are."""
+        """Report unknown fields; of very many, the first ones and the number of the others."""
         allowed = sorted(self._known)
         unknown = [name for name in self.value if name not in self._known]
         for name in unknown[:MOST_UNKNOWN]:

@@ -1,7 +1,7 @@
-"""Reads plain YAML scalars; decides which spellings are too ambiguous to take at their word.
+"""Reads plain YAML scalars and marks the ambiguous ones.
 
 YAML 1.1 and 1.2 disagree about ``NO``, ``010``, ``1:30`` and ``2024-01-01``. Such a scalar stays text that
-remembers what else it could be, so that the field that gets it can refuse it with a hint.
+remembers what else it could be, so that the field it is for can refuse it with a hint.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turns YAML into plain values with the line of every field; decides what YAML may be used for.
+"""Parses YAML into plain values, with the line of every field.
 
 Works on parser events rather than the library's constructor: one pass gives values, lines, duplicate keys
 and limits, and no tag can construct anything. Merge keys and custom tags are refused.
@@ -55,7 +55,7 @@ def read_yaml(text: str, *, deepest: int, doubled: list[Problem] | None = None) 
     Args:
         text: The text.
         deepest: How many levels it may be nested.
-        doubled: Where to note keys that are there twice, the last of which then counts; by default a problem.
+        doubled: Where to note duplicate keys, of which the last then counts; by default they are problems.
 
     Returns:
         The documents read, and the problems found; reading stops at the first that leaves the rest unclear.
@@ -165,7 +165,7 @@ class _Builder:
             raise _Refused(msg, line)
 
     def _place(self, value: object, line: int, size: int, written: str | None = None) -> str:
-        """Put a value where the document is now; return its path."""
+        """Put a value at the current position; return its path."""
         self._nodes += 1
         if self._nodes > MOST_NODES:
             msg = f"holds more than {MOST_NODES} values"

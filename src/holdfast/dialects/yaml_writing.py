@@ -1,4 +1,4 @@
-"""Writes documents as YAML for people to read and to apply again; reading is ``yaml_text``."""
+"""Writes documents as YAML, for people to read and to apply again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _STEERING = frozenset(map(chr, DIRECTIONS))
 
 
 class _Dumper(yaml.SafeDumper):
-    """Puts text in quotes where characters are to be written out."""
+    """Quotes text with characters that must be escaped."""
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
@@ -24,7 +24,7 @@ _Dumper.add_representer(str, _text)
 def write_yaml(value: object) -> str:
     """Write plain data (mappings, lists, scalars) as one YAML document, keys in their given order.
 
-    What steers a terminal, or the direction of writing, is written out; it means the same when it is read again.
+    Control characters and direction marks are escaped; they read back the same.
     """
     written = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=120)
     return written.translate(WRITTEN_OUT)

@@ -1,1 +1,1 @@
-"""The executor: its own loop, state against state, driving one engine."""
+"""The executor: its own loop, which reconciles desired and observed runs on one engine."""

@@ -1,7 +1,6 @@
-"""One step of an executor: tell what is observed, learn what is desired, close the difference.
+"""One step of an executor: report the observed runs, fetch the desired ones, reconcile.
 
-Decides which runs to start, stop and forget from the two sets alone; knows nothing of retries. Results stay
-with the engine until the controller has them safe, which it says by no longer desiring the run.
+Results stay with the engine until the controller has stored them, which it signals by no longer desiring the run.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.ports.exchange import DesiredRun, Transport
 
 _TOLD_AGAIN_S = 5.0
-"""How long a run that was told to stop may go on as if it was not."""
+"""How long a run that was told to stop may run on before it is told again."""
 _ENDED_BY = {StopReason.USER: EndedBy.USER, StopReason.PREEMPTION: EndedBy.PREEMPTION, StopReason.LOST: EndedBy.LOST}
 
 
@@ -59,10 +58,10 @@ class Executor:
         self._incarnation = clock.now()
         self._sequence = 0
         self._acked: str | None = None
-        # Nobody knows how long ago an earlier incarnation was answered: what it left running is on no lease yet.
+        # When an earlier incarnation was last answered is unknown: the runs it left have no lease yet.
         self._answered_at = float("-inf")
         self._stopping: dict[str, tuple[float, float]] = {}
-        """Within which grace each run was last told to stop, in seconds, and when that was."""
+        """The grace in seconds with which each run was last told to stop, and when."""
         self._never_started: dict[str, Observation] = {}
 
     def step(self) -> bool:
@@ -82,7 +81,7 @@ class Executor:
             self._fence(observed)
             return False
         if response.sequence < self._sequence:
-            # The answer to this request was not heard, so nothing is known of the lease.
+            # The answer to this request was lost, so nothing is known of the lease.
             self._fence(observed)
             return False
         # The controller counts the lease from what it heard, which was sent then.
@@ -126,9 +125,9 @@ class Executor:
             self._engine.stop(stops)
 
     def _is_worth_telling(self, seen: Observation, grace_s: float) -> bool:
-        """Whether to tell a run to stop: the first time, within a shorter grace, or when it goes on as if not told.
+        """Whether to tell a run to stop: the first time, with a shorter grace, or when it runs on as if not told.
 
-        Whoever was told may have been replaced since by one that does not know.
+        The engine that was told may have been replaced since.
         """
         if seen.phase is RunPhase.FINISHED:
             return False
@@ -137,7 +136,7 @@ class Executor:
         return grace_s < told_grace_s or goes_on
 
     def _not_started(self, order: RunOrder, reason: StopReason) -> Observation:
-        """Report a run that is to be stopped and was never begun, so that nobody waits for it."""
+        """Report a run that is to be stopped and was never started, so that nobody waits for it."""
         outcome = RunOutcome(
             ended_by=_ENDED_BY.get(reason, EndedBy.CASCADE),
             started=False,
@@ -155,9 +154,9 @@ class Executor:
         self._engine.forget(uids)
 
     def _fence(self, observed: Mapping[str, Observation]) -> None:
-        """Stop everything once the lease is over: the controller may start it elsewhere from now on.
+        """Stop every run once the lease is over: the controller may start it elsewhere from now on.
 
-        Also what is being stopped already: its grace may be longer than the controller's patience.
+        Also those that are stopping already: their grace may be longer than the controller waits.
         """
         if self._is_cut_off():
             running = [uid for uid, seen in observed.items() if seen.phase is not RunPhase.FINISHED]

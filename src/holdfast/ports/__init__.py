@@ -1,1 +1,1 @@
-"""What the loops and use cases need of the outside world, as Protocols; adapters live elsewhere."""
+"""Protocols for what the loops and use cases need from outside; adapters live elsewhere."""

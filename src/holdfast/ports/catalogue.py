@@ -1,4 +1,4 @@
-"""The storage port's part that operators edit: policies, queues, failure categories, settings."""
+"""The part of the storage port that operators edit: policies, queues, failure categories, settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time and identity as the loops see them; real ones live in ``app``, virtual ones in tests."""
+"""Time and ids for the loops; the real ones live in ``app``, virtual ones in ``simulation`` and tests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Clock(Protocol):
 
 
 class SteadyClock(Clock, Protocol):
-    """A clock of one process that also measures how long something takes, whoever sets the wall clock meanwhile."""
+    """A clock of one process that also measures durations, unaffected by changes of the wall clock."""
 
     def steady(self) -> float:
-        """Return seconds since any instant; grows with real time alone, and means nothing to another process."""
+        """Return monotonic seconds since an arbitrary instant; they mean nothing to another process."""
         ...
 
 

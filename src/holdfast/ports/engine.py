@@ -1,7 +1,6 @@
-"""The engine port: what really runs things, as the executor sees it.
+"""The engine port: what starts, signals and observes runs for an executor.
 
-An engine starts, signals and observes runs; it keeps a finished run's result until told to forget it,
-also across its own restart where it can. It decides nothing about retries.
+An engine keeps a finished run's result until told to forget it, across its own restart too if it can.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class RunOrder:
     working_dir: str | None = None
     resources: Resources = Resources()
     memory_limit: int | None = None
-    """Bytes it is ended above, 0 for no limit; ``None`` is what it asks for."""
+    """Bytes above which it is killed, 0 for no limit; ``None`` is what it requests."""
     node: str = ""
     deadline_s: float | None = None
     """From the start of the program; the engine enforces it and reports ``DeadlineExceeded``."""
@@ -71,7 +70,7 @@ class StopReason(StrEnum):
     CASCADE = "cascade"
     PREEMPTION = "preemption"
     LOST = "lost"
-    """Nobody knows this run any more."""
+    """The controller does not know this run any more."""
     DEADLINE = "deadline"
     """The job's total deadline is over."""
 
@@ -123,5 +122,5 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go without touching the runs; double close is fine."""
+        """Detach without touching the runs; closing twice is fine."""
         ...

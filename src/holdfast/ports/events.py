@@ -1,7 +1,7 @@
-"""Reading what happened: the event log and the audit log.
+"""Reading the event log and the audit log.
 
-Both are only ever appended to, each entry in the transaction that made it true. Sequence numbers grow in the
-order of commits: a reader who has seen ``seq`` will never be shown a smaller one that it has not seen.
+Both are append-only, each entry written in the transaction it reports. Sequence numbers grow in the order of commits:
+a reader that has seen ``seq`` is never shown a smaller one that it has not seen.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class AuditStore(Protocol):
     """The log of what operators did."""
 
     def record(self, entry: AuditEntry) -> None:
-        """Append an entry that goes with no other write: a refusal."""
+        """Append the entry of a refusal, which goes with no other write."""
         ...
 
     def audit(self, *, after: int = 0, limit: int) -> Sequence[StoredAuditEntry]:

@@ -1,6 +1,6 @@
 """The exchange between executor and controller: full observed set in, full desired set out.
 
-State against state, so that a lost, late or repeated message heals itself (architecture decision 8).
+Complete state each way, so that a lost, late or repeated message heals itself (architecture decision 8).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class DesiredRun:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeRequest:
-    """What an executor tells."""
+    """What an executor reports."""
 
     executor: str
     sequence: int
-    """Grows with every exchange of one incarnation; what is older than the last is ignored, by both sides."""
+    """Grows with every exchange of one incarnation; both sides ignore what is older than the last."""
     nodes: Sequence[NodeInfo]
     """Its places and their whole capacity."""
     observed: Mapping[str, Observation]
@@ -43,7 +43,7 @@ class ExchangeRequest:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeResponse:
-    """What the controller answers, once what it learned is durable."""
+    """What the controller answers, once the report is durable."""
 
     sequence: int
     """Of the request this answers."""

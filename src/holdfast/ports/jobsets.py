@@ -1,4 +1,4 @@
-"""The storage port's part about job sets: what readers may ask; the controller's part is in ``store``."""
+"""The part of the storage port that reads job sets; the controller's part is in ``store``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class JobSetQueries(Protocol):
-    """What readers may ask of job sets."""
+    """Readers' queries about job sets."""
 
     def job_set(self, reference: str) -> JobSet:
         """Find a job set by id, or by name.
@@ -31,5 +31,5 @@ class JobSetQueries(Protocol):
         ...
 
     def kube_jobs(self, job_ids: Sequence[str]) -> Mapping[str, KubeJobRecord]:
-        """Return what is remembered of those jobs' pods, by job id; others are left out."""
+        """Return the pod state of those jobs, by job id; others are left out."""
         ...

@@ -1,4 +1,4 @@
-"""Reading what runs wrote, as the ways in see it; where and how it is kept is the engines' affair."""
+"""Reading the output of runs, wherever the engine keeps it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """Some bytes of a run's log, and how many there are now."""
+    """Some bytes of a run's log, and the log's current size."""
 
     data: bytes
     size: int
     """Of the whole log, in bytes; 0 while there is none."""
     offset: int = 0
-    """Where ``data`` begins: later than asked for when the log's beginning was given back to the disk."""
+    """Where ``data`` begins: later than asked for when the log's beginning was freed."""
     began: tuple[int, ...] = ()
     """Offsets where programs of the rank after its first began, in order."""
 

@@ -1,4 +1,4 @@
-"""What an edit asks of what is there, and how it is refused otherwise; every store and every dry run says the same."""
+"""Preconditions of an edit on whether its object exists, and the refusals, the same for every store and dry run."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ CATEGORY = "failure category"
 
 
 def no_such(kind: str, name: str, known: Iterable[str] = ()) -> NotFound:
-    """Say that nothing of that kind has the name, and which names there are."""
+    """Say that nothing of that kind has the name, and list the existing names."""
     problems = [Problem("name", f"{kind} {name!r} does not exist", tuple(sorted(known)))]
     return NotFound(f"{kind} {name!r} does not exist", problems=problems)
 
 
 def require_presence(kind: str, name: str, *, known: Collection[str], create: bool | None) -> None:
-    """Check what ``create`` asks of the names there are.
+    """Check the precondition ``create`` against the existing names.
 
     Raises:
-        AlreadyExists: It is there, and must be new.
-        NotFound: It is not, and must be there.
+        AlreadyExists: It exists, and must be new.
+        NotFound: It does not exist, and must.
     """
     if create is True and name in known:
         message = f"{kind} {name!r} exists already"
@@ -37,7 +37,7 @@ def require_presence(kind: str, name: str, *, known: Collection[str], create: bo
 
 
 def require_revision(current: RetryPolicy | None, if_match: Collection[str] | None) -> None:
-    """Check that a policy, if it is there, has a revision its editor knows.
+    """Check that a policy, if it exists, has a revision its editor knows.
 
     Raises:
         VersionConflict: It has another.

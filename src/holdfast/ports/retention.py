@@ -1,7 +1,6 @@
-"""Forgetting jobs that have ended: what the store and the keeper of files must offer for it.
+"""Deleting jobs that have ended: what the store and the keeper of files must offer for it.
 
-Decides that every step is bounded, so that forgetting a million jobs never holds anybody up; leaves which jobs
-are old enough to ``service.retention``.
+Every step is bounded, so that deleting a million jobs never holds anybody up.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ class FinishedJob:
 
 
 class RetentionStore(Protocol):
-    """What forgetting needs of the store."""
+    """What retention needs of the store."""
 
     def finished_jobs(self, *, after: int, limit: int) -> Sequence[FinishedJob]:
         """List the first finished jobs with ``seq > after``, in order of submission."""

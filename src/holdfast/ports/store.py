@@ -1,7 +1,7 @@
-"""The storage port, sized by who uses it: the controller, the ways in, readers, operators.
+"""The storage port, split by user: the controller, the ways in, readers, operators.
 
-Writers of lifecycle state: the controller alone, one ``commit`` per tick. Ways in only append (jobs and
-requests) and edit the catalogue. Records are ``domain`` values; no row or session leaves an adapter.
+Only the controller writes lifecycle state, in one ``commit`` per tick. The ways in append jobs and requests and edit
+the catalogue. Records are ``domain`` values; no row or session leaves an adapter.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 RECENT_EVENTS = 50_000
-"""How far a controller that begins looks back in the event log."""
+"""How far a starting controller looks back in the event log."""
 
 
 class RequestKind(StrEnum):
@@ -59,7 +59,7 @@ ASKED_OF_SETS = (
     RequestKind.SET_RESTART,
     RequestKind.SET_DELETE,
 )
-"""What may be asked of a job set that is there."""
+"""What may be asked of an existing job set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +75,12 @@ class Request:
     id: int = 0
     """Given by the store; in order of arrival."""
     payload: str = ""
-    """What else its kind needs, as JSON."""
+    """Further arguments of its kind, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedOf:
-    """A job set, and what was asked of it that the controller has yet to act on, in order; both at one instant."""
+    """A job set and its pending requests, in order; both at one instant."""
 
     job_set: JobSet
     requests: Sequence[Request] = ()
@@ -114,7 +114,7 @@ class Changes:
     handled: list[int] = field(default_factory=list)
     """Ids of requests acted on."""
     events: dict[int, Occurrence] = field(default_factory=dict)
-    """What happened, in order, by a number that only tells them apart until they are written."""
+    """In order, by a number that only tells them apart until they are written."""
     job_sets: dict[str, JobSet] = field(default_factory=dict)
     """By id; their names never change."""
     deleted_sets: dict[str, None] = field(default_factory=dict)
@@ -139,7 +139,7 @@ _CONTENT = attrgetter(*(field.name for field in fields(Changes) if field.name !=
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All a controller needs to go on after a restart."""
+    """All a controller needs to continue after a restart."""
 
     jobs: Sequence[Job]
     """Every job that is not terminal, in order of submission."""
@@ -147,7 +147,7 @@ class Snapshot:
     """Every attempt that is not terminal."""
     runs: Sequence[Run]
     """Every run of those attempts' current dispatch, every other one of theirs that is not terminal, and the last of
-    each pod that is remembered."""
+    each pod with stored state."""
     history: Mapping[str, HistoryRow]
     """The last row of each of those attempts, and of those that jobs wait to have placed, by their id in it."""
     job_sets: Sequence[JobSet] = ()
@@ -168,9 +168,9 @@ class ControllerStore(Protocol):
         ...
 
     def mark(self) -> object:
-        """Return, cheaply, what equals an earlier mark only if nothing was asked for and no catalogue changed since.
+        """Return, cheaply, a mark that equals an earlier one only if no request was made or catalogue changed since.
 
-        ``None`` says nothing about that.
+        ``None`` means that this is unknown.
         """
         ...
 
@@ -269,7 +269,7 @@ class SubmissionStore(Protocol):
         ...
 
     def asked_of(self, reference: str) -> AskedOf:
-        """Find a job set by id, or by name, with what was asked of it.
+        """Find a job set by id, or by name, with its pending requests.
 
         Raises:
             NotFound: None matches.
@@ -277,7 +277,7 @@ class SubmissionStore(Protocol):
         ...
 
     def all_asked_of(self, *, after: str = "", limit: int | None = None) -> Sequence[AskedOf]:
-        """List job sets as ``job_sets`` does, each with what was asked of it."""
+        """List job sets as ``job_sets`` does, each with its pending requests."""
         ...
 
 
@@ -296,7 +296,7 @@ class JobFilter:
 
 
 class QueryStore(Protocol):
-    """What readers may ask; every answer is one consistent instant."""
+    """Readers' queries; every answer is a consistent snapshot."""
 
     def job(self, reference: str) -> Job:
         """Find a job by id, or by name (the newest of that name), or by a unique id prefix of 6 or more characters.
@@ -357,5 +357,5 @@ class Store(
     """All of it; one adapter implements every part."""
 
     def close(self) -> None:
-        """Let go of the database; double close is fine."""
+        """Close the database; closing twice is fine."""
         ...

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class Totals:
-    """What many seeds add up to."""
+    """The totals of many seeds."""
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -67,7 +67,7 @@ class Totals:
             self.broken.append(report)
 
     def summary(self, took_s: float) -> str:
-        """Tell all of it in a few lines."""
+        """Summarise in a few lines."""
         lived = f"{format_duration(round(self.simulated_s))} of virtual time, {self.lives:,} lives of the controller"
         lines = [
             f"{self.seeds:,} seeds in {took_s:.1f} s: {self.steps:,} steps, {lived}",
@@ -119,7 +119,7 @@ def _replay(seed: int) -> int:
 
 
 def _failure(report: Report) -> str:
-    """Tell of a seed that broke an invariant."""
+    """Describe a seed that broke an invariant."""
     steps = "\n".join(report.last[-25:])
     return f"{steps}\nseed {report.seed} BROKE {report.story}\nreplay: {report.replay}"
 

@@ -1,7 +1,4 @@
-"""Virtual time: a clock that jumps from one thing that is due to the next.
-
-Decides the order of what happens (by time, then by who asked first) and nothing about what happens.
-"""
+"""Virtual time: a clock that jumps from one due event to the next, by time and then in the order of scheduling."""
 
 from __future__ import annotations
 
@@ -16,10 +13,10 @@ BEGINNING = 1_000_000.0
 
 
 class Agenda:
-    """What is going to happen, and the ``Clock`` port of everything that runs in the world."""
+    """The scheduled events, and the ``Clock`` port of everything that runs in the world."""
 
     def __init__(self, after_step: Callable[[], None]) -> None:
-        """Begin empty; ``after_step`` is called after each thing that happened."""
+        """Begin empty; ``after_step`` is called after each event."""
         self._now = BEGINNING
         self._after_step = after_step
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
@@ -40,18 +37,18 @@ class Agenda:
         return self._now - BEGINNING
 
     def at(self, when: float, act: Callable[[], None]) -> None:
-        """Do something at a time, at once if that is past."""
+        """Schedule an event for a time, at once if that is past."""
         self._asked += 1
         heapq.heappush(self._heap, (when, self._asked, act))
 
     def after(self, delay_s: float, act: Callable[[], None]) -> None:
-        """Do something in a while."""
+        """Schedule an event after a delay."""
         self.at(self._now + delay_s, act)
 
     def run_until(self, end: float, *, enough: Callable[[], bool] | None = None) -> None:
-        """Let time pass up to ``end``, or until it is enough.
+        """Let time pass up to ``end``, or until ``enough`` holds.
 
-        May be called from within something that happens: that is how a call that takes its time is simulated.
+        May be called from within an event: that is how a slow call is simulated.
         """
         while self._heap and self._heap[0][0] <= end:
             when, _, act = heapq.heappop(self._heap)

@@ -1,4 +1,4 @@
-"""Everything that is left to chance in a world, from its one seed."""
+"""All randomness of a world, from its one seed."""
 
 from __future__ import annotations
 

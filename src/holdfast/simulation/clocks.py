@@ -1,7 +1,7 @@
-"""Clocks that are wrong: each machine has its own, which is off by some time and is set anew now and then.
+"""Clocks that are wrong: each machine has its own, which is off by some time and is reset now and then.
 
-Decides what a process reads from its machine's clock, the way ``app.time.SystemClock`` reads the real one: steps
-forward are followed, steps back only by the next process. How long something takes is measured rightly everywhere.
+A process reads its machine's clock as ``app.time.SystemClock`` reads the real one: steps forward are followed at once,
+steps back only by the next process. Durations are always measured correctly.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from holdfast.simulation.agenda import Agenda
 
 A_MOMENT_S = 1e-6
-"""Two instants that are nearer than that are the same: adding what a clock is off by rounds."""
+"""Two instants that are nearer than that are the same: adding a clock's offset rounds."""
 
 
 class Wall:
     """The wall clock of one machine."""
 
     def __init__(self, agenda: Agenda) -> None:
-        """Begin right."""
+        """Begin correct."""
         self._agenda = agenda
         self.offset = 0.0
         """By how much it is ahead of the world's time."""
@@ -29,7 +29,7 @@ class Wall:
         """By how much it ever was."""
 
     def set(self, offset: float) -> None:
-        """Set the clock; processes that run follow forwards only."""
+        """Set the clock; running processes follow it only forwards."""
         self.offset = offset
         self.readings.add(offset)
 

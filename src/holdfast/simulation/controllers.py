@@ -1,7 +1,7 @@
-"""The processes that can be the controller: they end and come back, stand still, and take each other's place.
+"""The controller processes of a world: they crash and restart, stall, and take over from each other.
 
-Decides when a tick runs and what is left of a process that ended (nothing but its store); the ticks themselves are the
-real ones. What ``app.embedded`` does around a tick is done here the same way.
+A process that ends leaves nothing but its store. The ticks are the real ones; what ``app.embedded`` does around a tick
+is done here the same way.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _REQUESTS_PER_TICK = 3
 
 
 class Front:
-    """Where executors' exchanges end: at whichever process leads."""
+    """Routes executors' exchanges to whichever process leads."""
 
     def __init__(self, hosts: Sequence[ControllerHost]) -> None:
         """Remember the processes."""
         self._hosts = hosts
 
     def answer(self, requests: Sequence[ExchangeRequest]) -> dict[str, ExchangeResponse]:
-        """Have the first that answers answer."""
+        """Return the first answer."""
         for host in self._hosts:
             answers = host.answer(requests)
             if answers:
@@ -78,7 +78,7 @@ class ControllerHost:
             disk: What is wrong with the store.
             agenda: The world's time.
             chance: For the controller's dice.
-            trace: The diary.
+            trace: The world's trace.
             committed: Told of each commit that succeeded.
             begins: Told before each tick.
             ticked: Told after each tick.
@@ -98,7 +98,7 @@ class ControllerHost:
         self._memories = count(1)
         self.up = False
         self.stalled = False
-        """Whether the process stands still."""
+        """Whether the process is paused."""
         self.ttl_s = 0.0
         """How long its lease on the database lasts, where there is another controller."""
         self.wall = Wall(agenda)
@@ -199,7 +199,7 @@ class ControllerHost:
 
     @property
     def leads(self) -> bool:
-        """Whether it believes to lead."""
+        """Whether it believes that it leads."""
         return self._lease is not None and self._lease.epoch > 0
 
     def _refused(self, error: Unavailable | Conflict) -> None:

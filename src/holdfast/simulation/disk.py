@@ -1,7 +1,6 @@
 """The store on a disk that can be full or slow, under a controller that can die at any point of using it.
 
-Decides which calls are refused and at which points the controller's process ends; keeps nothing itself. Every
-commit that succeeded is told to the invariants.
+Every commit that succeeded is reported to the invariants.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Disk:
     """What is wrong with the disk now."""
 
     def __init__(self, agenda: Agenda, trace: Trace) -> None:
-        """Begin sound."""
+        """Begin healthy."""
         self._agenda = agenda
         self._trace = trace
         self.slow_s = 0.0
@@ -66,7 +65,7 @@ class Disk:
             self._agenda.run_until(self._agenda.now() + self.slow_s)
 
     def stand_still(self, for_s: float) -> None:
-        """Let the world go on while a process does not, in the midst of a commit."""
+        """Let the world go on while a process stands still in the middle of a commit."""
         self._trace.fault("controller stalls in commit")
         self._agenda.run_until(self._agenda.now() + for_s)
 
@@ -74,7 +73,7 @@ class Disk:
         """Tell that a commit took effect, unless the answer gets lost.
 
         Raises:
-            Uncertain: It did.
+            Uncertain: It got lost.
         """
         if self.unanswered:
             self.unanswered = False
@@ -159,7 +158,7 @@ class ControllersStore:
         Raises:
             Crashed: The controller's process ended here.
             Unavailable: The disk is full.
-            Uncertain: It was made, and nothing is known of it.
+            Uncertain: It was made, and the answer got lost.
         """
         if self.die_before_commit:
             self._fuse.light(1)

@@ -1,7 +1,6 @@
-"""The executors' processes: they end and come back, on machines that outlive them.
+"""The executors' processes: they crash and restart, on machines that outlive them.
 
-Decides when a step runs and what is left of a process that ended (nothing but its machine); the steps themselves are
-the real ones.
+A process that ends leaves nothing but its machine; the steps are the real ones.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.simulation.trace import Fuse, Trace
 
 LEASES_S = (18.0, 18.0, 60.0)
-"""After how long a controller gives a silent executor up; each world has one of these."""
+"""After how long a controller gives up a silent executor; each world has one of these."""
 MARGIN_S = 10.0
 """By how much sooner an executor stops its own runs: all that can keep it from doing so in time."""
 HARSH_LEASES_S = (26.0, 26.0, 60.0)

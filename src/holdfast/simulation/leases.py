@@ -1,7 +1,6 @@
-"""The lease of one controller's process on the database, and who was ever let in.
+"""The lease of one controller's process on the database, and a record of every holder.
 
-Decides when a lease is asked for, renewed and no longer believed in, as ``app.leadership`` does; whose it is decides
-the store. Time is the database's.
+It is requested, renewed and given up as in ``app.leadership``; the store grants it, by the database's clock.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _RENEW_EVERY_S = 5.0
 
 
 def owner(host: str, life: int) -> str:
-    """Name the owner of a lease: each process is one of its own, also on the same data directory."""
+    """Name the owner of a lease: each process has its own, even on the same data directory."""
     return f"{host}, life {life}"
 
 
@@ -33,13 +32,13 @@ class Leases:
         self.newest = 0
 
     def given(self, epoch: int, to: object) -> None:
-        """Take in that a process was let in."""
+        """Record that a process was given an epoch."""
         if self._held_by.setdefault(epoch, to) is not to:
             refuse("one-writer", f"epoch {epoch} was given to two processes")
         self.newest = max(self.newest, epoch)
 
     def committed(self, epoch: int | None) -> None:
-        """Take in that something was committed under an epoch."""
+        """Check the epoch of a commit."""
         if epoch != self.newest:
             refuse("one-writer", f"something was committed under epoch {epoch}, and {self.newest} leads")
 
@@ -80,5 +79,5 @@ class Lease:
         return epoch
 
     def lose(self) -> None:
-        """Believe no longer to lead, because a commit was refused."""
+        """Stop leading, because a commit was refused."""
         self.epoch = 0

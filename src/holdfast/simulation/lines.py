@@ -1,7 +1,6 @@
-"""The lines between executors and the controller: they lose, repeat, delay and reorder what is told.
+"""The lines between executors and the controller: they lose, repeat, delay and reorder messages.
 
-Decides what becomes of each exchange; leaves answering it to the controller's host. A late request may outlive the
-controller it was sent to, as one that waits in a proxy does.
+A late request may outlive the controller it was sent to, like one that waits in a proxy.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ class Line(Transport):
     """The ``Transport`` port of one executor."""
 
     def __init__(self, controller: Answers, *, agenda: Agenda, chance: Chance, trace: Trace, fuse: Fuse) -> None:
-        """Begin sound.
+        """Begin healthy.
 
         Args:
             controller: Where exchanges end.
             agenda: The world's time.
             chance: Decides each exchange's fate.
-            trace: The diary.
+            trace: The world's trace.
             fuse: Of the executor's process.
         """
         self._controller = controller
@@ -67,7 +66,7 @@ class Line(Transport):
         """The last answers to this life of the executor; none reaches another process than the one that asked."""
 
     def exchange(self, request: ExchangeRequest) -> ExchangeResponse:
-        """Carry one exchange, well or badly.
+        """Carry one exchange, with the faults of the line.
 
         Raises:
             Unavailable: No answer came back.
@@ -100,7 +99,7 @@ class Line(Transport):
         return answer
 
     def _is_mute(self) -> bool:
-        """Whether answers do not pass now; that can have changed during the exchange."""
+        """Whether answers get lost now; that can have changed during the exchange."""
         return self.deaf or self.cut
 
     def _fate(self) -> str:
@@ -115,4 +114,4 @@ class Line(Transport):
         self._agenda.after(self._chance.moment(0.1, self._chance.choice((1.0, _LATEST_REQUEST_S))), deliver)
 
     def on_change(self, executor: str, wake: Callable[[], None]) -> None:
-        """Register nobody: hints are given by the world, and get lost there."""
+        """Ignore the hint: the world gives them, and loses some."""

@@ -1,6 +1,6 @@
 """The people of a world: they submit, cancel, hold and release jobs, and operators change the rules meanwhile.
 
-Decides what is asked for and when; whoever is refused because the disk is full comes back later.
+Whoever is refused because the disk is full tries again later.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class People:
         caps: Caps,
         hint: Callable[[], None],
     ) -> None:
-        """Begin with nobody having asked for anything.
+        """Begin without requests.
 
         Args:
-            store: Returns the store as it is opened now.
+            store: Returns the store that is open now.
             agenda: The world's time.
             chance: Decides who asks for what.
-            trace: The diary.
+            trace: The world's trace.
             disk: Refuses writes when it is full.
             record: Told of accepted jobs.
             caps: Told of global caps.
@@ -91,7 +91,7 @@ class People:
             self._agenda.at(chance.moment(now, until), self.willing(chance.choice(deeds)))
 
     def willing(self, deed: Callable[[], None]) -> Callable[[], None]:
-        """Make somebody who comes back when refused."""
+        """Wrap a deed so that it is tried again when the disk is full."""
 
         def act() -> None:
             if self._at_peace:

@@ -1,4 +1,4 @@
-"""Every invariant as a name and a sentence; a world that breaks one says the sentence."""
+"""Every invariant as a name and a sentence, which a world that breaks it reports."""
 
 from __future__ import annotations
 

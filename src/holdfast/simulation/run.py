@@ -1,4 +1,4 @@
-"""Runs one seed and reports: what happened, how much of it, and how to see it again."""
+"""Runs one seed and reports what happened and how to replay it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ON_DISK_EVERY = 25
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of one seed."""
+    """The result of one seed."""
 
     seed: int
     steps: int
@@ -47,7 +47,7 @@ class Report:
     broken: str = ""
     """The invariant that was broken, by name; empty when all held."""
     story: str = ""
-    """What broke it, and the last steps."""
+    """How it was broken, and the last steps."""
     last: Sequence[str] = ()
 
     @property
@@ -57,7 +57,7 @@ class Report:
 
 
 def simulate(seed: int) -> Report:
-    """Live one world from beginning to end."""
+    """Run one world from beginning to end."""
     with _stores(seed) as open_one:
         world = World(seed, open_one)
         broken = story = ""

@@ -1,6 +1,6 @@
 """The people of a world who run job sets, and Jobs of their own: they submit, stop, change, restart and delete them.
 
-Decides what is asked for and when; whoever is refused because the disk is full comes back later.
+Whoever is refused because the disk is full tries again later.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class SetPeople:
         record: SetRecord,
         willing: Callable[[Callable[[], None]], Callable[[], None]],
     ) -> None:
-        """Begin with nobody having asked for anything.
+        """Begin without requests.
 
         Args:
-            store: Returns the store as it is opened now.
+            store: Returns the store that is open now.
             agenda: The world's time.
             chance: Decides who asks for what.
-            trace: The diary.
+            trace: The world's trace.
             record: Told of accepted sets and jobs.
-            willing: Makes somebody who comes back when refused.
+            willing: Wraps a deed so that it is tried again when the disk is full.
         """
         self._store = store
         self._agenda = agenda

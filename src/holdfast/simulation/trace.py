@@ -1,4 +1,4 @@
-"""What a world remembers of itself: its last steps, a checksum of all of them, and what went wrong how often."""
+"""The trace of a world: its last steps, a checksum of all of them, and a count of each fault."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REMEMBERED = 60
 class BrokenInvariant(BaseException):
     """Something happened that must never happen.
 
-    No ``Exception``: the code under test must not be able to catch it.
+    Not an ``Exception``: the code under test must not be able to catch it.
     """
 
     def __init__(self, name: str, sentence: str, detail: str) -> None:
@@ -27,11 +27,11 @@ class BrokenInvariant(BaseException):
 
 
 class Crashed(BaseException):
-    """The process that runs this ends here, as by kill -9; no ``Exception``, so that nothing tidies up."""
+    """The process that runs this ends here, as by kill -9; not an ``Exception``, so that nothing cleans up."""
 
 
 class Trace:
-    """The diary of one world."""
+    """The trace of one world."""
 
     def __init__(self, elapsed: Callable[[], float]) -> None:
         """Remember where to read the time."""

@@ -1,7 +1,7 @@
 """One world: the real controller, store and executors, breakable machines and lines, people, faults, one seed.
 
-Decides how the parts are wired and how a world's time goes: a stormy part in which people ask and things break,
-then peace until everything has ended. What must hold all the while is in ``invariants``.
+A stormy part, in which people ask and things break, is followed by peace until everything has ended. What must hold
+throughout is in ``invariants``.
 """
 
 from __future__ import annotations
@@ -69,19 +69,19 @@ HARSH_EVERY = 2
 _RIVALS = 0.4
 """The share of these that have two controllers."""
 _ATTEMPTS_PER_TICK = (500, 500, 2, 5)
-"""In a world with job sets: so few that a tick cannot always look at all that happened."""
+"""In a world with job sets: so few that a tick cannot always handle everything."""
 _CALM_BEATS = 3
 """In peace, hearts beat this many times more slowly, so that the end is reached in fewer steps."""
 
 
 class World:
-    """Everything there is; ``run`` lives it."""
+    """All parts of one world, which ``run`` runs."""
 
     def __init__(self, seed: int, open_store: Callable[[], Store]) -> None:
         """Build a world from its seed.
 
         Args:
-            seed: All that is left to chance follows from it.
+            seed: Determines everything that is random.
             open_store: Opens the store; called for each life of the controller.
         """
         self.seed = seed
@@ -214,7 +214,7 @@ class World:
         return NodeInfo(name, capacity, {"zone": self.chance.choice("ab")})
 
     def run(self) -> None:
-        """Live through the storm and the peace after it.
+        """Run the storm and the peace after it.
 
         Raises:
             BrokenInvariant: Something happened that must never happen.
@@ -284,7 +284,7 @@ class World:
         self.people.plan(jobs, until)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         for store in (self._store, *self._rival_stores):
             store.close()
 

@@ -1,1 +1,1 @@
-"""Adapters of the ``Store`` port: ``memory`` for tests and worlds in virtual time, ``sql`` for everything durable."""
+"""Adapters of the ``Store`` port: ``memory`` for tests and simulations, ``sql`` for everything durable."""

@@ -1,8 +1,4 @@
-"""What every store refuses, and in which words.
-
-Decides when an edit or a question cannot be answered; leaves finding the facts to the stores, so that all
-of them say the same.
-"""
+"""The refusals of edits and queries and their messages, the same for every store."""
 
 from __future__ import annotations
 
@@ -34,12 +30,12 @@ JOB_SET = "job set"
 
 
 def no_such_job(reference: str) -> NotFound:
-    """Say that no job answers to a reference."""
+    """Say that no job matches a reference."""
     return NotFound(f"no job has the id or name {reference!r}", hint="list jobs with: holdfast get jobs")
 
 
 def ambiguous_job(prefix: str, ids: Sequence[str]) -> NotFound:
-    """Say that more than one job answers to a prefix."""
+    """Say that more than one job matches a prefix."""
     return NotFound(f"more than one job id begins with {prefix!r}: {', '.join(ids)}", hint="give more of the id")
 
 
@@ -50,7 +46,7 @@ def known_jobs(ids: Iterable[str]) -> AlreadyExists:
 
 
 def no_such_job_set(reference: str) -> NotFound:
-    """Say that no job set answers to a reference."""
+    """Say that no job set matches a reference."""
     return NotFound(f"no job set has the id or name {reference!r}", hint="list job sets with: holdfast get jobsets")
 
 
@@ -61,10 +57,10 @@ def known_job_set(name: str) -> AlreadyExists:
 
 
 def require_version(job_set: JobSet, version: int) -> None:
-    """Check that a job set is still as its reader knows it.
+    """Check that a job set still has the version its reader knows.
 
     Raises:
-        VersionConflict: Something was asked of it since.
+        VersionConflict: It was changed since.
     """
     if job_set.version != version:
         raise VersionConflict.of(JOB_SET, job_set.name, current=job_set.resource_version)
@@ -81,7 +77,7 @@ def unknown_job_set() -> Internal:
 
 
 def reused_key(key: str) -> Conflict:
-    """Say that an idempotency key came with another request before."""
+    """Say that an idempotency key was used for another request."""
     return Conflict(f"idempotency key {key!r} was used for another request", hint="use a new key for a new request")
 
 
@@ -128,7 +124,7 @@ def require_unused_policy(name: str, *, queues: Iterable[Queue], default_policy:
 
 
 def require_not_default_queue(name: str) -> None:
-    """Check that a queue to be deleted is not the one every job falls into.
+    """Check that a queue to be deleted is not the default one.
 
     Raises:
         Conflict: It is.
@@ -144,7 +140,7 @@ def waiting_jobs(name: str) -> Conflict:
 
 
 def require_free_lease(owner: str, *, heir_of: str | None, holder: str, left_s: float) -> None:
-    """Check that a writer may take the lease: it is its own, its dead predecessor's, or has run out.
+    """Check that a writer may take the lease: it is its own, its dead predecessor's, or has expired.
 
     Raises:
         NotLeader: Another writer holds it.

@@ -1,4 +1,4 @@
-"""What a submission asks the controller for, and what requests leave behind in both logs, for every store alike."""
+"""The controller request of a submission, and the events and audit entries of requests, the same for every store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SET_ACTS = {
 
 
 def request_of(submission: Submission) -> Request:
-    """Return the request to take in what is submitted."""
+    """Return the controller request of a submission."""
     job_set = submission.job_set
     if job_set is not None:
         return Request(RequestKind.SET_SUBMIT, (job_set.id,), job_set.created_at)
@@ -35,7 +35,7 @@ def request_of(submission: Submission) -> Request:
 
 
 def happened(submission: Submission) -> Iterator[Occurrence]:
-    """Tell of the job set that is submitted, if one is, and of each job."""
+    """Yield the events of a submission: its job set's, if it has one, and each job's."""
     job_set = submission.job_set
     if job_set is not None:
         yield Occurrence(None, job_set.created_at, JobSetCreated(job_set.id, job_set.name, len(submission.jobs)))
@@ -43,7 +43,7 @@ def happened(submission: Submission) -> Iterator[Occurrence]:
 
 
 def deeds_of(request: Request, by: Caller | None) -> list[Deed]:
-    """Return one deed for each job or job set, if there is somebody to name; submissions are told by events alone."""
+    """Return one deed for each job or job set, if the caller is known; submissions have events only."""
     if request.kind in _SET_ACTS:
         deeds = [on_job_set(by, _SET_ACTS[request.kind], set_id, request.reason) for set_id in request.targets]
     elif request.kind in _ACTS:

@@ -1,4 +1,4 @@
-"""Takes request bodies as text; decides which media types there are, and leaves what they say to the use cases."""
+"""Reads request bodies as text and checks their media type."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The query parameters of lists; what they mean is the use cases' to decide."""
+"""The query parameters of lists."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,6 +1,6 @@
 """All commands, one file each or a few that belong together, in the order the overview lists them.
 
-Decides where each is; a command's file is imported when the command is called, so that none pays for the others.
+A command's file is imported only when the command is called, so that none pays for the others.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Armada's dialect: its retry policies and error categories, compiled into the one rule model."""
+"""Armada's dialect: its retry policies and error categories, compiled into the native model."""

@@ -1,4 +1,4 @@
-"""Reads Armada's ``errorCategories`` and compiles them into failure categories in config order."""
+"""Reads Armada's ``errorCategories`` and compiles them into failure categories, in the order of the config."""
 
 from __future__ import annotations
 

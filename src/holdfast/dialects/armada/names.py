@@ -1,4 +1,4 @@
-"""Names Armada gives to things, and what its annotations say; pure text, for its users' scripts."""
+"""Names that Armada gives to things, and the meaning of its annotations; users' scripts rely on both."""
 
 from __future__ import annotations
 

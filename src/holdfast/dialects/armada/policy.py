@@ -1,7 +1,7 @@
-"""Reads Armada's retry policies; decides which spellings are Armada's, compiles them into the native model.
+"""Reads Armada's retry policies and compiles them into the native model.
 
 Three forms: the design document's ``metadata`` and ``spec`` (``armadaproject.io/v1``), the shipped flat form
-(``armadaproject.io/v1beta1``), and a bare mapping. Messages carry upstream's wording, which its users search for.
+(``armadaproject.io/v1beta1``), and a bare mapping. Messages keep upstream's wording, which its users search for.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CONDITION_ALIASES = {
     "LeaseReturned": Condition.LAUNCH_FAILED.value,
     "LeaseExpired": Condition.EXECUTOR_LOST.value,
 }
-"""Armada's words for what Holdfast has a condition of its own for."""
+"""Armada's names of Holdfast's own conditions."""
 _ARMADA = RuleDialect(condition_aliases=tuple(CONDITION_ALIASES.items()))
 _ACTIONS = ("Fail", "Retry")
 _ACTION_PREFIX = "retry_action_"
@@ -47,10 +47,10 @@ _MATCHERS = (
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a form of Armada's policy means by leaving a field out."""
+    """The meaning of omitted fields in one form of Armada's policy."""
 
     absent_limit: int | None
-    """``retryLimit`` when it is not there: 0 in protobuf's reading, inherited in the design document's."""
+    """``retryLimit`` when omitted: 0 in protobuf, inherited in the design document."""
     needs_default_action: bool
 
 
@@ -98,7 +98,7 @@ def read_bare_policy(
 
 
 def _read_fields(fields: Fields, name: str, form: Form) -> RetryPolicy:
-    """Check what upstream checks, in its words, then read the rest as a native policy."""
+    """Check what upstream checks, with its messages, then read the rest as a native policy."""
     spec = dict(fields.value)
     if isinstance(rules := spec.get("rules"), list):
         spec["rules"] = [_checked_rule(rule, fields, i) for i, rule in enumerate(rules)]
@@ -127,7 +127,7 @@ def _default_action(fields: Fields, form: Form) -> str:
 
 
 def _checked_rule(rule: object, fields: Fields, index: int) -> dict[str, Any]:
-    """Check one rule in upstream's words; what was reported is put right, so that it is not reported twice."""
+    """Check one rule with upstream's messages; reported fields are corrected, so that they are not reported twice."""
     reader = Fields(rule if isinstance(rule, dict) else {}, fields.at(f"rules[{index}]"), fields.problems)
     if not isinstance(rule, dict):
         reader.problem("", "rule must not be nil" if rule is None else f"rule must be a mapping, not {shown(rule)}")

@@ -1,7 +1,6 @@
 """Reads a set's failurePolicy: upstream's fields and words, and for native manifests the fields beyond it.
 
-Closes upstream's holes: patterns that are not RE2, negative limits, rules nothing can reach. Leaves what rules lead to
-to ``domain.jobset``.
+Stricter than upstream: refuses patterns that are not RE2, negative limits, and unreachable rules.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _RULE_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the rest of the manifest says that rules refer to."""
+    """The parts of the manifest that rules refer to."""
 
     replicated_jobs: Collection[str]
     declared_reasons: Collection[str] = ()

@@ -1,7 +1,7 @@
-"""Reads Jobs (``batch/v1``): a manifest of its own, or the template of a replicated job. Decides bounds and words.
+"""Reads Jobs (``batch/v1``): a manifest of its own, or the template of a replicated job.
 
-Every check and message is the Job API's; a Job template in a set gets them at submission, where upstream finds out only
-when it creates the Job.
+Every check and message is the Job API's; a Job template in a set is checked at submission, where upstream finds out
+only when it creates the Job.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TIGHTER_LIMIT = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDefaults:
-    """What a Job that leaves something out gets; sets differ from plain Jobs."""
+    """Defaults of a Job; those in sets differ from those of plain Jobs."""
 
     mode: CompletionMode = CompletionMode.NON_INDEXED
     restart_policy: str = ""
@@ -103,7 +103,7 @@ def read_job_spec(fields: Fields, notes: Notes, defaults: JobDefaults = PLAIN) -
 
 
 def compiled_program(template: object, notes: Notes, path: str) -> Program:
-    """Compile a pod template, unless something is wrong with the manifest; ``path`` is where its pod is written."""
+    """Compile a pod template, unless the manifest has errors; ``path`` is that of its pod."""
     if notes.problems or not isinstance(template, dict):
         return Program()
     notes.programs[path] = read_program(template)
@@ -193,7 +193,7 @@ def _read_replacement(fields: Fields, notes: Notes) -> PodReplacement | None:
 
 
 def read_managed_by(fields: Fields, notes: Notes) -> str | None:
-    """Read ``managedBy``: who looks after the object, when it is not Holdfast."""
+    """Read ``managedBy``: the controller of the object, when it is not Holdfast."""
     value = fields.text("managedBy")
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""Checks names the way Kubernetes does; says what is wrong in its words, nothing about where."""
+"""Checks names by Kubernetes' rules, with its messages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Turns accepted manifests into what is stored: a set's canonical text, the specification of its jobs.
-
-Decides how a job made of pods is described as a Holdfast job.
-"""
+"""Turns accepted manifests into what is stored: a set's canonical text and the specifications of its jobs."""
 
 from __future__ import annotations
 

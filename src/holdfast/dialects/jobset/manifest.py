@@ -1,7 +1,4 @@
-"""Reads JobSet manifests (``jobset.x-k8s.io/v1alpha2``) with every check and message of upstream's, and a few more.
-
-Decides bounds, references between parts and words; leaves what a set does to ``domain.jobset``.
-"""
+"""Reads JobSet manifests (``jobset.x-k8s.io/v1alpha2``) with every check and message of upstream's, and a few more."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reads the native short form of a JobSet: jobs by command, with the limits upstream does not have.
+"""Reads the native short form of a JobSet: jobs by command, with limits that upstream does not have.
 
-Decides the short form's fields; everything else is read as in upstream's manifest and becomes the same model.
+Everything else is read as in upstream's manifest and becomes the same model.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _read_job(fields: Fields, notes: Notes) -> ReadGroup:
 
 
 def _read_pods(fields: Fields, notes: Notes) -> ReadJob:
-    """Read the Job under a replicated job: Indexed, one pod, and one failure fails it unless it says otherwise."""
+    """Read the Job under a replicated job: by default Indexed, with one pod, and failed by its first failure."""
     parallelism = or_default(count(fields, notes, "parallelism"), 1)
     completions = or_default(count(fields, notes, "completions"), parallelism)
     per_index = count(fields, notes, "backoffLimitPerIndex")
@@ -120,7 +120,7 @@ def _read_pods(fields: Fields, notes: Notes) -> ReadJob:
 
 
 def _read_template(fields: Fields, restart: RestartPolicy) -> Mapping[str, Any]:
-    """Write the short form out as the template it stands for."""
+    """Expand the short form to the template it stands for."""
     command = fields.texts("command", most=10_000, longest=131_071)
     script = fields.text("shell", longest=131_071)
     if command and script:
@@ -153,7 +153,7 @@ def _read_template(fields: Fields, restart: RestartPolicy) -> Mapping[str, Any]:
 
 
 def _read_resources(fields: Fields) -> dict[str, Any]:
-    """Write out what a job asks for; its one amount of memory is both request and limit."""
+    """Expand the resources of a job; its memory is both request and limit."""
     part = fields.nested("resources")
     if part is None:
         return {}

@@ -1,4 +1,4 @@
-"""Reads a Job's podFailurePolicy and successPolicy; decides bounds and words, not what they lead to."""
+"""Reads a Job's podFailurePolicy and successPolicy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_VALUES = 255
 MOST_PATTERNS = 20
 LONGEST_INDEXES = 64 * 1024
 _READ_AT_MOST = 100_000
-"""Of any list here; longer ones are refused before they are looked at."""
+"""Items of any list here; longer ones are refused unread."""
 
 
 class _Status(StrEnum):

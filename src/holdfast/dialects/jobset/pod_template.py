@@ -1,6 +1,6 @@
 """Checks a pod template as far as Holdfast runs it: containers, commands, restart policy, known fields.
 
-Decides what must be there; images, volumes and security contexts are kept as written for engines that know them.
+Images, volumes and security contexts are kept as written, for engines that support them.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def check_metadata(fields: Fields, notes: Notes) -> None:
 
 
 def _check_amounts(fields: Fields, notes: Notes) -> None:
-    """Check that nothing is asked for above its limit; what is no amount is found when the program is read."""
+    """Check that no request exceeds its limit; invalid quantities are found when the program is read."""
     resources = fields.value.get("resources")
     written = [resources.get(kind) if isinstance(resources, dict) else None for kind in ("requests", "limits")]
     requests, limits = (part if isinstance(part, dict) else {} for part in written)

@@ -1,6 +1,6 @@
-"""Reads what a process needs out of a pod template: program, environment, resources; notes what is not carried out.
+"""Reads what a local process needs from a pod template: program, environment, resources; notes what has no effect.
 
-Decides how one pod becomes one local process; engines that run real pods take the template itself.
+Engines that run real pods take the template itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOLD = {
     "jobset.sigs.k8s.io/job-restart-attempt": "JOB_RESTART_ATTEMPT",
     "jobset.sigs.k8s.io/coordinator": "JOBSET_COORDINATOR",
 }
-"""Labels and annotations upstream gives a pod, and the variables that tell the same here."""
+"""Labels and annotations upstream gives a pod, and the variables with the same values here."""
 _RESOURCES = ("cpu", "memory", GPU)
 _STORAGE = "ephemeral-storage"
 _NO_PROBES = "nothing looks whether it works but its exit"
@@ -61,17 +61,17 @@ _UPSTREAMS = ("jobset.sigs.k8s.io/", "batch.kubernetes.io/")
 
 @dataclass(frozen=True, slots=True)
 class ReadProgram:
-    """A pod template that was read, and what is to be said of it."""
+    """A pod template that was read, and notes about it."""
 
     program: Program
     has_command: bool = True
-    """Whether it is told what to run; else its command has only arguments for what its image runs."""
+    """Whether it names a program; else its command has only arguments for its image's entry point."""
     notes: tuple[str, ...] = ()
-    """What the template asks for and a local process does not have, for people."""
+    """What the template asks for and a local process does not have."""
     unreadable: tuple[str, ...] = ()
     """What is wrong with amounts it asks for; it gets the default instead."""
     gated: bool = False
-    """Whether somebody else is to say when its pods may start."""
+    """Whether its pods may start only when somebody else says so."""
 
 
 def read_program(template: Mapping[str, Any]) -> ReadProgram:
@@ -135,7 +135,7 @@ def _environment(container: Mapping[str, Any], metadata: Mapping[str, Any], note
 
 
 def _downward(name: str, source: object, metadata: Mapping[str, Any]) -> Variable | None:
-    """Return what ``valueFrom`` asks of its own pod: empty for a label it lacks, ``None`` if only a cluster knows."""
+    """Return the pod's field that ``valueFrom`` names: empty for a missing label, ``None`` if only a cluster has it."""
     field_ref = source.get("fieldRef") if isinstance(source, dict) else None
     path = field_ref.get("fieldPath") if isinstance(field_ref, dict) else None
     match = _FIELD.fullmatch(path) if isinstance(path, str) else None
@@ -146,15 +146,15 @@ def _downward(name: str, source: object, metadata: Mapping[str, Any]) -> Variabl
         return Variable(name, _TOLD[label], told=True)
     if label.startswith(_UPSTREAMS):
         return None
-    # A label's text refers to nothing.
+    # A label's ``$`` is literal.
     return Variable(name, str(_mapping(metadata, part).get(label, "")).replace("$", "$$"))
 
 
 def _resources(parts: tuple[Mapping[str, Any], ...], unreadable: list[str]) -> tuple[Resources, int]:
-    """Return what is asked for, and the limit of memory.
+    """Return the requests, and the memory limit.
 
-    The container's amounts come before its pod's, and a limit alone is asked for, too. What cannot be read asks for
-    the default.
+    The container's amounts override its pod's, and a limit alone is also the request. Unreadable requests get the
+    default.
     """
     named: dict[str, Any] = {}
     limits: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Reads amounts as Kubernetes writes them: ``500m``, ``1.5Gi``, ``129e6``; leaves what is asked for to ``program``."""
+"""Reads Kubernetes quantities: ``500m``, ``1.5Gi``, ``129e6``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def parse_quantity(value: object) -> Decimal:
     """Read a quantity of Kubernetes (apimachinery ``resource.Quantity``).
 
     Raises:
-        ValueError: It is none, or negative.
+        ValueError: It is not a quantity, or negative.
     """
     text = "" if isinstance(value, bool) else str(value)
     match = _QUANTITY.fullmatch(text)
@@ -55,7 +55,7 @@ def kube_memory(value: object) -> int:
 
 
 def kube_count(value: object) -> int:
-    """Read how many of something that is not divided, such as GPUs.
+    """Read a count of something indivisible, such as GPUs.
 
     Raises:
         ValueError: Not a quantity, or not a whole one.

@@ -1,4 +1,4 @@
-"""Opens any manifest of a job set or a Job: upstream's, ``batch/v1``, and the native one; tells lines and warnings."""
+"""Reads any manifest of a job set or a Job, upstream's or native, and reports lines and warnings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JobManifest:
-    """A Job of its own."""
+    """A Job outside any set."""
 
     name: str
     spec: KubeJobSpec
@@ -43,7 +43,7 @@ KubeManifest: TypeAlias = JobSetSpec | JobManifest
 
 @dataclass(frozen=True, slots=True)
 class ReadKube:
-    """A manifest that was accepted, and what is dubious about it."""
+    """An accepted manifest and its warnings."""
 
     manifest: KubeManifest
     warnings: tuple[Problem, ...] = ()
@@ -53,8 +53,8 @@ def read_kube(document: Document | Mapping[str, Any], *, lenient: bool = False) 
     """Read one manifest.
 
     Args:
-        document: What was written.
-        lenient: Put up with what upstream puts up with; each time with a warning.
+        document: The manifest as written.
+        lenient: Accept what upstream accepts, each time with a warning.
 
     Raises:
         InvalidManifest: With every problem found.

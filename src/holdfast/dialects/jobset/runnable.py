@@ -1,7 +1,7 @@
-"""Says what a manifest asks for that local processes do not have; decides what of it cannot run at all.
+"""Says which parts of a manifest local processes do not support, and which of them make it impossible to run.
 
-Accepting a set of images alone would only make every pod of it fail: without a command there is nothing to start.
-Engines that run real pods need none of this.
+Accepting a set that names only images would make every one of its pods fail: without a command there is nothing to
+start. Engines that run real pods need none of this.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _HINT = "write the program out: command: [PROGRAM, ARGUMENT...]"
 
 
 def check_runnable(manifest: KubeManifest, notes: Notes) -> None:
-    """Note what of a manifest cannot be carried out.
+    """Note the parts of a manifest that cannot be run.
 
     Args:
         manifest: A job set or a Job that was read.
-        notes: Where to note it; knows its programs.
+        notes: Where to note them; has the manifest's programs.
     """
     for path, program in notes.programs.items():
         _check_pod(program, notes, path)

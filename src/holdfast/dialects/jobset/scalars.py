@@ -1,4 +1,4 @@
-"""Reads single fields with Kubernetes' words for what is wrong; the strict reader of ``dialects.reading`` below it."""
+"""Reads single fields, over ``dialects.reading``, with Kubernetes' messages."""
 
 from __future__ import annotations
 

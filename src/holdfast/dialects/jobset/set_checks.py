@@ -1,4 +1,4 @@
-"""Checks a whole set, once its parts are read: names, sizes, dependencies, coordinator, volumes, restart strategy."""
+"""Checks across the parts of a set: names, sizes, dependencies, coordinator, volumes, restart strategy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_JOBS = 1_000_000
 """Of one set; upstream has no such limit."""
 MOST_REPLICAS_TO_RESTART = 1024
-"""Upstream keeps restarts of single jobs in lists of at most so many."""
+"""Upstream's limit on its lists of restarts of single jobs."""
 LONGEST_CLAIM = 253
 _GROUP_TOO_LONG = ".spec.replicatedJob[].groupName is too long, must be less than 63 characters"
 _SUBDOMAIN_TOO_LONG = ".spec.network.subdomain is too long, must be less than 63 characters"
@@ -39,7 +39,7 @@ class ReadGroup:
 
 
 def check(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes, *, path: str, native: bool = False) -> None:
-    """Check a set; one in the native form is free of what only upstream's record of a set cannot hold."""
+    """Check a set; limits of upstream's own objects do not apply to the native form."""
     _check_group_names(groups, notes)
     for one in groups:
         _check_generated_names(spec, one, notes)

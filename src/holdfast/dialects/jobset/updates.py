@@ -1,6 +1,6 @@
-"""Decides what may be changed in a JobSet that exists: little, and a little more while it is suspended.
+"""Which fields of an existing JobSet may change: few, and a few more while it is suspended.
 
-Compares manifests as written; leaves checking the new one by itself to ``manifest``.
+Compares manifests as written.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _MOST_TOLD = 5
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """Where a form of job sets has what may be changed."""
+    """Where a form of job sets has its mutable fields."""
 
     groups: str
     """The list of replicated jobs in ``spec``."""
     job: tuple[str, ...]
-    """The way from a replicated job to its Job's spec."""
+    """The path from a replicated job to its Job's spec."""
     fixed: tuple[str, ...] = FIXED
 
 
@@ -47,8 +47,8 @@ def check_update(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, *
     """Check a change of a set's manifest.
 
     Args:
-        old: The manifest there is.
-        new: The manifest it is to become.
+        old: The current manifest.
+        new: The new manifest.
         notes: Where to note what is wrong.
         finished: Whether the set has ended.
     """
@@ -76,7 +76,7 @@ def check_update(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, *
 
 
 def _changes(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Iterator[str]:
-    """Name what differs: replicated jobs that came, went or moved, else the fields of those that are there."""
+    """List the changes: replicated jobs added, removed or moved, else the changed fields."""
     old, new = ({str(group.get("name")): group for group in groups} for groups in (before, after))
     yield from (f"{name} is new" for name in new if name not in old)
     yield from (f"{name} is gone" for name in old if name not in new)

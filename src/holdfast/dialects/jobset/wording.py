@@ -1,7 +1,7 @@
-"""Words problems the way the Kubernetes API does, which its users search for; decides no rule.
+"""Words problems the way the Kubernetes API does, because its users search for those messages.
 
-``Notes`` also decides what may be forgiven: what upstream accepts and should not, or what a document's own example
-gets wrong, is an error by default and a warning for a reader that is told to be lenient.
+``Notes`` also holds what may be forgiven: something upstream accepts but should not, or a mistake in an upstream
+document's own example, is an error by default and a warning for a lenient reader.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ _LONGEST_VALUE = 200
 
 @dataclass(slots=True)
 class Notes:
-    """What is wrong with a manifest."""
+    """Problems and warnings of a manifest."""
 
     lenient: bool = False
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     programs: dict[str, ReadProgram] = field(default_factory=dict)
-    """What pod templates came to, by the path of the pod; once nothing is wrong with them."""
+    """Compiled pod templates, by the path of the pod; only those without problems."""
 
     def error(self, path: str, message: str, *, hint: str | None = None) -> None:
-        """Note what cannot be accepted."""
+        """Note an error."""
         self.problems.append(Problem(path, message, hint=hint))
 
     def forgivable(self, path: str, message: str, *, hint: str | None = None) -> None:
-        """Note what can be lived with, and is an error unless the reader is lenient."""
+        """Note an error, which is a warning for a lenient reader."""
         (self.warnings if self.lenient else self.problems).append(Problem(path, message, hint=hint))
 
     def warn(self, path: str, message: str, *, hint: str | None = None) -> None:
-        """Note what is legal and dubious."""
+        """Note something legal but dubious."""
         self.warnings.append(Problem(path, message, hint=hint))
 
     def invalid(self, path: str, value: object, message: str, *, hint: str | None = None) -> None:
@@ -52,7 +52,7 @@ class Notes:
         self.error(path, f"Required value: {message}" if message else "Required value")
 
     def not_supported(self, path: str, value: object, supported: Sequence[str]) -> None:
-        """Note a value that is none of those there are."""
+        """Note a value that is not supported."""
         hint = closest(value, supported)
         self.error(path, f"Unsupported value: {shown(value)}: supported values: {quoted(supported)}", hint=hint)
 

@@ -1,4 +1,4 @@
-"""Reads and writes failure categories; decides fields and bounds, leaves matching to ``domain``."""
+"""Reads and writes failure categories."""
 
 from __future__ import annotations
 

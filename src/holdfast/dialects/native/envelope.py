@@ -1,4 +1,4 @@
-"""Opens the ``apiVersion, kind, metadata, spec`` envelope every native manifest comes in."""
+"""Reads the envelope of every native manifest: ``apiVersion``, ``kind``, ``metadata``, ``spec``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Opened:
 
     metadata: Fields | None
     spec: Fields | None
-    """``None`` when it is missing or no mapping; noted already."""
+    """``None`` when it is missing or not a mapping, which is noted already."""
     name: str | None
 
 
 def take_kind(root: Fields) -> None:
-    """Take the two fields the dispatcher has looked at."""
+    """Consume the two fields that the dispatcher has checked."""
     root.raw("apiVersion")
     root.raw("kind")
 

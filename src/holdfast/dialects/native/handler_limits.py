@@ -1,4 +1,4 @@
-"""Reads and writes how patient handlers are, for everybody and for a queue; the rows they are about have the names."""
+"""Reads and writes the limits of handlers, global and per queue."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ FIELD = "handlerLimits"
 TIMED = frozenset(row.name for row in ATTEMPTS.handlers if row.timeout_s is not None) | frozenset(
     row.name for row in ATTEMPTS.promotions if row.timeout_s is not None
 )
-"""Those whose timeout can be set: where time has no other source than the table."""
+"""Those whose timeout can be set: the table is its only source."""
 COUNTED = frozenset(row.name for row in ATTEMPTS.handlers if row.max_retries is not None)
 """Those whose retries can be set."""
 
 
 def read_handler_limits(fields: Fields) -> HandlerLimits:
-    """Read ``handlerLimits``; what is left out inherits, and ``maxRetries: null`` is no limit."""
+    """Read ``handlerLimits``; omitted limits are inherited, and ``maxRetries: null`` is no limit."""
     part = fields.nested(FIELD)
     limits: dict[str, dict[str, float | None]] = {}
     if part is None:

@@ -1,4 +1,4 @@
-"""Reads job manifests into specifications; decides fields, bounds and the short form, nothing about running."""
+"""Reads job manifests, also in the short form, into specifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes a job as a manifest in its short form, for people; what has its default is left out, except the essentials."""
+"""Writes a job as a manifest in its short form, for people; defaults are left out, except for essential fields."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ONE_TO_ONE: tuple[tuple[str, str, Any], ...] = (
 
 
 def write_job(spec: JobSpec) -> dict[str, Any]:
-    """Write a job; one of pods has besides the ``spec`` of its ``batch/v1`` Job as it was written."""
+    """Write a job; a job of pods also has the ``spec`` of its ``batch/v1`` Job as it was written."""
     written: dict[str, Any] = {
         "name": spec.name,
         "queue": spec.queue,

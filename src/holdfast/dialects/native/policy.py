@@ -1,4 +1,4 @@
-"""Reads and writes retry policies; decides their fields and bounds, leaves what they mean to ``domain.policy``.
+"""Reads and writes retry policies.
 
 The native policy is a superset of the ``spec`` of Armada's design document, which is accepted as it stands.
 """
@@ -266,7 +266,7 @@ def _read_static(part: Fields) -> int | None:
 
 
 def policy_warnings(policy: RetryPolicy, path: str) -> list[Problem]:
-    """Say what is legal but dubious: rules nothing can reach, settings nothing uses."""
+    """List what is legal but dubious: unreachable rules, unused settings."""
     found = []
     blocker: str | None = None
     for i, rule in enumerate(policy.rules):

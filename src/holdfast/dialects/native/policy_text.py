@@ -1,4 +1,4 @@
-"""Writes retry policies as the mappings they are read from; what has its default is left out."""
+"""Writes retry policies as the mappings they are read from; defaults are left out."""
 
 from __future__ import annotations
 

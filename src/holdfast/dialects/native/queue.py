@@ -1,4 +1,4 @@
-"""Reads and writes queues; decides fields and bounds, nothing about sharing capacity."""
+"""Reads and writes queues."""
 
 from __future__ import annotations
 

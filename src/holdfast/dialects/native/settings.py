@@ -1,4 +1,4 @@
-"""Reads and writes what the operator sets for everyone: retries, and how patient handlers are."""
+"""Reads and writes the operator's global settings: retries and the limits of handlers."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Connection:
             return
 
     def close(self) -> None:
-        """Let go of the socket."""
+        """Close the socket."""
         self._sock.close()
 
 
@@ -159,21 +159,21 @@ def connect(directory: Path, *, environment: Mapping[str, str], limits: str, idl
 
 
 def is_held_by_old(directory: Path) -> bool:
-    """Whether a shim of the release before still holds the directory."""
+    """Whether a shim of the previous release still holds the directory."""
     return record.is_held(directory / records.OLD_LOCK) and not record.is_held(directory / records.LOCK)
 
 
 def _is_done_with(first: dict[str, Any]) -> bool:
-    """Whether a shim is of the release before and has no program any more: it leaves when nobody is connected."""
+    """Whether a shim is of the previous release and has no program left: it exits when nobody is connected."""
     runs = first["runs"]
     return first["hello"]["protocol"] != records.PROTOCOL and not runs
 
 
 def _greeted(connection: Connection, directory: Path) -> dict[str, Any] | None:
-    """Wait for a shim to say who it is; one that hangs is told to go on, and then replaced: its programs go on.
+    """Wait for a shim's greeting; one that hangs is sent SIGCONT, and then replaced: its programs continue.
 
     Raises:
-        EngineError: It is of a version this one cannot speak with, or hangs and cannot be replaced.
+        EngineError: Its version is not compatible, or it hangs and cannot be replaced.
     """
     try:
         first = connection.greeting(_GREETING_S)
@@ -218,7 +218,7 @@ def is_in_use(directory: Path) -> bool:
 
 
 def require_compatible(directory: Path) -> None:
-    """Make sure that whoever holds the runs of a directory can be spoken with; nobody may hold them.
+    """Make sure that the holder of a directory's runs, if any, is compatible.
 
     Raises:
         EngineError: It is of another version, or does not answer.
@@ -252,7 +252,7 @@ def _try_connect(directory: Path) -> Connection | None:
 
 
 def _connect_deep(sock: socket.socket, directory: Path, name: str) -> None:
-    """Connect where the path is longer than an address may be: by way of an open directory, which has a short name."""
+    """Connect where the path is longer than an address may be, through an open directory, which has a short name."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         sock.connect(f"/proc/self/fd/{fd}/{name}")

@@ -93,7 +93,7 @@ class ProcessEngine:
             environ: Where programs inherit from; by default this process's environment.
 
         Raises:
-            EngineError: The directory or the shim cannot be had.
+            EngineError: The directory or the shim is not available.
         """
         self._directory = directory.absolute()
         inherited = os.environ if environ is None else environ  # noqa: TID251 - handed to programs, never read
@@ -175,11 +175,11 @@ class ProcessEngine:
             self._wakes.append(wake)
 
     def trouble(self) -> str | None:
-        """Say that the shim cannot be reached or does not answer, while that is so."""
+        """Say that the shim is unreachable or does not answer, if so."""
         return self._trouble
 
     def close(self) -> None:
-        """Let go without touching the runs."""
+        """Detach without touching the runs."""
         self._closed.set()
         self._connection.shut()
         if threading.current_thread() is not self._reader:
@@ -192,7 +192,7 @@ class ProcessEngine:
         return seen is not None and seen.phase is not RunPhase.FINISHED
 
     def _send(self, body: dict[str, Any]) -> None:
-        """Send with the lock held, so that messages are in order; a broken connection is the reader's to mend."""
+        """Send with the lock held, so that messages are in order; the reader repairs a broken connection."""
         self._sequence += 1
         message = self._unacknowledged[self._sequence] = {"seq": self._sequence, **body}
         try:
@@ -274,7 +274,7 @@ class ProcessEngine:
         """Ask a silent shim whether it is there; wake it, and at last replace it, when it does not answer."""
         now = time.monotonic()
         if self._protocol != PROTOCOL and not self._observed:
-            self._connection.shut()  # one of the release before, with nothing left to do: it leaves, and ours comes
+            self._connection.shut()  # one of the previous release, with nothing left to do: it exits, and ours starts
             return
         if self._asked_at is None:
             if now - self._heard_at >= _PING_EVERY_S:

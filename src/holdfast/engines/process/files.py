@@ -40,7 +40,7 @@ class ProcessFiles:
 
 
 def _open_up(directory: Path) -> None:
-    """Make every directory writable: programs may leave some that nobody may write, their owner included."""
+    """Make every directory writable: programs may leave some that not even their owner may write."""
     for folder, _, _ in os.walk(directory):
         Path(folder).chmod(_OWNERS)
         for entry in Path(folder).iterdir():

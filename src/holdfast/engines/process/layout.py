@@ -22,7 +22,7 @@ _MOST_BEGINNINGS = 64 << 10
 def log_path(directory: Path, job_id: str, attempt: int, rank: int) -> Path:
     """Return where the output of one rank of one attempt is, stdout and stderr as they came.
 
-    Its beginning may have been given back to the disk, see ``log_start``.
+    Its beginning may have been freed, see ``log_start``.
     """
     return Path(run_directory(directory, job_id, attempt, rank), LOG)
 

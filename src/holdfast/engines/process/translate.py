@@ -1,4 +1,4 @@
-"""Turns an order into the message that makes the shim launch it, and decides a program's environment; pure.
+"""Turns an order into the message that makes the shim launch it; pure.
 
 A program's environment is, later ones winning: the base (a short list of the server's own variables), the
 job's ``env``, and the ``HOLDFAST_*`` variables that tell it who it is.

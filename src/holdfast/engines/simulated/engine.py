@@ -1,7 +1,7 @@
-"""An engine whose runs follow a script and a clock; starts nothing, waits for nothing, never calls back by itself.
+"""An engine whose runs follow a script and a clock; it starts no processes, never blocks and never calls back.
 
-Time passes when ``observe`` or ``advance`` reads the clock, and only there: equal scripts and equal clocks give
-equal observations.
+Time passes only when ``observe`` or ``advance`` reads the clock: equal scripts and equal clocks give equal
+observations.
 """
 
 from __future__ import annotations

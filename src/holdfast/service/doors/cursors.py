@@ -1,4 +1,4 @@
-"""Writes and reads cursors: where a list goes on, and which list it is of; to callers they are opaque."""
+"""Writes and reads list cursors: a position and the list it belongs to, opaque to callers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_cursor(after: int | str | None, mark: str) -> str | None:
 
 
 def read_number(cursor: str | None, mark: str) -> int:
-    """Read where a list by number goes on; without a cursor it begins.
+    """Read where a list by number continues; without a cursor, at its beginning.
 
     Raises:
         InvalidRequest: The cursor is not one of this list's.
@@ -36,7 +36,7 @@ def read_number(cursor: str | None, mark: str) -> int:
 
 
 def read_name(cursor: str | None, mark: str) -> str:
-    """Read where a list by name goes on; without a cursor it begins.
+    """Read where a list by name continues; without a cursor, at its beginning.
 
     Raises:
         InvalidRequest: The cursor is not one of this list's.

@@ -1,4 +1,4 @@
-"""Reads which jobs a list is of, out of the words a caller has for it."""
+"""Reads the filters of job lists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STATES = {state.lower(): state for state in JobState}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which jobs a list is of, in a caller's words; all that is given must hold."""
+    """A caller's filter of a list of jobs; every field that is given must hold."""
 
     states: Sequence[str] = ()
     """Any of these; case is ignored."""
@@ -36,7 +36,7 @@ class Wanted:
 
 
 def read_filter(sets: JobSets, wanted: Wanted) -> JobFilter:
-    """Read which jobs a list is of; ``sets`` know the set that is named.
+    """Read the filter of a list of jobs; ``sets`` finds the set that is named.
 
     Raises:
         InvalidRequest: A state is unknown or a label is not ``key=value``; with all problems.
@@ -62,7 +62,7 @@ def read_filter(sets: JobSets, wanted: Wanted) -> JobFilter:
 
 
 def mark_of(where: JobFilter) -> str:
-    """Tell lists apart, for their cursors."""
+    """Return what tells lists apart, for their cursors."""
     labels = sorted(where.labels)
     parts = (sorted(where.states or ()), where.queue, where.name, where.job_set, labels, where.quarantined)
     return sha256(json.dumps(parts).encode()).hexdigest()[:12]

@@ -1,7 +1,4 @@
-"""Reads manifests out of what was sent: JSON, YAML or JSON lines.
-
-Decides that a text is of its format, and what a submission consists of; leaves the manifests to ``dialects``.
-"""
+"""Reads manifests from a request's text: JSON, YAML or JSON lines."""
 
 from __future__ import annotations
 
@@ -46,10 +43,10 @@ class Text:
 
     @classmethod
     def of(cls, sent: bytes, written_in: Format) -> Self:
-        """Read what was sent as text.
+        """Decode a body.
 
         Raises:
-            InvalidManifest: It is none.
+            InvalidManifest: It is not UTF-8.
         """
         try:
             return cls(sent.decode(), written_in)
@@ -58,7 +55,7 @@ class Text:
 
 
 def documents_of(body: Text, *, lenient: bool = False) -> list[Document]:
-    """Read the documents of a body; ``lenient`` puts up with keys that are there twice and unfilled placeholders.
+    """Read the documents of a body; ``lenient`` accepts duplicate keys and unfilled placeholders.
 
     Raises:
         InvalidManifest: It is not of its type, or holds none.
@@ -75,7 +72,7 @@ def documents_of(body: Text, *, lenient: bool = False) -> list[Document]:
 
 
 def _check_json(text: str) -> None:
-    """Make sure a JSON body is JSON; YAML would let much else pass."""
+    """Make sure a JSON body is JSON: the YAML reader accepts much else."""
     try:
         json.loads(text, parse_int=str)  # what a number is worth is the reading's to say, with its place
     except json.JSONDecodeError as error:
@@ -167,7 +164,7 @@ def bulk_items(documents: list[Document], *, lenient: bool = False) -> list[Writ
     """Read a bulk submission: each item as it is written, or what is wrong with it; ``None`` when it is a single job.
 
     Raises:
-        InvalidRequest: ``items`` is no list, or has company.
+        InvalidRequest: ``items`` is not a list, or not the only field.
     """
     items = several(documents)
     return None if items is None else [_item_of(item, lenient=lenient) for item in items]
@@ -177,7 +174,7 @@ def several(documents: list[Document]) -> Sequence[Any] | None:
     """Return the items of what was sent; ``None`` when it is a single manifest.
 
     Raises:
-        InvalidRequest: ``items`` is no list, or has company.
+        InvalidRequest: ``items`` is not a list, or not the only field.
     """
     if len(documents) > 1:
         return documents
@@ -220,7 +217,7 @@ def catalogue_manifest(item: Document | Mapping[str, Any]) -> RetryPolicy | Queu
 
 
 def written_job(document: Document | Mapping[str, Any], *, lenient: bool = False) -> Written:
-    """Read a job; what it names is known also when it is not valid, so that everything wrong can be told at once."""
+    """Read a job; also of an invalid one the names it refers to, so that all problems can be reported at once."""
     value = document.value if isinstance(document, Document) else document
     flat = "spec" not in value and "metadata" not in value
     reading = try_job(document, lenient=lenient)

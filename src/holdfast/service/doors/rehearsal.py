@@ -1,7 +1,6 @@
-"""Checks manifests of any kinds together, as if they were written one after the other, and writes none.
+"""Dry run: checks manifests of any kinds together as if they were written one after the other, and writes none.
 
-Decides what each of them would meet: what comes before it in the order of writing counts as written. Leaves what is
-refused, and in which words, to the use cases that would write it.
+Each is checked as if those before it in the order of writing had been written.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A manifest that would be taken."""
+    """A manifest that would be accepted."""
 
     name: str | None
     warnings: tuple[Problem, ...] = ()
 
 
 class _Pretended:
-    """A store whose catalogue has what would have been written by then."""
+    """A store whose catalogue includes what would have been written so far."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -126,7 +125,7 @@ class Rehearsal:
                 case _:
                     assert_never(manifest)
         finally:
-            pretended.pretend(manifest)  # also where it is refused: what names it is not wrong for that
+            pretended.pretend(manifest)  # also if it is refused: references to it are not wrong
         return Checked(manifest.name, manifest_warnings(manifest))
 
 

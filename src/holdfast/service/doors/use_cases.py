@@ -1,4 +1,4 @@
-"""All use cases over one store, as a front door is given them."""
+"""All use cases over one store, as given to a front door."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class UseCases:
 
 
 def use_cases_over(store: Store, clock: Clock, ids: Ids, logs: LogReader, *, make_room: Callable[[], bool]) -> UseCases:
-    """Make the use cases over one store; ``make_room`` gives up what is kept of a full disk, for cancelling."""
+    """Make the use cases over one store; ``make_room`` frees the reserve on a full disk, for cancelling."""
     explainer, job_sets = Explainer(store), JobSets(store, clock, ids)
     return UseCases(
         store=store,

@@ -1,4 +1,4 @@
-"""Builds the public models of what the use cases return, where more than the record itself is needed for it."""
+"""Builds the public models of results that need more than the record itself."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def full_job(detail: JobDetail) -> JobView:
 
 
 def _manifest(spec: str) -> dict[str, Any]:
-    """Return a job's specification in the short form; what nobody can read any more is shown as it is stored."""
+    """Return a job's specification in the short form; an unreadable one is shown as it is stored."""
     try:
         return write_job(load_spec(spec))
     except UnreadableSpec:
@@ -68,7 +68,7 @@ def category_view(category: FailureCategory) -> CategoryView:
 
 
 def policy_view(policy: RetryPolicy) -> PolicyView:
-    """Show a retry policy, and what is dubious in it."""
+    """Show a retry policy, and its warnings."""
     return PolicyView(
         name=policy.name,
         revision=policy.revision,

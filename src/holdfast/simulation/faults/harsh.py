@@ -1,7 +1,6 @@
-"""What goes wrong in every second world on top of the rest: clocks, leases on the database, slow engines, shims.
+"""Further faults for every second world: clocks, leases on the database, slow engines, shims.
 
-Decides which of these faults strike when, and for how long; how a part breaks is that part's affair. Drawn from a
-stream of its own, so that the other worlds are what they were without it.
+They are drawn from a random stream of their own, so that the other worlds stay the same.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class HarshFaults:
         return self._chance.moment(-most, most)
 
     def plan(self, until: float) -> None:
-        """Put this world's faults on the agenda: a few kinds, each as often as it likes."""
+        """Put this world's faults on the agenda: a few kinds, each at its own rate."""
         chance, now = self._chance, self._agenda.now()
         kinds = chance.sample(self.kinds, chance.randint(1, len(self.kinds)))
         for _ in range(chance.randint(0, _MOST_FAULTS)):

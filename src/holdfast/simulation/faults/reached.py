@@ -1,4 +1,4 @@
-"""Which states jobs, attempts and runs were in when something went wrong: how far the world's faults reach."""
+"""Coverage of the faults: which states jobs, attempts and runs were in when one struck."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATES = {
     "attempt": (AttemptStatus.PENDING, AttemptStatus.CREATING, AttemptStatus.RUNNING, AttemptStatus.TERMINATING),
     "run": (RunStatus.CREATING, RunStatus.RUNNING, RunStatus.TERMINATING),
 }
-"""What is ever committed of those that have not ended; all others are passed through within a tick."""
+"""The states that are ever committed and not final; all others are passed through within a tick."""
 COLUMNS = tuple((kind, str(state)) for kind, states in STATES.items() for state in states)
 
 _SHORT = {"running": "runs", "backoff": "waits", "pending": "placed", "creating": "starts", "terminating": "stops"}

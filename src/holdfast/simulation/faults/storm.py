@@ -1,8 +1,4 @@
-"""What goes wrong in a world, and when: drawn from its seed, healed after a while, and over at a time that is known.
-
-Decides which faults a world knows, how many there are and how long each lasts; how a part breaks is that part's
-affair.
-"""
+"""The faults of a world: drawn from its seed, each healed after a while, all over at a known time."""
 
 from __future__ import annotations
 
@@ -75,7 +71,7 @@ class Faults:
         )
 
     def plan(self, until: float) -> None:
-        """Put this world's faults on the agenda: a few kinds, each as often as it likes."""
+        """Put this world's faults on the agenda: a few kinds, each at its own rate."""
         chance, now = self._chance, self._agenda.now()
         kinds = chance.sample(self.kinds, chance.randint(1, len(self.kinds)))
         for _ in range(chance.randint(0, _MOST_FAULTS)):

@@ -1,4 +1,4 @@
-"""Checks a world in which nothing goes wrong any more: everything must come to its end, and nothing may be left."""
+"""Checks a world after its last fault has healed: everything must come to an end, and nothing may be left over."""
 
 from __future__ import annotations
 

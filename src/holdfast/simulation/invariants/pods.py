@@ -1,4 +1,4 @@
-"""Checks jobs made of pods: what was committed of them at each commit, and what really runs as it starts."""
+"""Checks jobs made of pods: their state at each commit, and the runs that start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was accepted and committed, kept beside the store: the state every invariant is checked against."""
+"""What was accepted and committed, kept beside the store as the state every invariant is checked against."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Record:
         """By job id, its runs that have not ended, by uid."""
         self.events: dict[str, list[Occurrence]] = {}
         self.released: set[str] = set()
-        """Jobs that a person let go on, whose retries therefore need not wait."""
+        """Jobs that a person released, whose retries therefore need not wait."""
         self._written: dict[int, Occurrence | SetLogEntry] = {}
-        """By identity, what was committed of events and logs; kept, so that no identity comes again."""
+        """By identity, the committed events and log entries; kept, so that no identity is reused."""
         self.decisions = 0
         self.pods: set[str] = set()
         """Ids of jobs made of pods; what else must hold of these is checked in ``pods`` and ``sets``."""

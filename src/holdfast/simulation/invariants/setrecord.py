@@ -29,7 +29,7 @@ class SetRecord:
         """Begin empty, beside the record of all jobs."""
         self.record = record
         self.rows: dict[str, JobSet] = {}
-        """The sets there are."""
+        """The existing sets."""
         self.accepted: dict[str, JobSet] = {}
         """Every set that ever was, as last seen."""
         self.jobs: dict[str, dict[str, Job]] = {}

@@ -1,1 +1,1 @@
-"""Machines that break, what stands between them and their executors, and the truth about what ran on them."""
+"""Machines that break, the shims between them and their executors, and the truth about what ran on them."""

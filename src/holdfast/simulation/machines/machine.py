@@ -1,8 +1,4 @@
-"""A machine that can break: a simulated engine whose nodes get lost, and which can lose everything it knew.
-
-Decides what is seen of a run after its node or its machine is gone, and by which clock; what programs do by themselves
-is the simulated engine's, and what gets through to them the ``shim``'s.
-"""
+"""A machine that can break: a simulated engine whose nodes get lost, and which can lose all its state."""
 
 from __future__ import annotations
 
@@ -247,6 +243,6 @@ class Machine(Engine):
         self._changed()
 
     def client_lost(self) -> None:
-        """Take in that the executor's process ended, with what it had not sent."""
+        """Handle the end of the executor's process, with what it had not sent."""
         for uid in self.shim.lose_client():
             self._orders.pop(uid, None)

@@ -1,4 +1,4 @@
-"""The truth about programs: which ones really ran, where and when, whoever believes what.
+"""The truth about programs: which ones really ran, where and when.
 
 Written by the machines (``machine``) and read by the invariants; nothing under test can see or change it.
 """

@@ -1,8 +1,7 @@
 """What stands between an executor and its programs: a daemon with a journal, which dies, comes back and refuses.
 
-Decides what of orders, stops and results outlives the daemon: programs do, and what is in the journal; what an executor
-asks for meanwhile is sent again by its process, if that lives. A model of the process engine: the real one has tests of
-its own.
+Programs and the journal outlive the daemon; what an executor asks for meanwhile is sent again by its process, if that
+is still alive. A model of the process engine: the real one has tests of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Shim:
     """The part of a machine that an executor talks to."""
 
     def __init__(self, engine: SimulatedEngine, clock: Clock, launch: Callable[[RunOrder], None]) -> None:
-        """Begin sound.
+        """Begin healthy.
 
         Args:
             engine: Runs the programs.
@@ -53,9 +52,9 @@ class Shim:
         self.hung: dict[str, RunOrder] = {}
         """Orders whose start hangs, each by itself: on a directory that does not answer."""
         self._told_to_stop: dict[str, StopReason] = {}
-        """What of these is not to be started any more."""
+        """Those of them that must not start any more."""
         self._thawed: set[str] = set()
-        """What of these hangs no more, and waits for the daemon."""
+        """Those of them that no longer hang, and wait for the daemon."""
         self._told: dict[str, Observation] = {}
         """What is seen of runs the engine does not know."""
 

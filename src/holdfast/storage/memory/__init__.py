@@ -1,4 +1,4 @@
-"""The store in memory, for tests and worlds in virtual time; it means the same as the SQL store."""
+"""The store in memory, for tests and simulations; it behaves like the SQL store."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What operators edit, in memory.
-
-Decides when the catalogue's version moves; leaves what is refused to ``refusals`` and jobs to ``jobs``.
-"""
+"""The catalogue that operators edit, in memory."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class MemoryCatalogueStore(MemoryLogStore):
-    """The operators' part of the store, and what everyone reads of it."""
+    """The part of the store that operators edit."""
 
     def __init__(self, lock: RLock, jobs: JobTable) -> None:
         """Begin with the default queue and default settings."""

@@ -1,7 +1,4 @@
-"""Jobs and what belongs to them, in memory: the tables and the questions about them.
-
-Decides how jobs are found and in which order everything is listed; leaves locking and commits to ``store``.
-"""
+"""Jobs and what belongs to them, in memory: tables and queries."""
 
 from __future__ import annotations
 

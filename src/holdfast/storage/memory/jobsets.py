@@ -1,7 +1,4 @@
-"""Job sets and their logs in memory.
-
-Decides how sets are found and how entries of their logs are numbered; whoever writes holds the store's lock.
-"""
+"""Job sets and their logs in memory; writers must hold the store's lock."""
 
 from __future__ import annotations
 
@@ -51,12 +48,12 @@ class MemoryJobSetStore:
             return [each for each in self._by_name() if each.name > after][:limit]
 
     def asked_of(self, reference: str) -> AskedOf:
-        """Find a job set by id, or by name, with what was asked of it."""
+        """Find a job set by id, or by name, with its pending requests."""
         with self._sets_lock:
             return self._asked_of(self.job_set(reference))
 
     def all_asked_of(self, *, after: str = "", limit: int | None = None) -> Sequence[AskedOf]:
-        """List job sets as ``job_sets`` does, each with what was asked of it."""
+        """List job sets as ``job_sets`` does, each with its pending requests."""
         with self._sets_lock:
             return [self._asked_of(each) for each in self.job_sets(after=after, limit=limit)]
 
@@ -80,7 +77,7 @@ class MemoryJobSetStore:
             return [entry for entry in self._log if entry.set_id == set_id and entry.seq > after][:limit]
 
     def kube_jobs(self, job_ids: Sequence[str]) -> Mapping[str, KubeJobRecord]:
-        """Return what is remembered of those jobs' pods, by job id; others are left out."""
+        """Return the pod state of those jobs, by job id; others are left out."""
         with self._sets_lock:
             known = self._jobs_of_sets.kube_jobs
             return {job_id: known[job_id] for job_id in job_ids if job_id in known}
@@ -94,7 +91,7 @@ class MemoryJobSetStore:
             self._sets[job_set.id] = job_set
 
     def move_versions(self, request: Request, version: int | None) -> None:
-        """Let the sets a request is about have their next version.
+        """Advance the versions of the sets a request is about.
 
         Raises:
             NotFound: A version is given, and there is no such set.

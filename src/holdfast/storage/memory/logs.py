@@ -1,7 +1,4 @@
-"""The event log and the audit log in memory.
-
-Decides only how entries are numbered; whoever writes holds the store's lock.
-"""
+"""The event log and the audit log in memory; writers must hold the store's lock."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class MemoryLogStore:
-    """Both logs; a number is a place in a list."""
+    """Both logs; a sequence number is an index in a list."""
 
     def __init__(self, lock: RLock, jobs: JobTable) -> None:
         """Begin empty."""
@@ -44,7 +41,7 @@ class MemoryLogStore:
             self._events.append(StoredEvent(len(self._events) + 1, job_id, number, at, event))
 
     def append_deeds(self, deeds: Iterable[Deed]) -> None:
-        """Append what operators' actions leave behind."""
+        """Append the audit entries of operators' actions."""
         for deed in deeds:
             self.append_events(deed.occurrences)
             self._audit.append(StoredAuditEntry(len(self._audit) + 1, deed.entry))
@@ -65,7 +62,7 @@ class MemoryLogStore:
             return False
         if event.job_id is None:
             return where.job_id is None and where.queue is None
-        job = self._jobs_told_of.by_id.get(event.job_id)  # a job's events go with the job
+        job = self._jobs_told_of.by_id.get(event.job_id)  # a job's events are deleted with the job
         return job is not None and where.job_id in {None, job.id} and where.queue in {None, job.queue}
 
     def recent_losses(self) -> Sequence[StoredEvent]:
@@ -79,7 +76,7 @@ class MemoryLogStore:
             return len(self._events)
 
     def record(self, entry: AuditEntry) -> None:
-        """Append an entry that goes with no other write: a refusal."""
+        """Append the entry of a refusal, which goes with no other write."""
         with self._lock:
             self._audit.append(StoredAuditEntry(len(self._audit) + 1, entry))
 

@@ -1,4 +1,4 @@
-"""Deletes finished jobs from memory; leaves which to the caller."""
+"""Deletes finished jobs from memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MemoryRetentionStore:
-    """Forgetting's part of the store."""
+    """The store's part for retention."""
 
     def __init__(self, lock: RLock, jobs: JobTable) -> None:
         """Work on the tables of a store, under its lock."""

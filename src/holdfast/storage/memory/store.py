@@ -1,8 +1,4 @@
-"""The whole store in memory: one lock, so that every method sees and makes one instant.
-
-Decides what a submission and a commit do; leaves tables and questions to ``jobs`` and the operators' part to
-``catalogue``.
-"""
+"""The whole store in memory: one lock makes every method atomic."""
 
 from __future__ import annotations
 
@@ -56,7 +52,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
             return replace(self._table.snapshot(), job_sets=self.job_sets(), losses=self.recent_losses())
 
     def mark(self) -> object:
-        """Return what equals an earlier mark only if nothing was asked for and no catalogue changed since."""
+        """Return a mark that equals an earlier one only if no request was made and no catalogue changed since."""
         with self._lock:
             return self._version, self._requested
 
@@ -209,4 +205,4 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
             return self._table.active_runs()
 
     def close(self) -> None:
-        """Let go of nothing: what is in memory stays for whoever holds the store."""
+        """Do nothing: the data lives as long as this object."""

@@ -1,7 +1,7 @@
-"""What a statement over many rows takes them from: on SQLite parameters, row by row, on PostgreSQL arrays.
+"""The parameters of statements over many rows: row by row on SQLite, one array per column on PostgreSQL.
 
-One statement that takes each column as an array costs a tenth of a message for each row, which is what the driver's
-own executemany sends.
+On PostgreSQL one statement with arrays costs a tenth of a message per row, which is what the driver's own executemany
+sends.
 """
 
 from __future__ import annotations

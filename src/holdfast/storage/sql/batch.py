@@ -1,7 +1,7 @@
-"""Statements run over many rows at once, at the driver's own speed.
+"""Runs a statement over many rows at the driver's own speed.
 
-Decides how a Core statement is compiled once and fed positional tuples, because SQLAlchemy's own executemany
-spends more time on parameters than SQLite on the rows; leaves building the tuples to ``codec``.
+Core statements are compiled once and fed positional tuples, because SQLAlchemy's own executemany spends more time on
+parameters than SQLite on the rows.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Batch:
         self._text = str(compiled)
 
     def run(self, connection: Connection, rows: list[tuple[Any, ...]]) -> int:
-        """Run over all rows, no two of which may be about the same thing; returns how many rows were touched."""
+        """Run over all rows, whose keys must differ; returns how many rows were affected."""
         if not rows:
             return 0
         arranged = self._given.arranged(rows)
         if self._given.by_column:
             return connection.exec_driver_sql(self._text, tuple(arranged)).rowcount
-        # The driver itself: what SQLAlchemy does around each statement costs as much as SQLite's work on a few rows.
+        # The driver directly: SQLAlchemy's overhead per statement costs as much as SQLite's work on a few rows.
         with closing(connection.connection.cursor()) as cursor:
             cursor.executemany(self._text, arranged)
             return cursor.rowcount
@@ -71,16 +71,16 @@ def _insert(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
 
 
 def _insert_new(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
-    """Insert what is not there yet."""
+    """Insert rows whose key is new."""
     given = Given(_types(table, columns), dialect)
     statement = _insert_into(table, dialect).on_conflict_do_nothing()
     return Batch(given.into(statement), dialect, given)
 
 
 def _upsert(table: Table, dialect: Dialect, *, but: Collection[str] = ()) -> Batch:
-    """Insert, or replace every column that is not part of the key, ``but`` those that are always the same for it.
+    """Insert, or replace every column outside the key, ``but`` those that never change for a key.
 
-    Even where they stay as they are, a database looks up again whatever they refer to.
+    Writing a foreign key makes the database check it again, even where it stays the same.
     """
     statement = _insert_into(table, dialect)
     key = [column.name for column in table.primary_key]
@@ -92,7 +92,7 @@ def _upsert(table: Table, dialect: Dialect, *, but: Collection[str] = ()) -> Bat
 
 
 def _update_by_id(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
-    """Change rows that are there; rows come as the columns and the id."""
+    """Update existing rows, given as the columns and the id."""
     types = {f"new_{name}": type_ for name, type_ in _types(table, columns).items()}
     given = Given({**types, "key": table.c.id.type}, dialect)
     statement = update(table).where(table.c.id == given.columns["key"])
@@ -105,7 +105,7 @@ def _delete_by_id(table: Table, dialect: Dialect) -> Batch:
 
 
 def _numbered_events(dialect: Dialect) -> Batch:
-    """Insert events, each with its job's next number if it has a job; only the job's one writer at a time asks."""
+    """Insert events, each with its job's next number if it has a job; a job has one writer at a time."""
     table, earlier = tables.events, tables.events.alias("earlier")
     rest = ("type", "version", "at", "data")
     types = _types(table, ("job_id", *rest))

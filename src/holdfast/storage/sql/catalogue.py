@@ -1,7 +1,6 @@
-"""What operators edit: policies with every revision, queues, categories and settings.
+"""The catalogue that operators edit: policies with every revision, queues, categories and settings.
 
-Decides how an edit, its checks and the catalogue's version make one transaction; leaves the words of
-refusals to ``refusals`` and the JSON of each kind to ``dialects.codec``.
+An edit, its checks and the catalogue's new version are one transaction.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _POLICIES = select(tables.policies.c.name, tables.policies.c.revision, tables.po
 
 
 class SqlCatalogueStore:
-    """The operators' part of the store, and what everyone reads of it."""
+    """The part of the store that operators edit."""
 
     def __init__(self, database: Database, batches: Batches) -> None:
         """Work on an open database whose schema is current."""
@@ -201,7 +200,7 @@ class SqlCatalogueStore:
 
     @contextmanager
     def _editing(self) -> Iterator[tuple[Connection, Catalogue]]:
-        """Open a transaction with the catalogue as no other edit can change it meanwhile."""
+        """Open a transaction with the catalogue, which no other edit can change meanwhile."""
         with self._database.writing() as connection:
             connection.execute(select(tables.settings.c.id).with_for_update())
             yield connection, _read(connection)

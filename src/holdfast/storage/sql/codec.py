@@ -1,8 +1,6 @@
 """Records to rows and back.
 
-Decides which value goes into which column, and which equal values share one object in memory; leaves
-nested facts to ``facts`` and the columns themselves to ``tables``. Tuples follow the tables' column order,
-which ``batch`` checks when a statement is built.
+Tuples follow the tables' column order, which ``batch`` checks when a statement is built.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ _DIGEST_BYTES = 24
 
 
 def storable(text: str) -> str:
-    """Return text any database takes: no NUL, no broken surrogates; what cannot be kept becomes ``?``."""
+    """Return text that any database accepts: NULs and lone surrogates become ``?``."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "?").encode("utf-8", "replace").decode("utf-8")

@@ -1,8 +1,4 @@
-"""What the one writer of lifecycle state reads and commits.
-
-Decides how a tick becomes one transaction and how a million jobs are read back; leaves rows to ``codec`` and
-``jobset_rows``, and statements to ``batch``.
-"""
+"""What the controller, the only writer of lifecycle state, reads and commits: one transaction per tick."""
 
 from __future__ import annotations
 
@@ -41,7 +37,7 @@ _CURRENT_RUNS = selects.RUNS.join(
     tables.attempts,
     (tables.attempts.c.job_id == tables.runs.c.job_id) & (tables.attempts.c.number == tables.runs.c.attempt),
 ).where(
-    # Says twice which jobs, or else SQLite looks at every run there ever was.
+    # Selects the jobs twice, or else SQLite scans every run there ever was.
     tables.runs.c.job_id.in_(select(tables.attempts.c.job_id).where(tables.ATTEMPT_ACTIVE)),
     tables.ATTEMPT_ACTIVE,
     (tables.attempts.c.dispatch == tables.runs.c.dispatch) | tables.RUN_ACTIVE,
@@ -113,7 +109,7 @@ class SqlControllerStore:
     def _last_runs(
         connection: Connection, read: codec.Reader, kube_jobs: Iterable[KubeJobRecord], known: Container[str]
     ) -> list[Run]:
-        """Read the last runs of pods that have ended runs and no other."""
+        """Read the last runs of pods whose runs have all ended."""
         missing = [pod.run for job in kube_jobs for pod in job.pods if pod.run and pod.run not in known]
         found: list[Run] = []
         for uids in selects.chunks(missing):
@@ -126,7 +122,7 @@ class SqlControllerStore:
         return {row.id: row for row in rows}
 
     def mark(self) -> object:
-        """Return what equals an earlier mark only if nothing was asked for and no catalogue changed since."""
+        """Return a mark that equals an earlier one only if no request was made and no catalogue changed since."""
         if self._database.is_sqlite:
             return self._database.data_version()
         with self._database.reading() as connection:
@@ -190,7 +186,7 @@ class SqlControllerStore:
 
 
 def _require_jobs(connection: Connection, changes: Changes) -> None:
-    """Refuse history of jobs that do not exist; those this commit is about are checked anyhow."""
+    """Refuse history of jobs that do not exist; the jobs this commit changes are checked anyway."""
     subjects = {row.job_id for row in changes.history.values()} - changes.jobs.keys()
     unchecked = list(subjects - {job_id for job_id, _ in changes.attempts})
     jobs = tables.jobs

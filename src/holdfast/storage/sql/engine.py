@@ -1,8 +1,4 @@
-"""Connections: how a database is opened, who may write when, and what a transaction is.
-
-Decides pragmas, pools and isolation; leaves statements to the stores and the meaning of driver errors to
-``faults``. Only the SQLite pragmas know which database it is.
-"""
+"""Connections: pragmas, pools, isolation and transactions."""
 
 from __future__ import annotations
 
@@ -36,9 +32,9 @@ _KEPT_ALIVE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-"""Without these a server that vanished is waited for by the quarter of an hour; what a URL says counts more."""
+"""Without these a lost server blocks callers for a quarter of an hour; a URL's own parameters come first."""
 _ABANDONED_S = 15
-"""After how long a server ends a writer that went away within a transaction, and with it the locks it held."""
+"""After how long a server ends the transaction of a lost writer, and with it its locks."""
 _PRIVATE = 0o600
 """Specifications carry environments, and environments carry secrets."""
 
@@ -58,7 +54,7 @@ def read_url(url_or_path: str | Path) -> URL:
     """Read where the database is: a file's path, ``sqlite:///...`` or ``postgresql://...``.
 
     Raises:
-        InvalidSetting: Not a URL, or of a database Holdfast does not speak.
+        InvalidSetting: Not a URL, or of a database Holdfast does not support.
     """
     text = str(url_or_path)
     if "://" not in text:
@@ -83,7 +79,7 @@ class Database:
     """One database: a pool that writes and a pool that reads.
 
     SQLite lets one connection write at a time. All writers of this process therefore share one connection
-    and wait for it in a fair line, instead of meeting inside SQLite, which polls.
+    and wait for it in a fair queue, instead of meeting inside SQLite, which polls.
     """
 
     def __init__(self, url_or_path: str | Path) -> None:
@@ -110,7 +106,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Open a transaction that commits at the end, or leaves nothing when anything is raised.
+        """Open a transaction that commits at the end, or rolls back on any exception.
 
         Raises:
             Uncertain: The connection to a database server was lost while it committed: it may have, or not.
@@ -123,7 +119,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction that sees one instant and changes nothing.
+        """Open a read-only transaction on one snapshot.
 
         Raises:
             Unavailable, Internal: As ``faults`` says.
@@ -132,14 +128,14 @@ class Database:
             yield connection
 
     def data_version(self) -> int:
-        """Return a number that changes with every commit to a SQLite file, by whomever; for one thread at a time.
+        """Return a number that changes with every commit to a SQLite file, by any process; for one thread at a time.
 
         Raises:
             Unavailable, Internal: As ``faults`` says.
         """
         with translated():
             if self._watching is None:
-                # Kept for good: the numbers of two connections have nothing to do with each other.
+                # Kept open: the numbers of two connections are unrelated.
                 self._watching = self._readers.raw_connection()
                 self._watching.detach()
             with closing(self._watching.cursor()) as cursor:
@@ -148,14 +144,14 @@ class Database:
             return int(version)
 
     def text_of(self, statement: Select[Any]) -> str:
-        """Write out a statement without parameters that is asked again and again, for ``exec_driver_sql``.
+        """Render a frequent statement without parameters, for ``exec_driver_sql``.
 
-        What SQLAlchemy does to find out that it knows a statement costs more than the answer.
+        SQLAlchemy's look-up of a compiled statement costs more than the query.
         """
         return str(statement.compile(dialect=self.dialect))
 
     def close(self) -> None:
-        """Close every connection; double close is fine."""
+        """Close every connection; closing twice is fine."""
         watching, self._watching = self._watching, None
         if watching is not None:
             watching.close()

@@ -1,7 +1,6 @@
-"""Outcomes, failures and decisions as compact JSON: fields with their default value are left out.
+"""Outcomes, failures and decisions as compact JSON: fields that have their default are left out.
 
-Decides the stored form of nested facts; leaves flat columns to ``codec``. A field added to a record later
-needs a default, and then older rows still read.
+A field added to a record later needs a default, so that older rows can still be read.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _Record = TypeVar("_Record", bound="DataclassInstance")
 _NO_DEFAULT = object()
 
 dump_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
-"""Pure ASCII, so that any text a program printed can be stored, broken surrogates included."""
+"""Pure ASCII, so that any text a program printed can be stored, lone surrogates included."""
 load_json: Callable[[str], Any] = json.JSONDecoder().decode
 
 
@@ -39,7 +38,7 @@ class _Shape(Generic[_Record]):
         self._readers = readers
 
     def plain(self, record: _Record) -> dict[str, Any]:
-        """Return the fields that say something."""
+        """Return the fields that differ from their defaults."""
         found: dict[str, Any] = {}
         for name, default in self._fields:
             value = getattr(record, name)

@@ -1,7 +1,6 @@
-"""Translates what drivers raise into Holdfast's errors.
+"""Translates driver errors: ``Unavailable`` for trouble that passes by itself, ``Internal`` for what needs a person.
 
-Decides which database trouble passes by itself (``Unavailable``) and which needs a person (``Internal``);
-leaves what to do about either to the callers. The driver's own exception stays on ``__cause__``.
+The driver's own exception stays on ``__cause__``.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _SQLSTATE_PASSING = {
 }
 _SQLSTATE_BROKEN = {"XX", "58"}
 _SQLSTATE_UNDONE = {"23", "25", "40"}
-"""With these a server says that it did not commit."""
+"""Codes by which a server reports that it did not commit."""
 
 
 @contextmanager
@@ -75,9 +74,9 @@ def translated() -> Iterator[None]:
 
 @contextmanager
 def committing() -> Iterator[None]:
-    """Raise what is true of a COMMIT whose answer was lost; inside ``translated``, which explains everything else.
+    """Raise ``Uncertain`` for a COMMIT whose answer was lost; for use inside ``translated``.
 
-    SQLite says so itself when a COMMIT fails, and so does a server that refuses one; a broken connection says nothing.
+    SQLite reports a failed COMMIT itself, and so does a server that refuses one; a broken connection does not.
 
     Raises:
         Uncertain: A database server may have committed, or not.
@@ -108,7 +107,7 @@ def _explain(error: exc.DBAPIError) -> HoldfastError:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Say whether SQLite found a damaged file, or one that is no database."""
+    """Whether SQLite found a damaged file, or one that is not a database."""
     return getattr(error, "sqlite_errorcode", 0) & _PRIMARY in _SQLITE_BROKEN
 
 

@@ -1,8 +1,4 @@
-"""Records of job sets and of jobs made of pods to rows and back.
-
-Decides which value goes into which column, in the tables' order; leaves nested values to ``domain.jobset.record`` and
-``facts``, and the columns themselves to ``tables``.
-"""
+"""Records of job sets and of jobs made of pods to rows and back, in the tables' column order."""
 
 from __future__ import annotations
 

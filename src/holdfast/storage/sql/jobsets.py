@@ -1,8 +1,4 @@
-"""Job sets and what belongs to them, as the controller and readers ask for them.
-
-Decides how sets, their jobs and their logs are found; leaves changing them to the controller's and the ways in's
-parts, and building records to ``jobset_rows`` and ``codec``.
-"""
+"""Queries for job sets and what belongs to them, for the controller and readers."""
 
 from __future__ import annotations
 
@@ -54,7 +50,7 @@ class SqlJobSetStore:
             return _page(connection, after, limit)
 
     def asked_of(self, reference: str) -> AskedOf:
-        """Find a job set by id, or by name, with what was asked of it.
+        """Find a job set by id, or by name, with its pending requests.
 
         Raises:
             NotFound: None matches.
@@ -64,7 +60,7 @@ class SqlJobSetStore:
         return found
 
     def all_asked_of(self, *, after: str = "", limit: int | None = None) -> Sequence[AskedOf]:
-        """List job sets as ``job_sets`` does, each with what was asked of it."""
+        """List job sets as ``job_sets`` does, each with its pending requests."""
         with self._database.reading() as connection:
             return _asked_of(connection, _page(connection, after, limit))
 
@@ -93,7 +89,7 @@ class SqlJobSetStore:
         ]
 
     def kube_jobs(self, job_ids: Sequence[str]) -> Mapping[str, KubeJobRecord]:
-        """Return what is remembered of those jobs' pods, by job id; others are left out."""
+        """Return the pod state of those jobs, by job id; others are left out."""
         table = tables.kube_jobs
         found: dict[str, KubeJobRecord] = {}
         with self._database.reading() as connection:
@@ -121,7 +117,7 @@ def _page(connection: Connection, after: str, limit: int | None) -> list[JobSet]
 
 
 def _asked_of(connection: Connection, sets: Sequence[JobSet]) -> list[AskedOf]:
-    """Add what was asked of sets; each of these requests is about one."""
+    """Add the pending requests of sets; each of these requests is about one."""
     table, asked = tables.requests, defaultdict[str, list[Request]](list)
     for ids in selects.chunks([dump_json((each.id,)) for each in sets]):
         query = select(table).where(table.c.kind.in_(ASKED_OF_SETS), table.c.job_ids.in_(ids)).order_by(table.c.id)
@@ -136,7 +132,7 @@ def all_sets(connection: Connection) -> list[JobSet]:
 
 
 def active_pod_jobs(connection: Connection) -> dict[str, KubeJobRecord]:
-    """Read what is remembered of the pods of every job that is not terminal."""
+    """Read the pod state of every job that is not terminal."""
     return _pod_jobs(connection, _PODS_OF_ACTIVE_JOBS)
 
 

@@ -1,8 +1,7 @@
-"""Who may write lifecycle state on this database.
+"""The lease on this database: who may write lifecycle state.
 
-Decides how the lease is taken and how a commit proves that it still holds; leaves for how long, and what a
-deposed writer does next, to the callers. Both lock the one row, so a takeover waits for a commit that is
-under way, and a commit after it is refused. Where machines share a database, its clock is the only one that counts.
+Taking the lease and committing both lock the same row, so a takeover waits for a commit that is under way, and a commit
+after it is refused. Where machines share a database, only its clock counts.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 _HELD = select(tables.leadership.c.epoch, tables.leadership.c.owner, tables.leadership.c.expires_at)
 EPOCH = select(tables.leadership.c.epoch).with_for_update(read=True)
 _PATIENCE = text("SET LOCAL lock_timeout = '5s'")
-"""As long as SQLite waits: a session that died without a word may hold the row for longer."""
+"""As long as SQLite waits: a lost session may hold the row for longer."""
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 
 
@@ -44,7 +43,7 @@ class SqlLeadershipStore:
                 connection.execute(_PATIENCE)
             epoch, holder, expires_at = connection.execute(_HELD.with_for_update()).one()
             if not self._database.is_sqlite:
-                now = connection.execute(_CLOCK).scalar_one()  # after the row was waited for
+                now = connection.execute(_CLOCK).scalar_one()  # after the wait for the row's lock
             refusals.require_free_lease(owner, heir_of=heir_of, holder=holder, left_s=expires_at - now)
             led: int = epoch + (holder != owner)
             connection.execute(update(tables.leadership).values(epoch=led, owner=owner, expires_at=now + ttl_s))

@@ -1,8 +1,8 @@
 """The event log and the audit log: appending to them in a writer's transaction, and reading them in order.
 
-Decides how sequence numbers come to grow in the order of commits. SQLite has one writer at a time. On PostgreSQL
-a number is given when a row is inserted, and a transaction that commits later may hold the smaller one; so whoever
-appends takes one advisory lock first, as the last thing before its commit, and keeps it until then.
+Sequence numbers must grow in the order of commits. SQLite has one writer at a time. PostgreSQL assigns a number when a
+row is inserted, and a transaction that commits later may hold the smaller one; so whoever appends takes an advisory
+lock first, as the last thing before its commit, and keeps it until then.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SqlLogStore:
         return last or 0
 
     def record(self, entry: AuditEntry) -> None:
-        """Append an entry that goes with no other write: a refusal."""
+        """Append the entry of a refusal, which goes with no other write."""
         with self._database.writing() as connection:
             _take_turn(connection)
             connection.execute(insert(tables.audit).values(_audit_row(entry)))
@@ -97,7 +97,7 @@ def append_events(connection: Connection, batches: Batches, occurrences: Iterabl
 
 
 def append_deeds(connection: Connection, batches: Batches, deeds: Sequence[Deed]) -> None:
-    """Append what operators' actions leave behind, as the last thing a transaction does."""
+    """Append the audit entries of operators' actions, as the last thing a transaction does."""
     if not deeds:
         return
     append_events(connection, batches, [occurrence for deed in deeds for occurrence in deed.occurrences])
@@ -121,7 +121,7 @@ def _filtered(query: Select[Any], where: EventFilter) -> Select[Any]:
 
 
 def _plain(event: Event) -> dict[str, Any]:
-    """Return the fields that say something."""
+    """Return the fields that differ from their defaults."""
     found = {}
     for name, default in _SHAPES[type(event)]:
         value = getattr(event, name)

@@ -1,7 +1,6 @@
-"""What readers may ask.
+"""Queries for readers.
 
-Decides how jobs are found and listed; leaves building records to ``codec``. Every method is one transaction
-of its own, so every answer is one instant.
+Every method is one transaction of its own, so every answer is a consistent snapshot.
 """
 
 from __future__ import annotations

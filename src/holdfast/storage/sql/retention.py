@@ -1,7 +1,6 @@
-"""Deletes finished jobs and what nothing refers to any more.
+"""Deletes finished jobs, and specifications that no job refers to any more.
 
-Decides how much one transaction deletes (what it is told) and that a specification goes with its last job; rows
-that belong to a job go with it by the schema's own cascades.
+Rows that belong to a job are deleted by the schema's cascades.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ _ended = func.coalesce(tables.jobs.c.ended_at, tables.jobs.c.updated_at)
 
 
 def keep_specs(connection: Connection) -> None:
-    """Keep every specification until the transaction ends, for a submission that counts on one that is there."""
+    """Keep every specification until the transaction ends, for a submission that reuses one."""
     if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
         connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _SPECS_LOCK})
 
 
 class SqlRetentionStore:
-    """Forgetting's part of the store."""
+    """The store's part for retention."""
 
     def __init__(self, database: Database) -> None:
         """Work on an open database whose schema is current."""
@@ -85,7 +84,7 @@ def _delete(connection: Connection, ids: Sequence[str]) -> int:
     chosen = jobs.c.id.in_(ids) & jobs.c.state.in_(_ENDED_STATES)
     found = connection.execute(select(jobs.c.id, jobs.c.spec).where(chosen)).all()
     digests = {digest for _, digest in found}
-    if found:  # history refers to nothing that could take it along
+    if found:  # history has no foreign key to cascade by
         connection.execute(_FORGET_HISTORY, [{"job": job_id} for job_id, _ in found])
     deleted = connection.execute(delete(jobs).where(chosen)).rowcount
     unused = ~exists().where(jobs.c.spec == specs.c.digest)

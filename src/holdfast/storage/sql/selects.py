@@ -1,7 +1,4 @@
-"""The queries more than one part of the store asks.
-
-Decides how a job and its specification are joined and in which order runs come; leaves who asks to the parts.
-"""
+"""Queries that several parts of the store share."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ RUNS = select(tables.runs).order_by(
 )
 ACTIVE_STATES = tuple(sorted(state.value for state in JobState if state not in JOB_TERMINAL))
 STATE_UNINDEXED = tables.jobs.c.state.concat("")
-"""A job's state where its index must not be used: in queries that few jobs match anyhow, whatever their state."""
+"""A job's state where its index must not be used: in queries that few jobs match, whatever their state."""
 
 _IDS_PER_QUERY = 1000
 
@@ -45,6 +42,6 @@ def quarantined(connection: Connection) -> dict[str, Quarantined]:
 
 
 def chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Cut ids into pieces one statement can take."""
+    """Split ids into chunks that fit one statement."""
     for start in range(0, len(ids), _IDS_PER_QUERY):
         yield ids[start : start + _IDS_PER_QUERY]

@@ -1,7 +1,4 @@
-"""The whole store on one SQL database, put together from its parts.
-
-Decides how a database is opened and made current; leaves every method to the part that owns it.
-"""
+"""The whole store on one SQL database, put together from its parts."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ class SqlStore(
         SqlRetentionStore.__init__(self, database)
 
     def close(self) -> None:
-        """Let go of the database; double close is fine."""
+        """Close the database; closing twice is fine."""
         self._database.close()
 
 

@@ -1,8 +1,4 @@
-"""What the ways in may write: jobs, job sets and requests.
-
-Decides how ten thousand jobs are appended in one transaction and how a repeated call is recognised; leaves
-validating them to ``service``.
-"""
+"""What the ways in may write: jobs, job sets and requests."""
 
 from __future__ import annotations
 
@@ -35,7 +31,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class SqlSubmissionStore:
-    """The ways in's part of the store."""
+    """The part of the store for the ways in."""
 
     def __init__(self, database: Database, batches: Batches) -> None:
         """Work on an open database whose schema is current."""
@@ -111,7 +107,7 @@ class SqlSubmissionStore:
 
 
 def _move_versions(connection: Connection, request: Request, version: int | None) -> None:
-    """Let the sets a request is about have their next version; from here to the commit nobody else asks anything."""
+    """Advance the versions of the sets a request is about; until the commit nobody else can make one."""
     table = tables.job_sets
     for set_id in request.targets:
         if version is not None:

@@ -1,8 +1,7 @@
-"""The relational schema, for every database we speak.
+"""The relational schema, for every supported database.
 
-Decides columns, keys, indexes and what the database itself refuses; leaves how records become rows to
-``codec`` and how a database gets here to ``migrations``. Statuses carry no CHECK: they grow, and widening
-a CHECK rebuilds the table in SQLite; the codec refuses words it does not know.
+Statuses carry no CHECK: new ones get added, and widening a CHECK rebuilds the table in SQLite; the codec refuses
+unknown ones.
 """
 
 from __future__ import annotations
@@ -99,16 +98,16 @@ jobs = Table(
     Column("retries", Integer, nullable=False),
     Column("avoid_node", Text),
     Column("cancel_requested", Boolean, nullable=False),
-    Column("set_id", Key),  # refers to nothing: a set's jobs outlive it
+    Column("set_id", Key),  # no foreign key: a set's jobs outlive it
     Column("replicated_job", Text),
     Column("job_index", Integer),
     Index(None, "state", "seq"),
     CheckConstraint("gang >= 1", name="gang"),
     CheckConstraint("attempt >= 0 AND retries >= 0", name="counts"),
-    sqlite_autoincrement=True,  # a pruned job's place in the order is never given again
+    sqlite_autoincrement=True,  # a pruned job's number is never reused
 )
 JOB_CHILD = ("set_id", "replicated_job", "job_index")
-"""Where a job stands in its job set; all of them NULL for a job of its own."""
+"""Where a job stands in its job set; all of them NULL for a job outside any set."""
 JOB_FIXED = ("id", "name", "queue", "priority", "submitted_at", "spec", "gang", *JOB_CHILD)
 """Written once, when a job is submitted."""
 JOB_CHANGING = tuple(column.name for column in jobs.columns if column.name not in JOB_FIXED and not column.primary_key)
@@ -192,7 +191,7 @@ history = Table(
     CheckConstraint("attempts >= 1", name="merged"),
     sqlite_with_rowid=False,
 )
-"""The steps of everything that moves, by what it is; refers to nothing, because that is in many tables."""
+"""The steps of every entity, by its kind; without foreign keys, because entities are in many tables."""
 
 nodes = Table(
     "nodes",
@@ -214,7 +213,7 @@ requests = Table(
     Column("actor", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("payload", Text, nullable=False, server_default=""),
-    sqlite_autoincrement=True,  # an id handled once never means another request
+    sqlite_autoincrement=True,  # the id of a handled request is never reused
 )
 
 job_sets = Table(
@@ -245,9 +244,9 @@ set_log = Table(
     Column("body", Text, nullable=False),
     ForeignKeyConstraint(["set_id"], ["job_sets.id"], ondelete="CASCADE"),
     Index(None, "set_id", "seq"),
-    sqlite_autoincrement=True,  # readers go on by it
+    sqlite_autoincrement=True,  # readers resume by it
 )
-"""What was decided about a set's failed jobs, and what there is to know of it; goes with the set."""
+"""The decisions about a set's failed jobs and their facts; deleted with the set."""
 
 kube_jobs = Table(
     "pod_jobs",
@@ -266,7 +265,7 @@ kube_jobs = Table(
     _job_reference(),
     CheckConstraint("restart >= 0 AND job_restart >= 0", name="restarts"),
 )
-"""What is remembered of the pods of a job that is made of them; goes with the job."""
+"""The pod state of jobs made of pods; deleted with the job."""
 _expiring = kube_jobs.c.expires_at.is_not(None)
 Index("ix_pod_jobs_expiring", kube_jobs.c.expires_at, sqlite_where=_expiring, postgresql_where=_expiring)
 
@@ -279,7 +278,7 @@ quarantine = Table(
     Column("message", Text, nullable=False),
     sqlite_with_rowid=False,
 )
-"""Workloads of any kind that are left alone because looking after them failed."""
+"""Workloads of any kind that are left alone because handling them failed."""
 
 events = Table(
     "events",
@@ -293,9 +292,9 @@ events = Table(
     Column("data", Text, nullable=False),
     _job_reference(),
     UniqueConstraint("job_id", "job_seq"),
-    sqlite_autoincrement=True,  # readers resume by it: a number is never given again
+    sqlite_autoincrement=True,  # readers resume by it: a number is never reused
 )
-"""What happened; a job's events go with the job."""
+"""The event log; a job's events are deleted with the job."""
 
 audit = Table(
     "audit",
@@ -312,7 +311,7 @@ audit = Table(
     Column("detail", Text, nullable=False),
     sqlite_autoincrement=True,
 )
-"""Who did what; refers to nothing, so that it outlives what it tells of."""
+"""The audit log; without foreign keys, so that it outlives its subjects."""
 
 idempotency = Table(
     "idempotency",
@@ -331,7 +330,7 @@ settings = Table(
     Column("body", Text),
     CheckConstraint("id = 1", name="one_row"),
 )
-"""One row, there from the first migration on; locking it puts edits of the catalogue in a line."""
+"""One row, there from the first migration on; locking it serialises edits of the catalogue."""
 
 leadership = Table(
     "leadership",
@@ -342,7 +341,7 @@ leadership = Table(
     Column("expires_at", Double, nullable=False),
     CheckConstraint("id = 1", name="one_row"),
 )
-"""One row, there from its migration on; its epoch moves with every change of owner and never goes back."""
+"""One row, there from its migration on; its epoch grows with every change of owner."""
 
 policies = Table(
     "policies",

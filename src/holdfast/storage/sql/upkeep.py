@@ -1,7 +1,6 @@
-"""What an operator does with a database as a whole: look whether it is sound, copy it, put a copy back.
+"""Maintenance of a whole database: check its integrity, copy it, restore a copy.
 
-Decides what a sound database is and in which order files change places, so that a crash at any point leaves a
-database; leaves who may do it, and when, to the callers.
+A restore replaces files in an order that leaves a usable database after a crash at any point.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _BESIDE = ("-wal", "-shm")
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What was found out about a database."""
+    """The result of examining a database."""
 
     place: str
     """Its URL without the password."""
@@ -97,14 +96,14 @@ def refuse_damage(url_or_path: str | Path) -> None:
 
 
 def refuse_loss(file: Path, *, epoch: int) -> None:
-    """Make sure that a SQLite file is not older than what is known of it.
+    """Make sure that a SQLite file is not older than its last known epoch.
 
     Args:
         file: The database.
-        epoch: The last one that a process had there, as far as is known.
+        epoch: The last one known.
 
     Raises:
-        Internal: It has not heard of that epoch: what was written since is lost, or it is another database.
+        Internal: It does not have that epoch: what was written since is lost, or it is another database.
         Unavailable: It cannot be read right now.
     """
     database = Database(file)
@@ -165,10 +164,10 @@ def back_up(url_or_path: str | Path, target: Path) -> int:
 
 
 def restore(url_or_path: str | Path, source: Path) -> Path | None:
-    """Put a backup in the place of a SQLite database that nobody has open; an older schema is fine.
+    """Replace a SQLite database that nobody has open by a backup; an older schema is fine.
 
     Returns:
-        Where the database that was there is now; ``None``: there was none.
+        Where the replaced database is now; ``None``: there was none.
 
     Raises:
         Conflict: The backup is damaged, or of a newer Holdfast; or the database is on a server.
@@ -240,7 +239,7 @@ def _alone(path: Path) -> sqlite3.Connection:
 
 
 def _free_lease(path: Path) -> None:
-    """Let any server lead what comes from a backup: who led it then says nothing now."""
+    """Free the lease of a restored database, so that any server can lead."""
     with closing(_alone(path)) as connection:
         connection.execute("UPDATE leadership SET expires_at = 0")
         connection.execute("PRAGMA journal_mode=DELETE")

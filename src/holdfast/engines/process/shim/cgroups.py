@@ -35,7 +35,7 @@ class Cgroups:
     """Where groups can be made: our own directory in each hierarchy."""
 
     def __init__(self, name: str, paths: tuple[str, ...]) -> None:
-        """Take our directories, that for memory first; raises OSError."""
+        """Open our directories, the one for memory first; raises OSError."""
         self.name = name
         self.paths = paths
         self.counts_processes = len(paths) > 1 if name == V1 else "pids" in _text(f"{paths[0]}/cgroup.controllers")

@@ -16,7 +16,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Channel:
-    """A non-blocking socket with buffers, and what its client has not been told yet."""
+    """A non-blocking socket with buffers, and the news its client has yet to get."""
 
     def __init__(self, fd: int) -> None:
         """Take over a connected socket's descriptor."""
@@ -37,7 +37,7 @@ class Channel:
 
     @property
     def news(self) -> bool:
-        """Whether there is something to tell."""
+        """Whether there is news to send."""
         return bool(self.dirty or self.gone or self.acknowledge)
 
     @property
@@ -79,7 +79,7 @@ class Channel:
             self._unsent = b""
 
     def close(self) -> None:
-        """Let go of the socket."""
+        """Close the socket."""
         self.open = False
         if self.fd >= 0:
             os.close(self.fd)

@@ -35,7 +35,7 @@ def last_line(path: str) -> str:
 
 
 def offset_in(line: str) -> int:
-    """Return the offset a line says, 0 where it says none that a file can have: programs can write there, too."""
+    """Return the offset in a line, 0 if it is not valid: programs can write there, too."""
     return int(line) if line.isdecimal() and len(line) < _TOO_MANY_DIGITS else 0
 
 
@@ -60,7 +60,7 @@ def _text(path: str, size: int, *, from_end: bool, begin: int = 0) -> str:
 
 
 def open_plain(path: str, flags: int) -> int:
-    """Open a plain file: what a program put in its place must neither stop us nor lead us elsewhere.
+    """Open a regular file: what a program put in its place must neither block nor redirect us.
 
     Raises:
         OSError: It is not there, or is a link, a pipe, a directory.
@@ -73,7 +73,7 @@ def open_plain(path: str, flags: int) -> int:
 
 
 def is_full(directory: str) -> bool:
-    """Tell whether the file system of a directory has no room left: what fails then may have failed for that."""
+    """Whether a directory's file system is full, which may be why something failed."""
     try:
         facts = os.statvfs(directory)
     except OSError:

@@ -44,7 +44,7 @@ class Journal:
         self._add(["end", run.uid, run.started_at, run.progress, run.outcome])
 
     def forgot(self, uids: Iterable[str]) -> None:
-        """Note that nobody needs these results any more."""
+        """Note that these results are not needed any more."""
         self._add(["forget", *uids])
 
     def _add(self, entry: list[object]) -> None:
@@ -91,13 +91,13 @@ class Journal:
             self.size = 0
 
     def close(self) -> None:
-        """Write what is left and let go."""
+        """Write what is left and close."""
         self.flush()
         os.close(self._fd)
 
 
 def replay(path: str) -> dict[str, Run]:
-    """Read a journal back, also one of the release before: every run not forgotten, the finished with their outcome."""
+    """Read a journal back, also the previous release's: every run not forgotten, finished ones with their outcome."""
     runs: dict[str, Run] = {}
     for entry in _entries(path):
         _apply(entry, runs)

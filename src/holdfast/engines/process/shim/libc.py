@@ -17,7 +17,7 @@ _prctl = getattr(_libc, "prctl", None)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every orphan below, so that nothing a run leaves behind gets out of sight."""
+    """Become the parent of every orphan below, so that no process a run leaves behind is lost."""
     if _prctl is not None:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

@@ -74,14 +74,14 @@ def serve(directory: str, listener: socket.socket, *, limits: str, idle_s: float
 
 
 def _redirect_errors(path: str) -> None:
-    """Let go of the starter's stderr: what goes wrong from here on is in a file of our own."""
+    """Replace the starter's stderr by a file of our own."""
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     os.dup2(fd, 2)
     os.close(fd)
 
 
 def _spare_ourselves() -> tuple[str, str] | None:
-    """Have the kernel, when memory is short, rather kill programs than us; returns our score and theirs."""
+    """Make the kernel prefer to kill programs when memory is short; returns our score and theirs."""
     path = Path("/proc/self/oom_score_adj")
     try:
         before = int(path.read_text())
@@ -187,7 +187,7 @@ class Shim:
         self._seat_sends(seat)
 
     def _fade(self, seat: Seat) -> None:
-        """Take in that a supervisor closed its connection: it is about to be dead."""
+        """Handle a supervisor's closed connection: it is about to end."""
         if seat.heard:
             seat.heard = False
             self._selector.unregister(seat.channel.fd)

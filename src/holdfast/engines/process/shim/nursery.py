@@ -40,7 +40,7 @@ class Nursery:
         self.pid, self._sock = self._make()
 
     def supervisor(self, number: int, sock: socket.socket) -> None:
-        """Have a supervisor made that talks over a socket; raises OSError."""
+        """Fork a supervisor that talks over a socket; raises OSError."""
         try:
             self._ask(number, sock)
         except OSError:  # it was killed
@@ -52,12 +52,12 @@ class Nursery:
         socket.send_fds(self._sock, [b"%d" % number], [sock.fileno()])
 
     def wake(self) -> None:
-        """Let it go on, in case somebody suspended it."""
+        """Resume it, in case somebody suspended it."""
         if processes.is_suspended(self.pid):
             processes.resume(self.pid)
 
     def close(self) -> None:
-        """Let it go."""
+        """Close it."""
         self._sock.close()
 
     def _make(self) -> tuple[int, socket.socket]:
@@ -116,7 +116,7 @@ def _fill_pages() -> list[object]:
 
 
 def _reap() -> None:
-    """Let supervisors go that have ended; the shim learns of it by itself."""
+    """Reap supervisors that have ended; the shim learns of it by itself."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

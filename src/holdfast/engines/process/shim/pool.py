@@ -47,7 +47,7 @@ class Seat:
 
 
 class Pool:
-    """Every supervisor there is."""
+    """Every supervisor."""
 
     def __init__(self, surroundings: Surroundings, cgroups: Cgroups | None) -> None:
         """Begin with none."""
@@ -72,7 +72,7 @@ class Pool:
         self._idle.append(seat)
 
     def shrink(self, now: float) -> None:
-        """Send those away that have had nothing to do for long."""
+        """Dismiss those that have been idle for long."""
         while len(self._idle) > IDLE_KEPT and now - self._idle[0].idle_since >= IDLE_S:
             self.dismiss(self._idle.popleft())
 
@@ -113,7 +113,7 @@ class Pool:
         return seat
 
     def wake_nursery(self) -> None:
-        """Let the process that makes supervisors go on, in case somebody suspended it."""
+        """Resume the process that forks supervisors, in case somebody suspended it."""
         self._nursery.wake()
 
     def own_processes(self) -> set[int]:

@@ -47,7 +47,7 @@ def kill(pid: int, number: int = signal.SIGKILL) -> None:
 
 
 def resume(pid: int) -> None:
-    """Let a process go on that a signal suspended; one that was not notices nothing."""
+    """Resume a process that a signal suspended; any other notices nothing."""
     if pid > 0:
         kill(pid, signal.SIGCONT)
 

@@ -87,7 +87,7 @@ class Record:
         self._at += len(line) - 1
 
     def remove(self) -> None:
-        """Remove the file and let go."""
+        """Remove the file and close it."""
         os.unlink(self.path)  # noqa: PTH108 - beside the calls around it
         os.close(self._fd)
 

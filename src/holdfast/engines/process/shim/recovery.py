@@ -81,7 +81,7 @@ class Recovery:
             self._take_over(run, kept, number, adopted=False)
 
     def of_supervisor(self, seat: Seat) -> None:
-        """Have another supervisor go on with the run of one that was killed."""
+        """Hand the run of a killed supervisor to another one."""
         run = self._runs.active.get(seat.uid)
         kept = record.read(path_of(seat.number))
         if run is not None and kept is not None and kept.uid == run.uid:
@@ -148,7 +148,7 @@ def _leader_of(run: Run) -> Message | None:
 
 
 def _end_program(uid: str, start: Message) -> None:
-    """End what may still run and whose end nobody could learn: its next attempt must not run beside it."""
+    """End a program that may still run and cannot be observed: its next attempt must not run beside it."""
     if processes.born_between(start["pid"], start["before"], start["after"]):
         processes.kill_group(start["pid"], signal.SIGKILL)
     for pid in processes.marked({uid}, str(Path.cwd())):

@@ -1,7 +1,6 @@
 """Brings a database to the schema this version needs.
 
-Decides when a database is new enough, too old or too new; leaves the steps to ``versions``. Alembic itself
-is imported only when there is something to do, because every start of the command line comes by here.
+Alembic is imported only when there is something to do, because every start of the command line runs this.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Runs migration steps on the connection it is given; only Alembic loads this file.
-
-Decides how steps run (in the caller's transaction); leaves opening and locking to the package.
-"""
+"""Runs migration steps in the caller's transaction, on the connection it is given; only Alembic loads this file."""
 
 from __future__ import annotations
 

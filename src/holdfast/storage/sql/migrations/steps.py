@@ -1,7 +1,4 @@
-"""Runs the packaged steps with Alembic; the only module that loads it.
-
-Decides how Alembic is configured; leaves when to run, and under which lock, to the package.
-"""
+"""Runs the packaged steps with Alembic, in the caller's transaction."""
 
 from __future__ import annotations
 
