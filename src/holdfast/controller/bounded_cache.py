@@ -1,7 +1,7 @@
-"""Answers that can be worked out again, remembered for a bounded number of questions.
+"""A cache of bounded size for answers that can be recomputed.
 
-Decides when to forget: everything at once when it is full. Jobs come and go for as long as a server runs, and
-nearly every one asks something new; what is asked again and again is soon remembered again.
+When full, it is emptied at once: jobs come and go for as long as a server runs, nearly every one brings a new
+question, and what is asked often is soon cached again.
 """
 
 from __future__ import annotations

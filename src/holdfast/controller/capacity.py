@@ -1,7 +1,7 @@
-"""What of each place is in use; decides nothing, keeps the sums that scheduling reads.
+"""How much of each place is in use, and by which queue.
 
-A run is charged from being placed until it is confirmed stopped; charging and releasing are idempotent
-by run uid, so a repeated report cannot leak capacity.
+A run is charged from being placed until it is confirmed stopped. Charging and releasing are idempotent by run uid, so
+a repeated report cannot leak capacity.
 """
 
 from __future__ import annotations

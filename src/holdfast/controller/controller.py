@@ -1,7 +1,6 @@
 """One tick of the controller: take in, decide, commit, publish.
 
-Decides the order of a tick's steps and nothing else; work is bounded per tick, and nothing is published
-that is not durable (architecture decisions 5 to 7).
+Work is bounded per tick, and nothing is published that is not durable (architecture decisions 5 to 7).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Drives anything that moves by a table: source, handler, judge, apply; and promotes it by what its children are.
+"""Drives the entities of a table: runs handlers, judges their reports, applies the outcome, and promotes by children.
 
-Decides nothing a handler could decide and everything it may not: need_retry, expired and give_up are judged here and
-only here (BEP-1030). Leaves the phases' work to handlers, and what a kind of entity is to whoever derives from this.
+Handlers only report; need_retry, expired and give_up are judged here and nowhere else (BEP-1030).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The phases' work: schedule, prepare, start, terminate (BEP-1030's four lifecycle handlers).
+"""The work of each phase: schedule, prepare, start, terminate (BEP-1030's four lifecycle handlers).
 
-Each handler says what happened; none judges retry, expiry or giving up. What they do to the outside world
-is only ever to change the desired set, which executors fetch after the commit.
+A handler reports what happened; it never judges retry, expiry or giving up. Its only effect on the outside world is
+a changed desired set, which executors fetch after the commit.
 """
 
 from __future__ import annotations

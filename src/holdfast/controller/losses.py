@@ -1,7 +1,6 @@
-"""Remembers what was lost together, and says what that tells against a job.
+"""Remembers which runs were lost together, and what that says against a job.
 
-Decides which runs make one loss, and that it is an event, so that it is remembered after a restart of ours; leaves
-whether a job is to blame to ``domain.policy.blame``.
+Each loss is written as an event, so that it is still known after a restart of the controller.
 """
 
 from __future__ import annotations

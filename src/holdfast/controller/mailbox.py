@@ -1,7 +1,7 @@
 """Carries exchanges between executors and a controller in the same process.
 
-Decides nothing: the newest request of each executor waits for the next tick, and its caller for the commit
-of that tick. A network transport has the same two sides.
+The newest request of each executor waits for the next tick, and its caller for the commit of that tick. A network
+transport has the same two sides.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Takes executors' observed sets in: what started, what ended, what is gone.
+"""Takes in what executors observed: which runs started, ended or are gone.
 
-Decides the status a report puts a run into; a report about a run nobody knows or one that is over changes
-nothing (terminal is absorbing). What a run was seen as counts however late it is told; that one is missing counts
-only where that is known to be younger than the belief that it was there.
+Terminal is absorbing: a report about an unknown run, or one that is over, changes nothing. What a run was seen doing
+counts however late the report arrives; that a run is missing counts only if the report is known to be newer than the
+belief that it was there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Collects the events of a tick beside its changes, so that both are one commit.
 
-Decides only what is not worth an event: a status of an attempt that does not outlast the tick. What a change
-means is ``domain.event_mapping``'s.
+A status that an attempt enters and leaves within one tick gets no event.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Says since when something has been waited for, as far as this process can vouch for it.
 
-What is stored says by a wall clock when a status was entered, perhaps that of another machine, and clocks are set. Who
-gives a program up too early runs it twice, so time counts from when this process began at the earliest, and a step of
-its clock counts for nothing.
+The time a status was entered is stored by a wall clock, perhaps of another machine, and clocks get adjusted. Giving up
+on a program too early runs it twice, so time counts at the earliest from the start of this process, and a step of its
+clock does not count.
 """
 
 from __future__ import annotations

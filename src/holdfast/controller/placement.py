@@ -1,4 +1,4 @@
-"""Gives those that wait for a place their turn: plans a round, hands out what it found, notes why others wait."""
+"""Plans a round for everything that waits for a place, hands the places out, and notes why the rest still waits."""
 
 from __future__ import annotations
 

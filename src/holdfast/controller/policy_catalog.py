@@ -1,8 +1,4 @@
-"""What operators wrote, compiled for use: policies, categories, queues, settings.
-
-Decides when to read the catalogue again (its version moved) and which compiled policies a job gets; the
-order of composition is ``domain.policy.compose``'s.
-"""
+"""The operator's policies, categories, queues and settings, compiled; read again when their version has changed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What every executor should have: the desired sets, kept in step with the runs' statuses.
+"""The desired set of each executor, kept in step with the statuses of its runs.
 
-Decides which statuses are handed out and which are asked to stop, and why, and for how long a program may run although
-nobody tells it to stop; changed sets are published only after the commit that made them true.
+Changed sets are published only after the commit that made them true.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Keeps the failure of one workload from being everybody's.
+"""Keeps the failure of one workload from affecting the others.
 
-An exception while a workload is restored, reconciled, placed or asked about is a fault of ours or of what is stored of
-it. That workload is then left alone, and says so, until a person asks for something or the next controller begins; what
-its programs do is still taken in, and nobody else notices.
+An exception while a workload is restored, reconciled, placed or acted on is a bug of ours or corrupt stored data. The
+workload is then left alone, and says so, until someone makes a request about it or a new controller starts. What its
+programs do is still recorded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reconciles what is in the work queue, whatever kind it is."""
+"""Reconciles the workloads in the work queue, of any kind."""
 
 from __future__ import annotations
 

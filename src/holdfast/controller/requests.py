@@ -1,4 +1,4 @@
-"""Acts on what people asked for, in order."""
+"""Acts on users' requests, in order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the controller knows: every job that is not over, indexed the ways a tick needs it.
+"""What the controller knows: every job that is not over, with the indexes a tick needs.
 
-Every change goes through a method, which keeps the indexes, the events and the tick's ``Changes`` in step. What is here
-can always be rebuilt from the store.
+Every change goes through a method, which keeps the indexes, the events and the tick's ``Changes`` in step. All of it
+can be rebuilt from the store.
 """
 
 from __future__ import annotations

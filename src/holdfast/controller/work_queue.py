@@ -1,6 +1,6 @@
-"""The one queue of workloads to reconcile, and the one heap of the times at which some are due.
+"""The queue of workloads to reconcile, and the heap of times at which some are due.
 
-Kinds have lanes of their own, because children are reconciled before their owners, and at a pace of their own.
+Each kind has a lane of its own, because children are reconciled before their owners, and each at its own pace.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Who did what: the words of the audit log, and what an operator's action leaves behind.
+"""The audit log: who did what, and what is recorded of it.
 
-Decides what is remembered of an action, and nothing secret is: names and reasons, never what a manifest holds.
-An action without a caller, as in tests and tools, leaves nothing. Leaves keeping it to ``storage`` and telling
-callers apart to the ways in.
+No entry holds a secret: names and reasons only, never the contents of a manifest. An action without a caller, as in
+tests and tools, is not recorded.
 """
 
 from __future__ import annotations

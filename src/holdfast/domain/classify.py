@@ -1,4 +1,4 @@
-"""Turns the facts of how a run ended into conditions, one cause and a category; leaves what to do to ``policy``.
+"""Turns the facts of how a run ended into conditions, one cause and a category.
 
 A user's cancel wins over everything. Out of memory needs evidence: exit code 137 alone is a program's own code.
 """

@@ -1,4 +1,4 @@
-"""Computes how long to wait before a retry and when it is due; leaves which back-off applies to ``policy.decide``.
+"""Computes how long to wait before a retry and when it is due.
 
 Two projects, one curve: ``initial * multiplier^exponent``, capped, spread, and capped again. They differ in what
 the exponent counts and in the cap (``design/semantics`` section 3).

@@ -1,7 +1,6 @@
-"""Tells what happened from records before and after: pure, so that events can never disagree with the state.
+"""Derives events from a record before and after a change: pure, so that events can never disagree with the state.
 
-Decides which event a transition is; every change of a job's record is exactly one event about the job. Leaves
-the events themselves to ``events`` and writing them to the store.
+Every change of a job's record is exactly one event about the job.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""What happened: the facts of how a run ended, and the classified failure made of them.
-
-Decides which facts exist and how they are named (``design/semantics`` section 1); leaves turning facts
-into causes and conditions to ``classify`` and what to do about them to ``policy``.
-"""
+"""The facts of how a run ended, and the classified failure made of them (``design/semantics`` section 1)."""
 
 from __future__ import annotations
 

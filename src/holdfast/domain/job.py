@@ -1,7 +1,6 @@
 """The durable records: jobs, attempts and runs.
 
-Decides what is remembered and the states a job can be in; leaves the moves of attempts to ``lifecycle``
-and of jobs to ``verdict``. Times are seconds since the epoch, UTC.
+Times are seconds since the epoch, UTC.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The line of jobs that wait for a place, grouped so that a round's work does not grow with the line.
+"""The jobs that wait for a place, grouped so that the work of a round does not grow with their number.
 
-Decides the order within a group (priority, then order of submission) and which groups there are; leaves
-choosing between groups to ``scheduling``. Equal shapes share a group and are tried once per round.
+A queue's jobs of equal shape share a group and are tried once per round; within a group priority goes first, then
+order of submission.
 """
 
 from __future__ import annotations

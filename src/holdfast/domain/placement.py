@@ -1,8 +1,4 @@
-"""Fits one shape of job onto nodes: first fit, gangs all or nothing.
-
-Decides where the runs of an attempt would go and, if nowhere, why, in words; leaves who goes first to
-``scheduling``.
-"""
+"""Fits one shape of job onto nodes: first fit, gangs all or nothing; explains why when nothing fits."""
 
 from __future__ import annotations
 

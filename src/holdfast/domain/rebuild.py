@@ -1,7 +1,6 @@
-"""Rebuilds a job from its events: a pure fold, so that the events are proved to say everything.
+"""Rebuilds a job from its events: a pure fold, which proves that the events are complete.
 
-Decides what each event does to the job's record. What no event carries stays empty: the specification's text
-and the place in the order of submission.
+What no event carries stays empty: the specification's text and the place in the order of submission.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Plans one round: which waiting jobs start now, and where.
 
-Decides who goes first: the queue with the smallest weighted share, then priority, then order of
-submission, retries ahead of new jobs within their share (semantics 3); a job that waited too long gets
-nodes kept free for it. Leaves fitting to ``placement``.
+First goes the queue with the smallest weighted share, then priority, then order of submission, retries ahead of new
+jobs within their share (semantics 3). A job that has waited too long gets nodes kept free for it.
 """
 
 from __future__ import annotations

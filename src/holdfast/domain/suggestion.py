@@ -1,4 +1,4 @@
-"""Guesses what was meant by a word nobody knows; decides how near is near enough, and how the hint reads."""
+"""Guesses which known word a misspelt one was meant to be."""
 
 from __future__ import annotations
 

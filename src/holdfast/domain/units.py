@@ -1,6 +1,6 @@
-"""Reads and writes durations, memory sizes and cpu shares; leaves error paths to the readers.
+"""Reads and writes durations, memory sizes and CPU shares.
 
-Durations are seconds (float), memory is bytes (int), cpu is millicores (int) everywhere inside.
+Inside Holdfast durations are seconds (float), memory is bytes (int) and CPU is millicores (int).
 """
 
 from __future__ import annotations

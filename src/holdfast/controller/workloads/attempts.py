@@ -1,8 +1,4 @@
-"""Keeps the attempts of jobs made of pods, and the jobs' states, in step with how their pods stand.
-
-Decides when an attempt counts as running, stopping and over, and when a program that will not stop is given up; leaves
-what pods lead to to ``podjobs``.
-"""
+"""Keeps the attempts and states of jobs made of pods in step with their pods."""
 
 from __future__ import annotations
 

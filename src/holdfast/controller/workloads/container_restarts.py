@@ -1,4 +1,4 @@
-"""Programs that are restarted in the pod they belong to."""
+"""Restarts programs in the pod they belong to."""
 
 from __future__ import annotations
 

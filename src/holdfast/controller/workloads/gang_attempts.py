@@ -1,7 +1,4 @@
-"""Moves attempts by their table: what the one coordinator needs to know of them, and what becomes of their runs.
-
-Leaves judging to ``coordinator`` and endings to ``domain.workloads.gang.verdict``.
-"""
+"""Moves the attempts of gangs, and their runs, by the lifecycle table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people ask of job sets; a request that no longer applies to a set as it is now is dropped."""
+"""Users' requests about job sets; one that no longer applies to the set is dropped."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Job sets: looks at their jobs, and turns the orders that follow into attempts at them.
+"""Job sets: looks at their jobs, and carries out the orders that follow.
 
-Everything a look comes to is one commit: the set's state, its decisions, and the jobs as ordered.
+Everything that follows from one look is one commit: the set's state, its decisions, and the jobs as ordered.
 """
 
 from __future__ import annotations

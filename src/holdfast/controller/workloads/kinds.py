@@ -1,4 +1,4 @@
-"""Every kind of work there is, one line each, wired to what it needs."""
+"""Every kind of work, wired to what it needs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Kubernetes Jobs: jobs whose pods come and go one by one.
-
-What follows from how pods look is decided in ``domain.workloads.kubejob``.
-"""
+"""Kubernetes Jobs: jobs whose pods come and go one by one, as ``domain.workloads.kubejob`` decides."""
 
 from __future__ import annotations
 

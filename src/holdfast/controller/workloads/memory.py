@@ -1,4 +1,4 @@
-"""What the controller keeps of job sets and of Kubernetes Jobs, beside their records."""
+"""What the controller keeps in memory of job sets and Kubernetes Jobs, beside their records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job sets of jobs: how they stand, and what they are told of their jobs' pods."""
+"""The job sets that jobs belong to: their state, and what they hear of their jobs' pods."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What the pods of a job are made from: the Job's rules, the program, what each pod is told.
+"""What the pods of a job are made from: the Job's rules, the program, and the environment of each pod.
 
-Decides where each of these comes from, a job's own specification or its set's template; leaves what becomes of the
-pods to ``podjobs``.
+They come from the job's own specification, or from the template in its set.
 """
 
 from __future__ import annotations

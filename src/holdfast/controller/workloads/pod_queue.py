@@ -1,7 +1,4 @@
-"""Puts pods in line for a place, and gives them the one they got; keeps topology domains to one job each.
-
-Decides which domain a job gets; leaves who goes first, and where within it, to ``scheduling``.
-"""
+"""Queues pods for a place and starts them on the one they got; gives each topology domain to one job at a time."""
 
 from __future__ import annotations
 

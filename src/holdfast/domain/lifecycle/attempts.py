@@ -1,8 +1,7 @@
 """The legal moves of attempts and their runs, as literal tables; open this file first.
 
-Decides which status follows which outcome (BEP-1030, ``Handler State Transition Table`` and
-``SessionPromotionHandler``; a session is an Attempt here, a kernel a Run); leaves judging outcomes to
-``judge`` and doing the work to the handlers in ``controller``.
+After BEP-1030, ``Handler State Transition Table`` and ``SessionPromotionHandler``; a session is an Attempt here, a
+kernel a Run.
 """
 
 from __future__ import annotations

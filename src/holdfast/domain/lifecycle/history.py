@@ -1,7 +1,4 @@
-"""How the steps of anything that moves are remembered.
-
-Decides what a step's record holds and which steps are one record; leaves storing it to ``storage``.
-"""
+"""The history of an entity: what is recorded of a step, and which steps are merged into one record."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Judges what handlers report and what children are: retry, expire, give up, promote.
+"""Judges the reports of handlers and the statuses of children: retry, expire, give up, promote.
 
-Decides outcomes from counts and times, the same way for every kind of entity (BEP-1030, "Coordinator judges
-conditions"; repairs of semantics 6); leaves the tables to each kind and carrying moves out to ``controller``.
+Outcomes follow from counts and times, the same way for every kind of entity (BEP-1030, "Coordinator judges
+conditions"; repairs of semantics 6).
 """
 
 from __future__ import annotations

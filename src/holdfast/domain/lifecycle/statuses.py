@@ -1,4 +1,4 @@
-"""Where attempts and runs can stand; leaves who moves them on to ``attempts``."""
+"""The statuses of attempts and runs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the tables of a lifecycle are made of, whatever moves by them (BEP-1030).
+"""What lifecycle tables are made of (BEP-1030).
 
-Decides the shape of rows over any status enumeration: a kind of entity, such as attempts, brings its own statuses,
-those of its children, and the outcomes its handlers can have. Leaves the rows to each kind.
+Generic over the kind of entity, which brings its own statuses, those of its children, and the outcomes its handlers
+can have.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Finds the job that takes its place down with everything that runs there, from the losses of places alone.
 
-When a place is lost, all jobs there are lost alike. What tells a culprit from a victim is the time it was not there:
-others ran on, for long enough, and the place was lost only when this one was back. Decides how strong that evidence is;
-leaves what follows from it to ``verdict``.
+When a place is lost, all jobs on it are lost alike. What tells the culprit from the victims is the time it was away:
+others ran on, for long enough, and the place was lost only once this one was back.
 """
 
 from __future__ import annotations

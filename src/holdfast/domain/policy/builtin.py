@@ -1,4 +1,4 @@
-"""The built-in policy for what is nobody's failure; leaves its place after the user's rules to ``compiled``."""
+"""The built-in policy for failures of infrastructure."""
 
 from __future__ import annotations
 

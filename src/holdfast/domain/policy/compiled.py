@@ -1,8 +1,4 @@
-"""Policies made ready to decide quickly: defaults resolved, patterns compiled, most rules rejected at once.
-
-Decides which rule of several policies comes first and with whose limits; leaves limits, counts and delays to
-``decide`` and single matchers to ``matchers``.
-"""
+"""Policies compiled for fast decisions: defaults resolved, patterns compiled, most rules rejected at once."""
 
 from __future__ import annotations
 

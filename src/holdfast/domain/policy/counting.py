@@ -1,6 +1,6 @@
-"""Counts a job's failures the way Armada's budget does; leaves limits to ``decide``.
+"""Counts a job's failures the way Armada's budget does.
 
-Holdfast itself counts the retries it granted, by rule. This is the count of a dialect that has one counter only.
+Holdfast itself counts the retries it granted, by rule. This is for a dialect with a single counter.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Decides what happens after a failure; a pure function of policies, failure, history and settings.
 
-Order of checks, which decides the reason reported (semantics, section 2): no failure; a cause that is never
+The order of checks determines the reason reported (semantics, section 2): no failure; a cause that is never
 retried; the kill switch; the global cap; the first rule that matches; its ``Fail`` or ``Hold``; its limit; a retry.
 ``Ignore`` runs again without being counted, so the kill switch stops it and no limit does; its delay grows
-with the attempts. Leaves matching to ``compiled`` and carrying the decision out to ``verdict``.
+with the attempts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Computes how much memory the next attempt asks for; leaves when to grow to ``decide``.
+"""Computes how much memory the next attempt asks for.
 
 Amounts are whole bytes. A factor is taken as the decimal number people wrote, so 1.1 x 1000 is 1100 and not 1101.
 """

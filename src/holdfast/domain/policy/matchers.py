@@ -1,7 +1,4 @@
-"""Decides whether one matcher of a rule holds for a failure, and says why in words with the values compared.
-
-Which matchers a rule has is ``model``'s; that all of a rule's must hold is ``compiled``'s (semantics, section 2).
-"""
+"""The matchers of rules: whether one holds for a failure, and why, with the values compared (semantics, section 2)."""
 
 from __future__ import annotations
 

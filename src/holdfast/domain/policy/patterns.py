@@ -1,6 +1,6 @@
-"""Compiles and searches the patterns of policies and categories; leaves which text to search to the matchers.
+"""Compiles and searches the patterns of policies and categories.
 
-RE2 everywhere: no pattern can take more than linear time, and the dialects mean RE2.
+RE2 everywhere: it is what the dialects mean, and no pattern can take more than linear time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rejects most rules of a set at once; leaves the exact answer to the rules' own matchers.
+"""Rejects most rules of a set at once; the rules' own matchers then decide.
 
 Each rule is one bit. Every dimension (cause, condition, exit code, ...) gives the bits of the rules that could match
 the failure's value there: those without that matcher and those whose matcher accepts it. Their intersection holds

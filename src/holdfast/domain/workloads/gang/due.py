@@ -1,4 +1,4 @@
-"""When time alone moves a job on: its retry is due, it has waited for too long, its total deadline is over."""
+"""When a job moves on by time alone: its retry is due, it has waited too long, or its total deadline is over."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Concludes an attempt: from the facts of its runs to the job's next state.
-
-Decides what happens to the job when an attempt is over, when a person cancels, holds or releases it, and
-when it waited too long; leaves matching rules to ``policy`` and writing it down to ``controller``.
-"""
+"""Concludes an attempt: from the facts of its runs to the job's next state."""
 
 from __future__ import annotations
 

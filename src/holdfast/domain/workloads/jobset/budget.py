@@ -1,8 +1,7 @@
-"""Keeps count of a set's restarts while failures are judged, and says which limit is spent.
+"""Counts a set's restarts while failures are judged, and says which limit is spent.
 
-Decides what counts against what: ``maxRestarts`` is one budget shared by every counted restart of the set, its
-replicated jobs and its jobs; rules and replicated jobs may have limits of their own. Leaves what a spent limit
-leads to to ``failure``. Mutable on purpose: thousands of failures may be judged in one pass.
+``maxRestarts`` is one budget, shared by every counted restart of the set, its replicated jobs and its jobs; rules and
+replicated jobs may have limits of their own. Mutable on purpose: thousands of failures may be judged in one pass.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Sorts a set's jobs into past, failed, succeeded and active ones, and counts them by replicated job.
-
-Decides which jobs belong to the current generation; leaves what is done with them to ``reconcile``. Linear in jobs.
-"""
+"""Sorts a set's jobs into past, failed, succeeded and active ones, and counts them by replicated job in linear time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The conditions of a set and the events they make; reasons and messages are upstream's, word for word.
 
-Decides how conditions turn: none is made with status False, unchanged ones keep their time, and a set that ends,
-is suspended or has become ready is no longer restarting. Leaves when any of this happens to the callers.
+No condition is created with status False, and an unchanged one keeps its time. A set that ends, is suspended or has
+become ready is no longer restarting.
 """
 
 from __future__ import annotations

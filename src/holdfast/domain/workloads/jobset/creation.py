@@ -1,4 +1,4 @@
-"""Decides which jobs of a set to create, suspend, resume and resize now; leaves which may start to ``startup``."""
+"""Which jobs of a set to create, suspend, resume and resize now."""
 
 from __future__ import annotations
 

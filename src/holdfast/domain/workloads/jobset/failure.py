@@ -1,8 +1,8 @@
 """Decides what follows when jobs of a set have failed: fail it, restart it, restart a part of it, leave them failed.
 
 Each failure is judged once per (job, attempt): a restart makes the failed job a part of the past, and ``FailJob``
-is remembered. A restart of the whole set answers every failure there is, so it counts once. Leaves deleting and
-creating jobs to ``reconcile``. Reasons and messages are upstream's.
+is remembered. A restart of the whole set answers all of its failures, so it counts once. Reasons and messages are
+upstream's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What a job set asks for: replicated jobs and the policies over them, already validated.
+"""The specification of a job set, already validated: replicated jobs and the policies over them.
 
-Decides which fields there are and their defaults, upstream's (``jobset.x-k8s.io/v1alpha2``) and those beyond it;
-leaves what they lead to to ``failure``, ``success``, ``startup`` and ``reconcile``.
+Fields and defaults are upstream's (``jobset.x-k8s.io/v1alpha2``); those beyond it say so.
 """
 
 from __future__ import annotations

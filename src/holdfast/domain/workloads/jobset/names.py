@@ -1,4 +1,4 @@
-"""Names, labels and environment of a set's jobs and pods, as upstream has them; decides nothing else."""
+"""Names, labels and environment of a set's jobs and pods, as upstream has them."""
 
 from __future__ import annotations
 

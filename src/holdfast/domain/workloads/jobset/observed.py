@@ -1,4 +1,4 @@
-"""Shows a job made of pods the way its set looks at it; decides nothing that the set decides."""
+"""Shows a job made of pods the way its set sees it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """One look at a job set: its specification, its state and its jobs in, the new state and what to do out.
 
-Decides the order of one pass, which is upstream's and observable: jobs of past attempts go; failure beats success;
-after a failure nothing is created in the same pass. Idempotent: what a pass asks for is joined to the state only by the
-attempt numbers of jobs, so that a crash anywhere is healed by the next pass. Store the state before doing anything.
+The order of a pass is upstream's and observable: jobs of past attempts go; failure beats success; after a failure
+nothing is created in the same pass. Idempotent: the orders of a pass and the state are connected only by the attempt
+numbers of jobs, so the next pass repairs a crash anywhere. Store the state before acting.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decides which rule of a set's failure policy takes which failed job, and says why.
 
 Rule-major: rules are tried in order over all failed jobs; within a rule the earliest failure comes first, ties by
-global index. Leaves what a rule does to ``failure``.
+global index.
 """
 
 from __future__ import annotations

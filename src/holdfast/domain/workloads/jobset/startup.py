@@ -1,4 +1,4 @@
-"""Decides which replicated jobs may start now: startup order and dependencies. Leaves creating to ``reconcile``."""
+"""Which replicated jobs may start now: startup order and dependencies."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What is remembered of a job set between two looks at its jobs, how those jobs look, and what is to be done.
 
-Leaves every decision to the modules that make it. Times are seconds since the epoch, UTC.
+Times are seconds since the epoch, UTC.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The durable records of job sets: the set itself and what was logged of it.
-
-Decides what is kept; leaves what a set's state means to ``state`` and its manifest to ``dialects``.
-"""
+"""The durable records of job sets: the set itself and its log."""
 
 from __future__ import annotations
 

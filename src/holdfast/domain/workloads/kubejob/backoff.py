@@ -1,4 +1,4 @@
-"""Computes how long a Job waits before it replaces failed pods; leaves whether it replaces any to ``sync``."""
+"""Computes how long a Job waits before it replaces failed pods."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Decides what a podFailurePolicy says about a failed pod: rules in order, the first that matches, else Count.
+"""Judges a failed pod by a podFailurePolicy: rules in order, the first that matches, else Count.
 
-Exit codes are looked at in app containers first, then in init containers; any failed container will do and a code
-of 0 never matches. Leaves counting and limits to ``sync``.
+Exit codes are looked up in app containers first, then in init containers; any failed container will do, and a code
+of 0 never matches.
 """
 
 from __future__ import annotations

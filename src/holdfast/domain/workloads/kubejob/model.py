@@ -1,7 +1,6 @@
-"""What a Kubernetes Job asks for, what its pods look like, and what is remembered of it.
+"""The specification of a Kubernetes Job, its pods as observed, and what is remembered of it.
 
-Decides the vocabulary of ``batch/v1`` as far as it decides anything; leaves the decisions to ``sync`` and reading
-manifests to ``dialects``. Times are seconds since the epoch, UTC.
+The parts of ``batch/v1`` that decisions depend on. Times are seconds since the epoch, UTC.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The legal moves of attempts whose runs are pods, as a literal table beside ``lifecycle``'s.
 
-Decides which status such an attempt moves to when; its pods are placed, started and stopped one by one, so none of the
-phases of a gang applies to it. How it ends is ``lifecycle.ENDING_STATUS``, as for any attempt.
+Pods are placed, started and stopped one by one, so none of the phases of a gang applies. How such an attempt ends is
+``lifecycle.ENDING_STATUS``, as for any attempt.
 """
 
 from __future__ import annotations

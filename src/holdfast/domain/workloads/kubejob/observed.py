@@ -1,6 +1,6 @@
-"""Turns the runs of a job into the pods a Kubernetes Job would see; decides which endings are disruptions.
+"""Turns the runs of a job into the pods a Kubernetes Job would see, and says which endings are disruptions.
 
-A pod is a place and the programs that run in it one after the other; leaves what follows from how it looks to ``sync``.
+A pod is a place and the programs that run in it one after the other.
 """
 
 from __future__ import annotations

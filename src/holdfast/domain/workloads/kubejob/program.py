@@ -1,7 +1,4 @@
-"""The program that stands for a pod on a machine without pods, and what it becomes in each of them.
-
-Decides what ``$(NAME)`` means in its words, as Kubernetes does; reading pod templates is the dialects' work.
-"""
+"""The program that stands in for a pod on a machine without pods; ``$(NAME)`` is expanded as Kubernetes does."""
 
 from __future__ import annotations
 

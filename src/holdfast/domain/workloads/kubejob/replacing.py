@@ -1,4 +1,4 @@
-"""Decides which pods a Job that goes on starts and stops now, and when it may start more."""
+"""Which pods an unfinished Job starts and stops now, and when it may start more."""
 
 from __future__ import annotations
 

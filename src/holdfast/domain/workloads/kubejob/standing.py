@@ -1,4 +1,4 @@
-"""Says how a job made of pods stands, in the states every job has; leaves how its pods stand to ``sync``."""
+"""The state of a job made of pods, in the terms every job has."""
 
 from __future__ import annotations
 

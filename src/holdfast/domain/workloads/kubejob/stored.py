@@ -1,7 +1,4 @@
-"""The durable record of a job whose runs are pods: what a look at its pods has to remember.
-
-Decides what outlives the controller's memory; leaves what it means to ``sync`` and to the job's set.
-"""
+"""The durable record of a job whose runs are pods."""
 
 from __future__ import annotations
 

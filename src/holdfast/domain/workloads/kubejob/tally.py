@@ -1,4 +1,4 @@
-"""Counts what has newly ended among a Job's pods, each pod once; leaves what follows from the counts to ``verdict``."""
+"""Counts the pods of a Job that have ended since the last look, each pod once."""
 
 from __future__ import annotations
 

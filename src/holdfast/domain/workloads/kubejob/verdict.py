@@ -1,9 +1,9 @@
-"""Decides whether a Job has failed or is complete, in the order the Job controller looks.
+"""Decides whether a Job has failed or is complete.
 
-What was decided before; FailJob; backoffLimit; activeDeadlineSeconds; failed indexes; successPolicy; completions.
-Failure beats success in one look, a recorded success beats any later failure. Pods that were ended because the Job was
-active too long fail it by its deadline, not by how they look. Leaves ending pods to ``sync``.
-Reasons and messages are an interface: rules of job sets match them.
+Checks in the Job controller's order: an earlier verdict; FailJob; backoffLimit; activeDeadlineSeconds; failed indexes;
+successPolicy; completions. Failure beats success in one look, a recorded success beats any later failure. Pods ended
+because the Job was active too long fail it by its deadline, however they ended. Reasons and messages are an interface:
+rules of job sets match them.
 """
 
 from __future__ import annotations
