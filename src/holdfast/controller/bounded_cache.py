@@ -20,7 +20,7 @@ class BoundedCache(Generic[A]):
     __slots__ = ("_answers", "_most")
 
     def __init__(self, most: int) -> None:
-        """Start with none; never more than ``most`` are kept."""
+        """Start empty; holds ``most`` answers at most."""
         self._most = most
         self._answers: dict[Hashable, A] = {}
 
@@ -29,7 +29,7 @@ class BoundedCache(Generic[A]):
         return len(self._answers)
 
     def answer(self, question: Hashable, work_out: Callable[[], A]) -> A:
-        """Return the answer, worked out where it is not remembered."""
+        """Return the answer, computed unless it is cached."""
         known = self._answers.get(question)
         if known is None:
             if len(self._answers) >= self._most:

@@ -81,5 +81,5 @@ class Capacity:
         return self.usage.setdefault(queue, Usage())
 
     def charged(self) -> Mapping[str, tuple[PlaceKey, Resources, str]]:
-        """Everything that is charged, by run uid, for checks."""
+        """All charges by run uid, for checks."""
         return self._charges

@@ -72,7 +72,7 @@ class ScheduleAttempts:
         return self._state.open(running, attempt, runs)
 
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
-        """Say who got places: their jobs are running from here on; the others wait, and their jobs say for what."""
+        """Report who got places: their jobs are running from here on; the others wait, and their jobs say for what."""
         del now
         placed = tuple(active.attempt.job_id for active in targets if active.runs)
         waiting = {active.attempt.job_id: active.job.reason for active in targets if not active.runs}
@@ -89,7 +89,7 @@ class PrepareAttempts:
         self._alive = alive
 
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
-        """Say with whom preparation has begun, and who waits for it to end; lost executors prepare nothing."""
+        """Report where preparation has begun, and who waits for it to end; lost executors prepare nothing."""
         del now
         reached, failures = _reached(targets, self._alive)
         successes, preparing = [], {}
@@ -139,11 +139,11 @@ class TerminateAttempts:
     row: AttemptHandler = TERMINATE
 
     def __init__(self, state: ControllerState) -> None:
-        """Remember the world."""
+        """Remember the state."""
         self._state = state
 
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
-        """Mark what runs as to be stopped; the attempt waits until all of it is confirmed stopped.
+        """Mark what runs to be stopped; the attempt waits until all of it is confirmed stopped.
 
         What was never handed out has nothing to stop.
         """

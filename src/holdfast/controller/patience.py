@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from holdfast.ports.clock import SteadyClock
 
 _A_STEP_S = 0.1
-"""By how much the clock has to run ahead for that to be a step, not a matter of reading it."""
+"""How far the clock must jump ahead for that to be a step and not an inaccuracy of reading it."""
 _MOST_STEPS = 64
 
 
 class Patience:
-    """One process's own count of time."""
+    """Time as one process counts it."""
 
     def __init__(self, clock: SteadyClock) -> None:
-        """Begin to count."""
+        """Start counting."""
         self._clock = clock
         self._began = clock.now()
         self._ahead = self._began - clock.steady()
         self._steps: list[tuple[float, float]] = []
-        """Where the clock was set forward: what it said then, and by how much."""
+        """Where the clock was set forward: its reading then, and by how much."""
 
     def look(self, now: float) -> None:
         """Notice whether the clock was set forward; it never goes back within a process."""
@@ -36,6 +36,6 @@ class Patience:
             self._ahead = ahead
 
     def since(self, entered: float) -> float:
-        """Return the time, as the clock says it today, from which a status entered then has been waited in."""
+        """Return since when, by today's clock, a status entered then has been waited in."""
         began = max(entered, self._began)
         return began + sum(by for at, by in self._steps if began < at)

@@ -58,7 +58,7 @@ class PolicyCatalog:
         return self._catalogue.queues
 
     def handler_limits(self, queue: str) -> tuple[HandlerLimits, ...]:
-        """Return what is set for the handlers in a queue, the queue's own last."""
+        """Return the handler limits in force in a queue, the queue's own last."""
         found = self._catalogue.queues.get(queue)
         return (self._catalogue.settings.handler_limits, found.handler_limits if found is not None else {})
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CategoryRule:
-    """One way into a category; every matcher that is set must hold, and at least one is."""
+    """One rule of a category; every matcher that is set must hold, and at least one is set."""
 
     exit_codes: ExitCodes | None = None
     conditions: frozenset[str] | None = None

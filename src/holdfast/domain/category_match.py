@@ -70,7 +70,7 @@ class CompiledCategories:
 
 
 NO_CATEGORIES = CompiledCategories()
-"""Nothing has a category."""
+"""No categories."""
 
 
 def _match(category: FailureCategory, rule: CategoryRule) -> CategoryMatch:

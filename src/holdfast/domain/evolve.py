@@ -20,7 +20,7 @@ else:
         """Return a copy of a record with some fields changed.
 
         Args:
-            record: A dataclass of two fields or more, all of them given by position to its ``__init__``.
+            record: A dataclass of at least two fields, all accepted by position by its ``__init__``.
             changes: New values by field.
 
         Raises:

@@ -62,7 +62,7 @@ NEVER_RETRIED = frozenset({Cause.USER_CANCELLED, Cause.VALIDATION_ERROR, Cause.Q
 
 
 class EndedBy(StrEnum):
-    """Who ended a run."""
+    """Who or what ended a run."""
 
     ITSELF = "itself"
     """The program ended by itself, well or badly."""

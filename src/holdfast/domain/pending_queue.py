@@ -22,7 +22,7 @@ class GroupKey(NamedTuple):
     queue: str
     shape: Shape
     retry: bool
-    """Whether they ran before."""
+    """Whether they have run before."""
 
 
 class Waiting(NamedTuple):
@@ -71,7 +71,7 @@ class PendingQueue:
         self._entries.pop(job_id, None)
 
     def head(self, key: GroupKey) -> Waiting | None:
-        """Return whose turn it is in a group, or ``None`` when nobody waits there."""
+        """Return whose turn it is in a group, or ``None`` when nobody waits."""
         heap = self._heaps.get(key)
         while heap:
             first = heap[0]
@@ -83,7 +83,7 @@ class PendingQueue:
         return None
 
     def heads(self) -> Iterator[tuple[GroupKey, Waiting]]:
-        """Go through the groups and their heads, in no particular order."""
+        """Yield the groups and their heads, in no particular order."""
         for key in list(self._heaps):
             first = self.head(key)
             if first is not None:

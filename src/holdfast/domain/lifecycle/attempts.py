@@ -71,7 +71,7 @@ TERMINATE = HandlerRow(
         Outcome.EXPIRED: _to(A.TERMINATED, R.TERMINATED),
         Outcome.GIVE_UP: _to(A.TERMINATED, R.TERMINATED),
     },
-    max_retries=None,  # what may still run is given up by time alone: a lease, its grace, and a little more
+    max_retries=None,  # what may still run is given up by time alone: a lease, its grace, and a margin
 )
 HANDLERS: tuple[AttemptHandler, ...] = (SCHEDULE, PREPARE, START, TERMINATE)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.model import Backoff, Considered, MemoryGrowth, Rule
 
 DEFAULT_RULE = "default"
-"""The name a policy's default action counts under."""
+"""The name a policy's default action is counted under."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class CompiledRule:
     action: Action
     counter: str
     reason: str
-    """Why this rule decides, word for word as Armada says it; a ``Hold``'s own reason if it has one."""
+    """Why this rule decides, in Armada's exact words; a ``Hold``'s own reason if it has one."""
     limit: int | None = None
     """The rule's or its policy's; ``None`` inherits the global cap."""
     backoff: Backoff | None = None
@@ -59,7 +59,7 @@ class PolicySet:
     default: CompiledRule
     """What applies when no rule matches."""
     may_ignore: bool
-    """Whether anything in it can answer ``Ignore``."""
+    """Whether any rule's action is ``Ignore``."""
     sieve: RuleIndex
 
     @classmethod
@@ -67,8 +67,8 @@ class PolicySet:
         """Compile policies.
 
         Args:
-            policies: Those that apply, first ones first; none at all means that nothing but ``infrastructure`` retries.
-            infrastructure: Rules looked at after all of these and before the first one's default action, which
+            policies: Those that apply, in order; with none at all only ``infrastructure`` retries.
+            infrastructure: Rules tried after all of these and before the first one's default action, which
                 stays theirs.
 
         Raises:

@@ -42,7 +42,7 @@ def grow_containers(
     factor: float | None = None,
     static: int | None = None,
 ) -> dict[str, int]:
-    """Share a growth among the containers of a pod, as Armada does.
+    """Divide a growth among the containers of a pod, as Armada does.
 
     The factor applies to each container. The static amount is shared among the main containers in proportion to
     their memory; each init container gets all of it, because init containers run one at a time, before the others.

@@ -124,7 +124,7 @@ def _bits(flags: Iterable[bool]) -> int:
 
 
 def _codes_in(rule: Rule) -> Collection[int] | None:
-    """List the codes a rule accepts by name; none for ``NotIn``, whose rules any failed container lets through."""
+    """List the codes a rule accepts; none for ``NotIn``, as any failed container may match it."""
     codes = rule.exit_codes
     if codes is None:
         return None

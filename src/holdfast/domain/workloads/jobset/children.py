@@ -20,7 +20,7 @@ class Sorted:
     """The jobs of a set."""
 
     present: set[str] = field(default_factory=set)
-    """Every name that is still taken."""
+    """Every name still taken."""
     by_group: Mapping[str, int] = field(default_factory=dict)
     """How many of them each replicated job has."""
     previous: list[Child] = field(default_factory=list)

@@ -86,7 +86,7 @@ def pods_of(record: Iterable[Mapping[str, Any]]) -> tuple[PodRecord, ...]:
 
 
 def _said(record: object) -> dict[str, Any]:
-    """Return the fields that say something."""
+    """Return the fields that differ from their defaults."""
     found: dict[str, Any] = {}
     for name, default in _DEFAULTS[type(record)]:
         value = getattr(record, name)

@@ -83,7 +83,7 @@ def _restarted_too_often(spec: KubeJobSpec, pods: Sequence[Pod]) -> bool:
 
 
 def past_deadline(spec: KubeJobSpec, state: KubeJobState, now: float) -> bool:
-    """Whether a Job that is not suspended has been active for as long as it may."""
+    """Whether a Job that is not suspended has reached its active deadline."""
     if spec.suspend or spec.active_deadline_s is None or state.started_at is None:
         return False
     return now - state.started_at >= spec.active_deadline_s
