@@ -1,5 +1,5 @@
-"""The one writer of lifecycle state: takes requests and observations in, decides, commits, publishes.
+"""The only writer of lifecycle state: takes requests and reports in, decides, commits, publishes.
 
-Start with ``controller.Controller.tick``; ``world`` is its memory, ``coordinator`` drives the tables of
-``domain.lifecycle``, ``handlers`` do the phases' work.
+Start with ``controller.Controller.tick``. ``state`` is its memory, ``coordinator`` drives the tables of
+``domain.lifecycle``, ``handlers`` do the work of each phase.
 """

@@ -27,10 +27,10 @@ class Active:
     last: HistoryRow | None = None
     """The last step of its history."""
     placed: int = 0
-    """Of pods: how many runs were named so far, so that no uid is given twice."""
+    """Of pods: how many runs were named so far, so that no uid is used twice."""
     kind: str = GANG
     """Of the workload it is an attempt at."""
     pods: bool = False
     """Whether its runs come and go one by one, and each counts as a job of its queue."""
     order: Callable[[Run, float], RunOrder] | None = None
-    """Writes out what an engine needs for one of its runs as of now, where the specification alone does not say it."""
+    """Writes the order for one of its runs as of now, where the specification alone is not enough."""

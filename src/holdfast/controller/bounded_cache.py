@@ -1,7 +1,7 @@
-"""Answers that can be worked out again, remembered for a bounded number of questions.
+"""A cache of bounded size for answers that can be recomputed.
 
-Decides when to forget: everything at once when it is full. Jobs come and go for as long as a server runs, and
-nearly every one asks something new; what is asked again and again is soon remembered again.
+When full, it is emptied at once: jobs come and go for as long as a server runs, nearly every one brings a new
+question, and what is asked often is soon cached again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class BoundedCache(Generic[A]):
     __slots__ = ("_answers", "_most")
 
     def __init__(self, most: int) -> None:
-        """Start with none; never more than ``most`` are kept."""
+        """Start empty; holds ``most`` answers at most."""
         self._most = most
         self._answers: dict[Hashable, A] = {}
 
@@ -29,7 +29,7 @@ class BoundedCache(Generic[A]):
         return len(self._answers)
 
     def answer(self, question: Hashable, work_out: Callable[[], A]) -> A:
-        """Return the answer, worked out where it is not remembered."""
+        """Return the answer, computed unless it is cached."""
         known = self._answers.get(question)
         if known is None:
             if len(self._answers) >= self._most:

@@ -1,7 +1,7 @@
-"""What of each place is in use; decides nothing, keeps the sums that scheduling reads.
+"""How much of each place is in use, and by which queue.
 
-A run is charged from being placed until it is confirmed stopped; charging and releasing are idempotent
-by run uid, so a repeated report cannot leak capacity.
+A run is charged from being placed until it is confirmed stopped. Charging and releasing are idempotent by run uid, so
+a repeated report cannot leak capacity.
 """
 
 from __future__ import annotations
@@ -81,5 +81,5 @@ class Capacity:
         return self.usage.setdefault(queue, Usage())
 
     def charged(self) -> Mapping[str, tuple[PlaceKey, Resources, str]]:
-        """Everything that is charged, by run uid, for checks."""
+        """All charges by run uid, for checks."""
         return self._charges

@@ -1,7 +1,6 @@
 """One tick of the controller: take in, decide, commit, publish.
 
-Decides the order of a tick's steps and nothing else; work is bounded per tick, and nothing is published
-that is not durable (architecture decisions 5 to 7).
+Work is bounded per tick, and nothing is published that is not durable (architecture decisions 5 to 7).
 """
 
 from __future__ import annotations
@@ -40,25 +39,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """How a controller paces itself."""
+    """Limits and intervals of a controller."""
 
     requests_per_tick: int = 200
     look_every_s: float = 0.0
-    """How often requests and the catalogue are looked for at most, unless a tick is told to look; 0 is every tick."""
+    """Shortest time between looks for requests and a new catalogue, unless a tick is told to look; 0 is every tick."""
     attempts_per_tick: int = 500
-    """How many attempts a tick works on at most; in a storm the others wait for the next, which comes at once."""
+    """Most attempts a tick works on; in a storm the others wait for the next, which comes at once."""
     attempts_at_once: int = 16
-    """How many it works on at least, if there are so many."""
+    """Fewest it works on, if there are as many."""
     pod_jobs_per_tick: int = 5000
-    """How many jobs made of pods it works on at most, each of which is less work."""
+    """Most jobs made of pods it works on, each of which is less work."""
     sweep_every_s: float = 1.0
-    """How often statuses are looked at for being overdue, and waiting reasons are renewed."""
+    """How often statuses are checked for being overdue, and waiting reasons renewed."""
     executor_lease_s: float | None = 60.0
-    """After how long a silent executor counts as lost; ``None``: never, for an executor in this process."""
+    """Silence after which an executor counts as lost; ``None``: never, for an executor in this process."""
     epoch: int | None = None
-    """Under which the store lets it commit; ``None`` where it owns the store alone."""
+    """The epoch the store lets it commit under; ``None`` where it owns the store alone."""
     places: bool = True
-    """Whether what waits is started; else only what was started already is looked after."""
+    """Whether to start what waits; else only what has started already is looked after."""
     round_limits: RoundLimits = RoundLimits()  # noqa: RUF009 - frozen
     pods: PodSettings = PodSettings()  # noqa: RUF009 - frozen
     kinds: Callable[[Wiring], Kinds] = all_kinds
@@ -70,15 +69,15 @@ class Ticked:
     """What a tick did."""
 
     responses: Mapping[str, ExchangeResponse]
-    """Answers, by executor, to the exchanges it was given; none to what was overtaken, nor when the commit failed."""
+    """Answers to exchanges, by executor; none to one that was overtaken, nor when the commit failed."""
     changed: frozenset[str]
     """Executors whose desired set changed: worth a hint."""
     refused: Unavailable | None
-    """Why nothing could be committed, if so; it is tried again at the next tick."""
+    """Why nothing could be committed, if so; the next tick tries again."""
     more: bool
     """Whether there is more to do at once."""
     next_due: float | None
-    """When something is due by time."""
+    """When the next thing is due."""
     quarantined: int
     """How many workloads are left alone because looking after them failed."""
     written: Changes
@@ -86,7 +85,7 @@ class Ticked:
 
 
 class Controller:
-    """The one writer of lifecycle state."""
+    """The only writer of lifecycle state."""
 
     def __init__(
         self,
@@ -98,15 +97,15 @@ class Controller:
         controller_epoch: str,
         settings: ControllerSettings | None = None,
     ) -> None:
-        """Take in everything that was going on.
+        """Restore everything that was in progress.
 
         Args:
             store: What is durable.
-            clock: Its time.
+            clock: Tells the time.
             dice: For jitter.
             load_spec: Reads a job's stored specification.
             controller_epoch: A name no other controller on this store had; executors acknowledge it.
-            settings: How it paces itself.
+            settings: Its limits and intervals.
         """
         self._store = store
         self._clock = clock
@@ -132,7 +131,7 @@ class Controller:
         self._placement = Placement(self.state, self._catalog.queues, limits, self.quarantine)
         self._looked_at = self._swept_at = float("-inf")
         self._mark: object = None
-        """The store's, from before it was last looked at."""
+        """The store's mark from before the last look."""
         self._restore(snapshot, made)
         for active in self.state.active.values():
             for run in active.runs.values():
@@ -167,11 +166,11 @@ class Controller:
         """Run one tick.
 
         Args:
-            exchanges: What executors tell.
-            look: Look for requests at once, because there was a hint that there are some.
+            exchanges: Executors' requests.
+            look: Look for users' requests at once: there was a hint of some.
 
         Raises:
-            Uncertain: The commit may have been made, or not: this memory is of no use any more.
+            Uncertain: The commit may or may not have been made; this controller is of no use any more.
         """
         now = self._clock.now()
         self._patience.look(now)
@@ -196,7 +195,7 @@ class Controller:
         )
 
     def has_news(self) -> bool:
-        """Say, cheaply, whether anything may have been asked for since the last look."""
+        """Whether there may be new requests since the last look; cheap."""
         mark = self._store.mark()
         return mark is None or mark != self._mark
 
@@ -212,7 +211,7 @@ class Controller:
         return ExchangeResponse(exchange.sequence, self._controller_epoch, desired)
 
     def _look(self, now: float) -> bool:
-        """Read what people and operators asked for; returns whether there may be more."""
+        """Read requests and the catalogue; returns whether there may be more."""
         self._looked_at, mark = now, self._store.mark()
         if self._catalog.refresh():
             self.state.schedule_needed = True
@@ -232,7 +231,7 @@ class Controller:
         self.state.schedule_needed = True
 
     def _advance(self, now: float) -> None:
-        """Reconcile what something happened to, then place what waits and reconcile that too."""
+        """Reconcile what has changed, then place what waits and reconcile that too."""
         self._reconciler.run(now)
         if self.state.schedule_needed:
             self.state.schedule_needed = False

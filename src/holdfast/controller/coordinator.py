@@ -1,7 +1,6 @@
-"""Drives anything that moves by a table: source, handler, judge, apply; and promotes it by what its children are.
+"""Drives the entities of a table: runs handlers, judges their reports, applies the outcome, and promotes by children.
 
-Decides nothing a handler could decide and everything it may not: need_retry, expired and give_up are judged here and
-only here (BEP-1030). Leaves the phases' work to handlers, and what a kind of entity is to whoever derives from this.
+Handlers only report; need_retry, expired and give_up are judged here and nowhere else (BEP-1030).
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ E = TypeVar("E")
 """An entity."""
 _Given_contra = TypeVar("_Given_contra", contravariant=True)
 _MOST_NAMED = 10
-"""So many unknown ids are logged."""
+"""Most unknown ids logged."""
 
 
 class Handler(Protocol[_Given_contra, S, C]):
-    """One phase's work."""
+    """Does the work of one phase."""
 
     row: HandlerRow[S, C]
 
     def execute(self, targets: Sequence[_Given_contra], now: float) -> Reports:
-        """Do the phase's work on a batch and say with whom it went well, badly or not at all."""
+        """Do the phase's work on a batch and report success, failure or a skip for each entity."""
         ...
 
 
@@ -50,7 +49,7 @@ class Standing(NamedTuple):
 
 
 class Coordinator(ABC, Generic[E, S, C]):
-    """Applies what handlers say and children are, for one kind of entity."""
+    """Applies handlers' reports and children's statuses, for one kind of entity."""
 
     def __init__(self, table: Lifecycle[S, C]) -> None:
         """Remember the table."""
@@ -74,14 +73,14 @@ class Coordinator(ABC, Generic[E, S, C]):
 
     @abstractmethod
     def options(self, row: HandlerRow[S, C] | PromotionRow[S, C], entity: E) -> HandlerOptions:
-        """Return how patient to be with an entity."""
+        """Return the limits for an entity."""
 
     @abstractmethod
     def apply(self, entity: E, step: Step, to: TransitionStatus[S, C]) -> None:
         """Record a step and move the entity where it leads, if anywhere."""
 
     def run(self, handler: Handler[E, S, C], batch: Iterable[E], now: float) -> None:
-        """Run a handler on those of a batch it is meant for, and apply what it says, or that it says nothing."""
+        """Run a handler on those of a batch it is meant for, and apply its reports, or the lack of one."""
         row = handler.row
         targets = {self.id_of(entity): entity for entity in batch if self._is_target(row, entity)}
         if not targets:
@@ -105,7 +104,7 @@ class Coordinator(ABC, Generic[E, S, C]):
         return row.child_targets is None or any(status in row.child_targets for status in self.children(entity))
 
     def _execute(self, handler: Handler[E, S, C], targets: Sequence[E], now: float) -> Iterable[Report]:
-        """Do the work; a handler that raises has failed for all it was given, or what its row says (semantics 6)."""
+        """Do the work; one that raises has failed for all targets, unless its row says otherwise (semantics 6)."""
         try:
             return list(handler.execute(targets, now).reports())
         except Exception as error:  # noqa: BLE001 - whatever it is
@@ -126,7 +125,7 @@ class Coordinator(ABC, Generic[E, S, C]):
             self.apply(entity, step, row.transitions.get(outcome) or TransitionStatus())
 
     def promote(self, entity: E, now: float) -> None:
-        """Move an entity on as far as its children allow, or time demands."""
+        """Move an entity on as far as its children allow or its timeout demands."""
         status = self.status(entity)
         for row in self.table.promotions:
             if status not in row.targets:

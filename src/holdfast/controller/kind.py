@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Pace(NamedTuple):
-    """How many workloads of a kind a tick reconciles at least, if there are so many, and at most."""
+    """Fewest, if there are as many, and most workloads of a kind that a tick reconciles."""
 
     least: int
     most: int
 
 
 ForEach: TypeAlias = "Callable[[str, Callable[[], None]], None]"
-"""Does something with one workload, in such a way that no other notices when that fails."""
+"""Does something with one workload; a failure affects no other."""
 
 
 class Kind(Protocol):
@@ -30,11 +30,11 @@ class Kind(Protocol):
     pace: Pace
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
-        """Take in the workloads that were going on when the last controller stopped, each by itself."""
+        """Restore the workloads that were in progress when the last controller stopped, each by itself."""
         ...
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:
-        """Bring workloads to where they should be; doing it twice does no more than doing it once."""
+        """Bring workloads to where they should be; idempotent."""
         ...
 
     def ask(self, request: Request, key: str, now: float) -> None:
@@ -43,7 +43,7 @@ class Kind(Protocol):
 
 
 class OwnerKind(Kind, Protocol):
-    """A kind whose workloads are made of others."""
+    """A kind whose workloads are made of other workloads."""
 
     def asks(self, kind: RequestKind) -> bool:
         """Whether a request of this kind is about workloads of this kind."""
@@ -57,11 +57,11 @@ class JobKind(Kind, Protocol):
     """Whether their runs come and go one by one."""
 
     def index(self, job: Job) -> None:
-        """Take in how a job stands: whether it waits for a place, and when it is due."""
+        """Index a job by whether it waits for a place, and when it is due."""
         ...
 
     def admit(self, job: Job) -> None:
-        """Take in a job that was just submitted."""
+        """Add a job that was just submitted."""
         ...
 
     def placed(self, placements: Iterable[tuple[str, tuple[PlaceKey, ...]]], now: float) -> None:
@@ -69,5 +69,5 @@ class JobKind(Kind, Protocol):
         ...
 
     def blocked(self, key: str, now: float) -> None:
-        """Record why one waits that got no place; its job says for what, and that is news."""
+        """Record why one still waits for a place; called when its job's reason has changed."""
         ...

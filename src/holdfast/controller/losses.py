@@ -1,7 +1,6 @@
-"""Remembers what was lost together, and says what that tells against a job.
+"""Remembers which runs were lost together, and what that says against a job.
 
-Decides which runs make one loss, and that it is an event, so that it is remembered after a restart of ours; leaves
-whether a job is to blame to ``domain.policy.blame``.
+Each loss is written as an event, so that it is still known after a restart of the controller.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Losses:
     """The last losses of each executor."""
 
     def __init__(self, state: ControllerState, stored: Iterable[StoredEvent]) -> None:
-        """Take in the losses there were before this controller."""
+        """Restore the losses from before this controller."""
         self._state = state
         self._losses: dict[str, tuple[Loss, ...]] = {}
         self._culprits: dict[str, tuple[str, Suspicion] | None] = {}
@@ -38,12 +37,12 @@ class Losses:
                 self._remember(_read(each.at, each.event))
 
     def ended(self, run: Run) -> None:
-        """Take in a run that ended, in case it was lost."""
+        """Note a run that ended, in case it was lost."""
         if run.outcome is not None and is_lost(run.outcome):
             self._ended.append(run)
 
     def settle(self, now: float) -> None:
-        """Make losses of the runs that were lost since the last time; to be done before any of them is judged."""
+        """Make losses of the runs lost since the last call; call it before any of them is judged."""
         if not self._ended:
             return
         by_executor: dict[str, list[Run]] = {}
@@ -54,7 +53,7 @@ class Losses:
             self._note(executor, runs, now)
 
     def suspicion(self, job_id: str, runs: Sequence[Run]) -> Suspicion | None:
-        """Say what is held against a job whose attempt is over, if it was lost with its place."""
+        """Return the suspicion against a job whose attempt is over, if it was lost with its place."""
         for run in runs:
             if run.outcome is not None and is_lost(run.outcome):
                 return self._against(job_id, run.executor)
@@ -79,7 +78,7 @@ class Losses:
     def _remember(self, lost: Loss) -> None:
         before = self._losses.get(lost.executor, ())
         if self._culprits.get(lost.executor) is not None and not blame.is_same(before[-1], lost):
-            before = ()  # what has a culprit says nothing against others, nor twice against the same
+            before = ()  # losses with a culprit say nothing against others, nor twice against it
         self._losses[lost.executor] = blame.noted(before, lost)
         self._culprits[lost.executor] = blame.culprit(self._losses[lost.executor])
 

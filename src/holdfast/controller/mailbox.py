@@ -1,7 +1,7 @@
 """Carries exchanges between executors and a controller in the same process.
 
-Decides nothing: the newest request of each executor waits for the next tick, and its caller for the commit
-of that tick. A network transport has the same two sides.
+The newest request of each executor waits for the next tick, and its caller for the commit of that tick. A network
+transport has the same two sides.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Mailbox(Transport):
     def __init__(
         self, *, wake: Callable[[], None], timeout_s: float = 30.0, hopeless: Callable[[], bool] = lambda: False
     ) -> None:
-        """Be empty.
+        """Start empty.
 
         Args:
             wake: Wakes the controller.
             timeout_s: How long a caller waits for its answer.
-            hopeless: Says that there is no use in waiting any longer; asked again and again meanwhile.
+            hopeless: Whether waiting any longer is of no use; polled while waiting.
         """
         self._wake = wake
         self._timeout_s = timeout_s
@@ -52,7 +52,7 @@ class Mailbox(Transport):
             Unavailable: No answer came in time, or the mailbox is closed.
         """
         with self._lock:
-            # Of an earlier request, or of an earlier life of the executor, whose sequence numbers were larger.
+            # To an earlier request, or to an earlier incarnation of the executor, with larger sequence numbers.
             self._answers.pop(request.executor, None)
             self._waiting[request.executor] = request
             self._asking[request.executor] = request.sequence
@@ -82,7 +82,7 @@ class Mailbox(Transport):
         return -1 if answer is None else answer.sequence
 
     def on_change(self, executor: str, wake: Callable[[], None]) -> None:
-        """Register whom to wake when an executor's desired set changed."""
+        """Register what to call when an executor's desired set changes."""
         self._hints[executor] = wake
 
     def take(self) -> list[ExchangeRequest]:
@@ -101,7 +101,7 @@ class Mailbox(Transport):
         Args:
             responses: To requests a tick has taken in.
             changed: Executors whose desired set changed.
-            ahead: To requests that are still to be taken in: what those tell stays for the next tick.
+            ahead: To requests not taken in yet: their reports stay for the next tick.
         """
         with self._lock:
             for executor, response in responses.items():
@@ -118,7 +118,7 @@ class Mailbox(Transport):
                 hint()
 
     def close(self) -> None:
-        """Let every caller go; double close is fine."""
+        """Release every caller; idempotent."""
         with self._lock:
             self._closed = True
             self._lock.notify_all()

@@ -1,8 +1,8 @@
-"""Takes executors' observed sets in: what started, what ended, what is gone.
+"""Takes in what executors observed: which runs started, ended or are gone.
 
-Decides the status a report puts a run into; a report about a run nobody knows or one that is over changes
-nothing (terminal is absorbing). What a run was seen as counts however late it is told; that one is missing counts
-only where that is known to be younger than the belief that it was there.
+Terminal is absorbing: a report about an unknown run, or one that is over, changes nothing. What a run was seen doing
+counts however late the report arrives; that a run is missing counts only if the report is known to be newer than the
+belief that it was there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.CASCADE})
 
 
 class Observations:
-    """What each executor last told."""
+    """The last report of each executor."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class Observations:
         lease_s: float | None,
         steady: Callable[[], float],
     ) -> None:
-        """Begin with nobody heard.
+        """Start with no executor heard from.
 
         Args:
             state: The controller's memory.
             losses: Told of the runs that end.
             controller_epoch: The controller's name, which executors acknowledge.
-            lease_s: After how long a silent executor counts as lost; ``None`` is never.
-            steady: Tells the time leases are counted by, which nobody sets.
+            lease_s: Silence after which an executor counts as lost; ``None`` is never.
+            steady: The monotonic clock leases are counted by.
         """
         self._state = state
         self._losses = losses
@@ -60,16 +60,16 @@ class Observations:
         self._seen: dict[str, Mapping[str, Observation]] = {}
         self._heard: dict[str, float] = {}
         self._newest: dict[str, tuple[float, int]] = {}
-        """The life and sequence of each executor's last request."""
+        """Incarnation and sequence of each executor's last request."""
         self._nodes: dict[str, tuple[Sequence[NodeInfo] | None, float]] = {}
-        """What each executor last said of its nodes, and when."""
+        """The nodes each executor last reported, and when."""
         self._progress: dict[str, str] = {}
         self._progress_at = float("-inf")
         self._expected: dict[str, list[str]] = {}
-        """Uids of runs that ran when this memory began, or that an executor had, until it tells what it has since."""
+        """Uids of runs from before this controller, or that an executor had, until its next report."""
 
     def write_progress(self, now: float) -> None:
-        """Write down how far runs say they are, all at once and every few seconds at most."""
+        """Write down the runs' progress, all at once and every few seconds at most."""
         if not self._progress or now - self._progress_at < PROGRESS_WRITTEN_EVERY_S:
             return
         self._progress_at, said, self._progress = now, self._progress, {}
@@ -80,7 +80,7 @@ class Observations:
                 self._state.note_progress(active, replace(run, progress=progress))
 
     def expect(self, run: Run) -> None:
-        """After a restart of ours: start the lease of a run's executor, and notice when the run is missing."""
+        """After a restart: start the lease of a run's executor, and notice when the run is missing."""
         self._heard.setdefault(run.executor, self._steady())
         if run.status is RunStatus.RUNNING:
             self._expected.setdefault(run.executor, []).append(run.uid)
@@ -90,7 +90,7 @@ class Observations:
         return executor in self._heard
 
     def take(self, request: ExchangeRequest, now: float) -> None:
-        """Take one observed set in; one that was overtaken by a newer one says nothing about now."""
+        """Take in one observed set, unless a newer one has overtaken it."""
         age = _age(request)
         if age <= self._newest.get(request.executor, _NEVER):
             return
@@ -99,7 +99,7 @@ class Observations:
         self._see_nodes(request, now)
         before = self._seen.get(request.executor, {})
         for uid, observation in request.observed.items():
-            # In one process what is unchanged is the same object; what came over a wire is only equal.
+            # Unchanged is the same object within a process, and an equal one over a wire.
             seen = before.get(uid)
             if seen is not observation and seen != observation:
                 self._report(uid, observation, now)
@@ -109,11 +109,11 @@ class Observations:
         self._losses.settle(now)
 
     def _miss(self, known: list[str], request: ExchangeRequest, now: float) -> None:
-        """Take in which runs an executor has no more.
+        """Note which runs an executor no longer has.
 
-        Who has not acknowledged this controller may have told this before such a run began, and have been overtaken by
-        what only an earlier one was told, or by a later incarnation whose clock is behind. So they are only missed,
-        until somebody tells who has acknowledged it.
+        An executor that has not acknowledged this controller may have sent this before such a run began, and have been
+        overtaken by a report to an earlier controller, or by a later incarnation whose clock is behind. So the runs
+        are only missed until a report arrives that acknowledges this controller.
         """
         missing = [uid for uid in dict.fromkeys(known) if uid not in request.observed]
         if request.acked != self._controller_epoch:
@@ -124,10 +124,10 @@ class Observations:
             self._gone(uid, request.executor, now)
 
     def is_overtaken(self, request: ExchangeRequest) -> bool:
-        """Whether a newer request of the same executor was taken in: who sent this one is not believed, nor answered.
+        """Whether a newer request of the same executor was taken in; this one is neither believed nor answered.
 
-        Mostly nobody waits for that answer any more. But an executor whose clock was behind when it started looks older
-        than its last life: it must not act on what was made for that one, nor believe that it was heard.
+        Mostly nobody waits for the answer any more. But an executor whose clock was behind when it started looks older
+        than its last incarnation: it must not act on an answer to that one, nor believe that it was heard.
         """
         return _age(request) < self._newest.get(request.executor, _NEVER)
 
@@ -142,9 +142,9 @@ class Observations:
             self._state.see_node(Node(node.name, request.executor, node.capacity, node.labels, seen_at=now))
 
     def missed(self, request: ExchangeRequest) -> frozenset[str]:
-        """Return the runs that ran when this memory began, that a request does not name, and that may still be there.
+        """Return the runs from before this controller that a request does not name and that may still be there.
 
-        If the request is no late one they are gone, so its answer must not have them started a second time.
+        Unless the request is a late one they are gone, so its answer must not start them a second time.
         """
         return frozenset(self._expected.get(request.executor, ())).difference(request.observed)
 
@@ -182,7 +182,7 @@ class Observations:
             self._state.put_run(active, running)
 
     def _gone(self, uid: str, executor: str, now: float) -> None:
-        """An executor no longer has a run it reported: it will never tell how that one ended."""
+        """End a run its executor no longer has and will never report on."""
         found = self._find(uid)
         if found is not None and found[1].executor == executor and found[1].status in _HANDED_OUT:
             self._end(*found, lost(found[1], now), now)

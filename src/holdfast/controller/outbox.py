@@ -1,7 +1,6 @@
 """Collects the events of a tick beside its changes, so that both are one commit.
 
-Decides only what is not worth an event: a status of an attempt that does not outlast the tick. What a change
-means is ``domain.event_mapping``'s.
+A status that an attempt enters and leaves within one tick gets no event.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Outbox:
-    """What happened since the last commit, written into the changes as it happens."""
+    """The events since the last commit, written into the changes as they happen."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -35,7 +34,7 @@ class Outbox:
         self._write(changes, (event_mapping.started(job, attempt, runs),))
 
     def attempt_moved(self, changes: Changes, attempt: Attempt) -> None:
-        """Note an attempt's new status, in place of one that nobody saw."""
+        """Note an attempt's new status, replacing one of the same tick."""
         if attempt.status in event_mapping.SHOWN_STATUSES:
             self._forget_move(changes, attempt.job_id)
             self._moves[attempt.job_id] = number = next(self._numbers)
@@ -56,7 +55,7 @@ class Outbox:
         self._write(changes, event_mapping.events_of(before, after, self._ended.pop(after.id, None)))
 
     def happened(self, changes: Changes, occurrence: Occurrence) -> None:
-        """Note something that is about no single job."""
+        """Note an event that is about no single job."""
         self._write(changes, (occurrence,))
 
     def _write(self, changes: Changes, occurrences: Iterable[Occurrence]) -> None:
@@ -64,7 +63,7 @@ class Outbox:
             changes.events[next(self._numbers)] = occurrence
 
     def _forget_move(self, changes: Changes, job_id: str) -> None:
-        # One that is committed is no longer among the changes, and stays.
+        # One already committed is no longer among the changes, and stays.
         number = self._moves.pop(job_id, None)
         if number is not None:
             changes.events.pop(number, None)

@@ -1,8 +1,8 @@
 """Says since when something has been waited for, as far as this process can vouch for it.
 
-What is stored says by a wall clock when a status was entered, perhaps that of another machine, and clocks are set. Who
-gives a program up too early runs it twice, so time counts from when this process began at the earliest, and a step of
-its clock counts for nothing.
+The time a status was entered is stored by a wall clock, perhaps of another machine, and clocks get adjusted. Giving up
+on a program too early runs it twice, so time counts at the earliest from the start of this process, and a step of its
+clock does not count.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from holdfast.ports.clock import SteadyClock
 
 _A_STEP_S = 0.1
-"""By how much the clock has to run ahead for that to be a step, not a matter of reading it."""
+"""How far the clock must jump ahead for that to be a step and not an inaccuracy of reading it."""
 _MOST_STEPS = 64
 
 
 class Patience:
-    """One process's own count of time."""
+    """Time as one process counts it."""
 
     def __init__(self, clock: SteadyClock) -> None:
-        """Begin to count."""
+        """Start counting."""
         self._clock = clock
         self._began = clock.now()
         self._ahead = self._began - clock.steady()
         self._steps: list[tuple[float, float]] = []
-        """Where the clock was set forward: what it said then, and by how much."""
+        """Where the clock was set forward: its reading then, and by how much."""
 
     def look(self, now: float) -> None:
         """Notice whether the clock was set forward; it never goes back within a process."""
@@ -36,6 +36,6 @@ class Patience:
             self._ahead = ahead
 
     def since(self, entered: float) -> float:
-        """Return the time, as the clock says it today, from which a status entered then has been waited in."""
+        """Return since when, by today's clock, a status entered then has been waited in."""
         began = max(entered, self._began)
         return began + sum(by for at, by in self._steps if began < at)

@@ -1,4 +1,4 @@
-"""Gives those that wait for a place their turn: plans a round, hands out what it found, notes why others wait."""
+"""Plans a round for everything that waits for a place, hands the places out, and notes why the rest still waits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Placement:
-    """The one queue for places, of jobs and of pods."""
+    """Gives waiting jobs and pods their places."""
 
     def __init__(
         self,
@@ -26,14 +26,14 @@ class Placement:
         limits: RoundLimits,
         quarantine: Quarantine,
     ) -> None:
-        """Remember where to read queues, and a round's bounds."""
+        """Remember where to read queues, and a round's limits."""
         self._state = state
         self._queues = queues
         self._limits = limits
         self._quarantine = quarantine
 
     def run(self, now: float) -> None:
-        """Plan a round; each kind gives its workloads the places they got."""
+        """Plan a round, and have each kind give its workloads their places."""
         state = self._state
         plan = self._plan(now)
         state.schedule_needed = plan.cut_short

@@ -1,8 +1,4 @@
-"""What operators wrote, compiled for use: policies, categories, queues, settings.
-
-Decides when to read the catalogue again (its version moved) and which compiled policies a job gets; the
-order of composition is ``domain.policy.compose``'s.
-"""
+"""The operator's policies, categories, queues and settings, compiled; read again when their version has changed."""
 
 from __future__ import annotations
 
@@ -62,7 +58,7 @@ class PolicyCatalog:
         return self._catalogue.queues
 
     def handler_limits(self, queue: str) -> tuple[HandlerLimits, ...]:
-        """Return what is set for the handlers in a queue, the queue's own last."""
+        """Return the handler limits in force in a queue, the queue's own last."""
         found = self._catalogue.queues.get(queue)
         return (self._catalogue.settings.handler_limits, found.handler_limits if found is not None else {})
 

@@ -1,7 +1,6 @@
-"""What every executor should have: the desired sets, kept in step with the runs' statuses.
+"""The desired set of each executor, kept in step with the statuses of its runs.
 
-Decides which statuses are handed out and which are asked to stop, and why, and for how long a program may run although
-nobody tells it to stop; changed sets are published only after the commit that made them true.
+Changed sets are published only after the commit that made them true.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 _RUNS = frozenset({RunStatus.CREATING, RunStatus.RUNNING})
 _SHORTEST_S = 0.001
-"""A deadline of nothing at all could be read as none."""
+"""A deadline of 0 could be read as none."""
 
 
 class Publisher:
@@ -72,8 +71,8 @@ def _order(active: Active, run: Run, now: float) -> RunOrder:
 def order_for(job: Job, spec: JobSpec, number: int, run: Run, now: float) -> RunOrder:
     """Write out everything an engine needs to start a run.
 
-    Its deadline is the attempt's or what is left of the job's, whichever is less: an engine keeps it also while there
-    is no controller that could tell it to stop.
+    Its deadline is the attempt's or what is left of the job's, whichever is less: an engine enforces it even while
+    there is no controller to stop the run.
     """
     return RunOrder(
         uid=run.uid,
@@ -94,7 +93,7 @@ def order_for(job: Job, spec: JobSpec, number: int, run: Run, now: float) -> Run
 
 
 def sooner(deadline_s: float | None, total_s: float | None, *, since: float, now: float) -> float | None:
-    """Return the less of a deadline and of what is left of one that has been running since then; more than 0."""
+    """Return the shorter of a deadline and what is left of a total one; more than 0."""
     if total_s is None:
         return deadline_s
     left_s = max(since + total_s - now, _SHORTEST_S)

@@ -1,8 +1,8 @@
-"""Keeps the failure of one workload from being everybody's.
+"""Keeps the failure of one workload from affecting the others.
 
-An exception while a workload is restored, reconciled, placed or asked about is a fault of ours or of what is stored of
-it. That workload is then left alone, and says so, until a person asks for something or the next controller begins; what
-its programs do is still taken in, and nobody else notices.
+An exception while a workload is restored, reconciled, placed or acted on is a bug of ours or corrupt stored data. The
+workload is then left alone, and says so, until someone makes a request about it or a new controller starts. What its
+programs do is still recorded.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Quarantine:
         return key in self._known
 
     def restore(self, stored: Mapping[str, Quarantined], now: float) -> None:
-        """Let those go that were quarantined under the last controller: each is tried once more."""
+        """Release what the last controller quarantined: each is tried once more."""
         for key, each in stored.items():
             if key not in self._known:
                 self._released(each, now)
@@ -54,14 +54,14 @@ class Quarantine:
         try:
             call()
         except Unavailable:
-            raise  # the store's trouble is everybody's
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is about this workload
+            raise  # a fault of the store affects all workloads
+        except Exception as error:  # noqa: BLE001 - any bug with this workload
             _log.exception("a workload was quarantined", workload=key, kind=kind, doing=doing)
             message = f"{doing}: {type(error).__name__}: {error}"[:_LONGEST_MESSAGE]
             self._put(Quarantined(key, kind, now, message))
 
     def attempt_to_take_in(self, kind: str, key: str, now: float, call: Callable[[], None]) -> None:
-        """Take a workload in; nothing is known of one for which that fails."""
+        """Take a workload in; if that fails, nothing of it is kept in memory."""
         self.attempt(kind, key, now, "taking it in", call)
         if key in self._known:
             self._state.drop(key)
@@ -77,7 +77,7 @@ class Quarantine:
             call(batch)
         except Unavailable:
             raise
-        except Exception:  # noqa: BLE001 - told once it is known of which workload
+        except Exception:  # noqa: BLE001 - reported once the workload is known
             for key in batch:
                 self.attempt(kind, key, now, doing, partial(call, [key]))
 

@@ -1,4 +1,4 @@
-"""Reconciles what is in the work queue, whatever kind it is."""
+"""Reconciles the workloads in the work queue, of any kind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Reconciler:
         self._kinds = kinds
 
     def run(self, now: float) -> None:
-        """Reconcile what is due, and what waits, as much of it as the pace of each kind allows."""
+        """Reconcile what is due and what waits, as much as the pace of each kind allows."""
         self._queue.wake_due(now)
         for kind in self._kinds:
             keys = self._queue.take(kind.name, least=kind.pace.least, most=kind.pace.most)
@@ -37,7 +37,7 @@ class Reconciler:
         self.settle(now)
 
     def settle(self, now: float) -> None:
-        """Go on with what only just came about, until nothing more does."""
+        """Reconcile what has just changed, until nothing more does."""
         for _ in range(_MOST_TURNS):
             moved = False
             for kind in self._kinds:

@@ -1,4 +1,4 @@
-"""Acts on what people asked for, in order."""
+"""Acts on users' requests, in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Requests:
-    """Takes requests to those they are about."""
+    """Routes requests to the kinds they are about."""
 
     def __init__(
         self,
@@ -30,14 +30,14 @@ class Requests:
         owners: Iterable[OwnerKind],
         quarantine: Quarantine,
     ) -> None:
-        """Remember where submitted jobs are, and the kinds that are made of jobs."""
+        """Remember where submitted jobs are, and the kinds made of jobs."""
         self._state = state
         self._store = store
         self._owners = tuple(owners)
         self._quarantine = quarantine
 
     def take(self, requests: Sequence[Request], now: float) -> None:
-        """Act on requests; they are gone with the commit of this tick."""
+        """Act on requests; this tick's commit removes them."""
         for request in requests:
             if request.kind is RequestKind.SUBMIT:
                 self._admit(request.targets, now)
@@ -68,7 +68,7 @@ class Requests:
             self._quarantine.attempt(kind.name, key, now, doing, partial(kind.ask, request, key, now))
 
     def _end(self, key: str, request: Request, now: float) -> None:
-        """Cancel a job of which nothing can be read but its row; what ran of it is stopped already."""
+        """Cancel a job of which only the row can be read; its runs are stopped already."""
         for job in self._store.jobs_by_id([key]):
             reason = request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}"
             runs = (run for run in self._store.runs(key) if run.status not in RUN_TERMINAL)

@@ -1,7 +1,7 @@
-"""What the controller knows: every job that is not over, indexed the ways a tick needs it.
+"""What the controller knows: every job that is not over, with the indexes a tick needs.
 
-Every change goes through a method, which keeps the indexes, the events and the tick's ``Changes`` in step. What is here
-can always be rebuilt from the store.
+Every change goes through a method, which keeps the indexes, the events and the tick's ``Changes`` in step. All of it
+can be rebuilt from the store.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 NODE_WRITTEN_EVERY_S = 30.0
-"""How old the time a living node was last seen may be where people read it."""
+"""How stale the last-seen time of a live node may be where people read it."""
 
 
 class ControllerState:
@@ -51,7 +51,7 @@ class ControllerState:
 
         Args:
             load_spec: Reads a job's stored specification.
-            since: Says of when a status was entered from when on waiting in it counts.
+            since: Maps the time a status was entered to when waiting in it began to count.
         """
         self.since = since
         self.jobs: dict[str, Job] = {}
@@ -83,7 +83,7 @@ class ControllerState:
         return kind_of(job, self.spec(job))
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
-        """Take in every job that was going on when the last controller stopped."""
+        """Restore every job that was in progress when the last controller stopped."""
         attempts = {attempt.job_id: attempt for attempt in snapshot.attempts}
         runs: dict[str, list[Run]] = {}
         for run in snapshot.runs:
@@ -96,7 +96,7 @@ class ControllerState:
                 each(job.id, partial(self.resume, job, attempt, runs.get(job.id, ()), last))
 
     def drop(self, job_id: str) -> None:
-        """Know nothing of a job any more, except what its runs use."""
+        """Forget a job, except what its runs use."""
         active = self.active.pop(job_id, None)
         if active is not None:
             self.drop_runs(active)
@@ -175,7 +175,7 @@ class ControllerState:
         return True
 
     def in_line(self, job: Job) -> Active:
-        """Return the attempt a job waits to have placed."""
+        """Return the attempt that waits for a place."""
         active = self.unplaced.get(job.id)
         if active is None:
             number, since = job.attempt + 1, job.queued_at
@@ -186,7 +186,7 @@ class ControllerState:
         return active
 
     def open(self, job: Job, attempt: Attempt, runs: Sequence[Run]) -> Active:
-        """Begin an attempt with its runs on their places; its history so far goes on."""
+        """Begin an attempt with its runs on their places; its history continues."""
         active = self.unplaced.pop(job.id, None) or Active(job, attempt, self.spec(job))
         active.job, active.attempt = job, attempt
         self.jobs[job.id] = self.changes.jobs[job.id] = job
@@ -204,7 +204,7 @@ class ControllerState:
         return active
 
     def open_pods(self, job: Job, attempt: Attempt) -> Active:
-        """Begin an attempt whose runs are yet to come."""
+        """Begin an attempt without runs."""
         active = Active(job, attempt, self.spec(job), kind=self.kind_of(job), pods=True)
         self.active[job.id] = active
         self.changes.attempts[attempt.key] = attempt
@@ -223,7 +223,7 @@ class ControllerState:
         self.capacity.usage_of(active.job.queue).jobs += 1
 
     def pods_started(self, active: Active, runs: Sequence[Run]) -> None:
-        """Tell that a job goes on from waiting to running, with these runs."""
+        """Note that a waiting job is running, with these runs."""
         job = active.job
         self.jobs[job.id] = self.changes.jobs[job.id] = job
         self._outbox.started(self.changes, job, active.attempt, runs)
@@ -241,7 +241,7 @@ class ControllerState:
         self.line.remove(key)
 
     def keep_place(self, run: Run, queue: str) -> None:
-        """Charge a place for what is to run there next."""
+        """Charge a place for what will run there next."""
         self.capacity.charge(run, queue)
 
     def give_place_back(self, uid: str) -> None:
@@ -286,17 +286,17 @@ class ControllerState:
         self.changes.quarantined[key] = None
 
     def take_changed_runs(self) -> Mapping[str, tuple[Active, Run]]:
-        """Return the runs whose status changed since this was last asked, by uid."""
+        """Return the runs whose status changed since the last call, by uid."""
         changed, self.runs_changed = self.runs_changed, {}
         return changed
 
     def forget_run(self, active: Active, uid: str) -> None:
-        """Forget a run that has ended, of an attempt that goes on."""
+        """Forget a run that has ended while its attempt goes on."""
         active.runs.pop(uid, None)
         self.owner.pop(uid, None)
 
     def happened(self, occurrence: Occurrence) -> None:
-        """Tell of something that is about no single job."""
+        """Note an event that is about no single job."""
         self._outbox.happened(self.changes, occurrence)
 
     def touch(self, active: Active) -> None:
@@ -304,12 +304,12 @@ class ControllerState:
         self.queue.add(active.kind, active.attempt.job_id)
 
     def tell_again(self, active: Active) -> None:
-        """Have an attempt's executors told once more what it has come to."""
+        """Publish an attempt's runs to their executors once more."""
         for run in active.runs.values():
             self.runs_changed[run.uid] = (active, run)
 
     def put_attempt(self, active: Active, attempt: Attempt) -> None:
-        """Change an attempt; a terminal one is no longer in flight, nor does it wait."""
+        """Change an attempt; a terminal one is neither in flight nor waiting."""
         before = active.attempt.status
         active.attempt = attempt
         self.changes.attempts[attempt.key] = attempt
@@ -339,7 +339,7 @@ class ControllerState:
             self.capacity.usage_of(active.job.queue).jobs -= active.pods
 
     def note_progress(self, active: Active, run: Run) -> None:
-        """Write down how far a run is; nothing is decided by it, so nobody looks at its attempt."""
+        """Write down a run's progress; its attempt is not reconciled, as no decision depends on it."""
         active.runs[run.uid] = self.changes.runs[run.uid] = run
 
     def drop_runs(self, active: Active) -> None:
@@ -372,7 +372,7 @@ class ControllerState:
             self.changes.history[active.last.key] = active.last
 
     def see_node(self, node: Node) -> None:
-        """Take in a node as reported; one that stays as it is is written down again now and then."""
+        """Take in a node as reported; an unchanged one is written again now and then."""
         key = (node.executor, node.name)
         changed = self.capacity.set_place(Place(key, node.capacity, node.labels))
         if changed or node.seen_at - self._nodes_written.get(key, 0.0) >= NODE_WRITTEN_EVERY_S:

@@ -1,6 +1,6 @@
-"""The one queue of workloads to reconcile, and the one heap of the times at which some are due.
+"""The queue of workloads to reconcile, and the heap of times at which some are due.
 
-Kinds have lanes of their own, because children are reconciled before their owners, and at a pace of their own.
+Each kind has a lane of its own, because children are reconciled before their owners, and each at its own pace.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 BURST_SHARE = 8
-"""A burst is worked off in about so many steps, each of them a transaction."""
+"""About how many steps a burst takes, each a transaction."""
 
 
 @dataclass(slots=True)
@@ -18,14 +18,14 @@ class _Lane:
     """The workloads of one kind."""
 
     new: dict[str, None] = field(default_factory=dict)
-    """Those something happened to since the last ``take``."""
+    """Those that changed since the last ``take``."""
     waiting: dict[str, None] = field(default_factory=dict)
-    """Those that are left for a later tick."""
+    """Those left for a later tick."""
     urgent: dict[str, None] = field(default_factory=dict)
 
 
 class WorkQueue:
-    """Keys of workloads, each in it once however often something happened to it."""
+    """Keys of workloads, each queued once however often it has changed."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -41,14 +41,14 @@ class WorkQueue:
         return lane
 
     def add(self, kind: str, key: str, *, urgent: bool = False) -> None:
-        """Have a workload reconciled, in this tick if there is time; an urgent one before others."""
+        """Have a workload reconciled, in this tick if there is time; urgent ones first."""
         lane = self._lane(kind)
         lane.new[key] = None
         if urgent:
             lane.urgent[key] = None
 
     def defer(self, kind: str, key: str) -> None:
-        """Have a workload reconciled in the next tick, unless something happens to it before."""
+        """Have a workload reconciled in the next tick, unless it changes before."""
         self._lane(kind).waiting[key] = None
 
     def discard(self, kind: str, key: str) -> None:
@@ -61,8 +61,8 @@ class WorkQueue:
     def take(self, kind: str, *, least: int, most: int) -> list[str]:
         """Take workloads out, urgent ones first, then the oldest; the others wait.
 
-        Within the bounds it is an eighth of what waits: the first of a burst are on their way while the others are
-        worked on, and a storm is not worked off in small steps.
+        Within the bounds it takes an eighth of what waits: the first of a burst get ahead while the others are worked
+        on, and a storm is not worked off in small steps.
         """
         lane = self._lane(kind)
         lane.waiting.update(lane.new)
@@ -80,7 +80,7 @@ class WorkQueue:
         return batch
 
     def take_new(self, kind: str) -> list[str]:
-        """Take out what something happened to since the last ``take``."""
+        """Take out what has changed since the last ``take``."""
         lane = self._lane(kind)
         batch, lane.new = list(lane.new), {}
         for key in batch:
@@ -93,11 +93,11 @@ class WorkQueue:
         return any(lane.new or lane.waiting for lane in self._lanes.values())
 
     def forget(self, key: str) -> None:
-        """Have a workload reconciled at no time any more."""
+        """Cancel a workload's reconciliation."""
         self._due.pop(key, None)
 
     def wake_at(self, kind: str, key: str, when: float | None) -> None:
-        """Have a workload reconciled at a time, instead of at the time asked for before; ``None`` is never."""
+        """Have a workload reconciled at a time, replacing any earlier one; ``None`` is never."""
         known = self._due.get(key)
         if when is None:
             self.forget(key)

@@ -1,8 +1,7 @@
-"""Who did what: the words of the audit log, and what an operator's action leaves behind.
+"""The audit log: who did what, and what is recorded of it.
 
-Decides what is remembered of an action, and nothing secret is: names and reasons, never what a manifest holds.
-An action without a caller, as in tests and tools, leaves nothing. Leaves keeping it to ``storage`` and telling
-callers apart to the ways in.
+No entry holds a secret: names and reasons only, never the contents of a manifest. An action without a caller, as in
+tests and tools, is not recorded.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Act(StrEnum):
-    """What people do to things."""
+    """What was done or asked for."""
 
     CREATE = "create"
     """Wrote something new."""
@@ -59,7 +58,7 @@ class Act(StrEnum):
 
 
 class Subject(StrEnum):
-    """What it is done to."""
+    """What kind of thing it was done to."""
 
     JOB = "job"
     JOB_SET = "job-set"
@@ -125,40 +124,40 @@ _POLICY: Mapping[Act, Callable[[str, int], CatalogueEvent]] = {
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What is to be written beside an action."""
+    """What to write in the log about an action."""
 
     entry: AuditEntry
     occurrences: tuple[Occurrence, ...]
 
 
 def on_policy(by: Caller | None, act: Act, policy: RetryPolicy) -> Deed | None:
-    """Tell of a retry policy that was created, updated or deleted."""
+    """Describe the creation, update or deletion of a retry policy."""
     return _deed(by, act, Subject.POLICY, policy.name, event=_POLICY[act](policy.name, policy.revision))
 
 
 def on_queue(by: Caller | None, act: Act, name: str) -> Deed | None:
-    """Tell of a queue that was created, updated or deleted."""
+    """Describe the creation, update or deletion of a queue."""
     return _deed(by, act, Subject.QUEUE, name, event=_QUEUE[act](name))
 
 
 def on_category(by: Caller | None, act: Act, name: str) -> Deed | None:
-    """Tell of a failure category that was created, updated or deleted."""
+    """Describe the creation, update or deletion of a failure category."""
     return _deed(by, act, Subject.CATEGORY, name, event=_CATEGORY[act](name))
 
 
 def on_settings(by: Caller | None, settings: RetrySettings, default_policy: str | None) -> Deed | None:
-    """Tell of settings that were changed."""
+    """Describe a change of settings."""
     event = SettingsUpdated(settings.global_max_retries, default_policy)
     return _deed(by, Act.UPDATE, Subject.SETTINGS, "settings", event=event)
 
 
 def on_job(by: Caller | None, act: Act, job_id: str, reason: str) -> Deed | None:
-    """Tell of a job somebody asked something for; what becomes of it is told by the job's own events."""
+    """Describe a request about a job; what comes of it is in the job's own events."""
     return _deed(by, act, Subject.JOB, job_id, detail=reason)
 
 
 def on_job_set(by: Caller | None, act: Act, set_id: str, reason: str) -> Deed | None:
-    """Tell of a job set somebody asked something for; what becomes of it is told by its own events."""
+    """Describe a request about a job set; what comes of it is in its own events."""
     return _deed(by, act, Subject.JOB_SET, set_id, detail=reason)
 
 

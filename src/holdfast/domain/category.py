@@ -1,7 +1,6 @@
 """Failure categories: operator-defined names for kinds of failures.
 
-Decides what a category rule can look at (upstream Armada's ``errorCategories``, plus last log lines) and
-which category a failure gets; leaves facts to ``failure`` and policy to ``policy``.
+The rules are upstream Armada's ``errorCategories``, plus the last log lines.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CategoryRule:
-    """One way into a category; every matcher that is set must hold, and at least one is."""
+    """One rule of a category; every matcher that is set must hold, and at least one is set."""
 
     exit_codes: ExitCodes | None = None
     conditions: frozenset[str] | None = None

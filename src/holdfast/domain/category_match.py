@@ -1,7 +1,7 @@
-"""Decides which failure category a failure belongs to; leaves what to do about it to ``policy``.
+"""Finds the category of a failure.
 
-Shipped Armada's semantics: any failed container counts, init containers too, containers that ended with 0 never do;
-the first category with a matching rule wins.
+Shipped Armada's semantics: any failed container counts, init containers included, and one that exited with 0 never
+does; the first category with a matching rule wins.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class CompiledCategories:
 
 
 NO_CATEGORIES = CompiledCategories()
-"""Nothing has a category."""
+"""No categories."""
 
 
 def _match(category: FailureCategory, rule: CategoryRule) -> CategoryMatch:

@@ -1,4 +1,4 @@
-"""Turns the facts of how a run ended into conditions, one cause and a category; leaves what to do to ``policy``.
+"""Turns the facts of how a run ended into conditions, one cause and a category.
 
 A user's cancel wins over everything. Out of memory needs evidence: exit code 137 alone is a program's own code.
 """
@@ -36,7 +36,7 @@ _CAUSES: tuple[tuple[Condition, Cause], ...] = (
 )
 """The first condition that holds gives the cause."""
 LOST = frozenset({Condition.NODE_LOST, Condition.EXECUTOR_LOST})
-"""Its place is gone, and whatever ran there with it."""
+"""Conditions under which its place is gone, with whatever ran there."""
 
 
 def classify(outcome: RunOutcome, *, rank: int = 0, categories: CompiledCategories = NO_CATEGORIES) -> Failure:
@@ -48,7 +48,7 @@ def classify(outcome: RunOutcome, *, rank: int = 0, categories: CompiledCategori
         categories: The operator's, compiled.
 
     Returns:
-        The failure, with every condition that holds, given or derived.
+        The failure, with every condition that holds, reported or derived.
     """
     conditions = _conditions(outcome)
     failure = Failure(
@@ -71,7 +71,7 @@ def classify(outcome: RunOutcome, *, rank: int = 0, categories: CompiledCategori
 
 
 def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
-    """Find the failure that is charged for all: the earliest by time, then by rank.
+    """Find the failure that explains the others: the earliest by time, then by rank.
 
     Args:
         outcomes: Rank and outcome of each run that has ended.

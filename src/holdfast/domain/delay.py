@@ -1,4 +1,4 @@
-"""Computes how long to wait before a retry and when it is due; leaves which back-off applies to ``policy.decide``.
+"""Computes how long to wait before a retry and when it is due.
 
 Two projects, one curve: ``initial * multiplier^exponent``, capped, spread, and capped again. They differ in what
 the exponent counts and in the cap (``design/semantics`` section 3).
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.model import Backoff
 
 LONGEST_DELAY_S = 100 * 365 * 86400.0
-"""A hundred years: what an uncapped back-off ends at, so that a due time is always a date."""
+"""A hundred years: the cap of an uncapped back-off, so that a due time is always a date."""
 BACKENDAI_CEILING_S = 86400.0
 """Backend.AI's ceiling, also over a larger ``max_retry_delay``."""
 
@@ -38,7 +38,7 @@ def delay_s(backoff: Backoff, n: int, *, seed: str, draw: float = 0.0) -> float:
     base = _base_s(backoff, n - 1, cap)
     if backoff.jitter is JitterMode.NONE or not base:
         return base
-    # Room for the jitter is kept below the maximum: delays that have all reached it would be in step again.
+    # Leave room for the jitter below the maximum: delays that all reach it would be in step again.
     base = min(base, cap / (1 + backoff.jitter_ratio))
     return min(cap, _jittered(backoff, base, token=f"{seed}{n}", draw=draw))
 
@@ -78,7 +78,7 @@ def retry_at(failed_at: float, backoff_s: float, *, confirmed_stopped_at: float 
 
 
 def delay_in_words(backoff: Backoff, n: int) -> str:
-    """Say how ``delay_s`` came to its result: ``1s x 2^2, plus deterministic jitter of up to 10%``."""
+    """Explain the result of ``delay_s``: ``1s x 2^2, plus deterministic jitter of up to 10%``."""
     if backoff.initial_s <= 0 or n <= 1 or backoff.multiplier == 1:
         text = f"initialDelay {format_duration(backoff.initial_s)}"
     else:
@@ -113,5 +113,5 @@ def _jittered(backoff: Backoff, base: float, *, token: str, draw: float) -> floa
 
 
 def _number(token: str) -> int:
-    """Make a number of a text, the same in every process: all 160 bits of its SHA-1, big-endian."""
+    """Turn a text into a number, the same in every process: all 160 bits of its SHA-1, big-endian."""
     return int.from_bytes(sha1(token.encode(), usedforsecurity=False).digest(), "big")

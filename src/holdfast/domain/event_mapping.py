@@ -1,7 +1,6 @@
-"""Tells what happened from records before and after: pure, so that events can never disagree with the state.
+"""Derives events from a record before and after a change: pure, so that events can never disagree with the state.
 
-Decides which event a transition is; every change of a job's record is exactly one event about the job. Leaves
-the events themselves to ``events`` and writing them to the store.
+Every change of a job's record is exactly one event about the job.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ SHOWN_STATUSES = frozenset({AttemptStatus.RUNNING, AttemptStatus.TERMINATING})
 
 
 def submitted(job: Job) -> Occurrence:
-    """Tell of a job that is appended."""
+    """Return the event of a submitted job."""
     request = job.request
     where = job.child or ChildOf("", "", 0)
     event = JobSubmitted(
@@ -62,12 +61,12 @@ def submitted(job: Job) -> Occurrence:
 
 
 def started(job: Job, attempt: Attempt, runs: Sequence[Run]) -> Occurrence:
-    """Tell of a job whose attempt was given its places."""
+    """Return the event of a job whose attempt got its places."""
     return Occurrence(job.id, job.updated_at, JobStarted(attempt.number, attempt.dispatch, _places(runs)))
 
 
 def events_of(before: Job, after: Job, ended: Attempt | None = None) -> tuple[Occurrence, ...]:
-    """Tell what a change of a job was.
+    """Return the events of a job's change.
 
     Args:
         before: The job as it was.
@@ -79,13 +78,13 @@ def events_of(before: Job, after: Job, ended: Attempt | None = None) -> tuple[Oc
 
 
 def attempt_moved(attempt: Attempt) -> Occurrence:
-    """Tell of an attempt in one of ``SHOWN_STATUSES``."""
+    """Return the event of an attempt in one of ``SHOWN_STATUSES``."""
     event = AttemptStatusChanged(attempt.number, attempt.status.value)
     return Occurrence(attempt.job_id, attempt.status_since, event)
 
 
 def attempt_ended(attempt: Attempt) -> tuple[Occurrence, ...]:
-    """Tell of an attempt that is over, and of the decision about its failure."""
+    """Return the events of an attempt that is over: its end, and the decision about its failure."""
     job_id, at = attempt.job_id, attempt.status_since
     over = Occurrence(job_id, at, _ended(attempt))
     if attempt.decision is None:
@@ -217,7 +216,7 @@ def _exit(failure: Failure) -> tuple[int | None, int | None]:
 
 
 def _places(runs: Sequence[Run]) -> tuple[Place, ...]:
-    """Shorten the places of a gang: neighbours by rank on one node are one entry."""
+    """Shorten the places of a gang: consecutive ranks on one node are one entry."""
     if len(runs) == 1:
         return ((runs[0].executor, runs[0].node, 1),)
     grouped = groupby(runs, key=lambda run: (run.executor, run.node))

@@ -1,7 +1,7 @@
-"""Copies frozen records with changes, in about half the time ``dataclasses.replace`` takes; decides nothing.
+"""Copies frozen records with changes, in about half the time ``dataclasses.replace`` takes.
 
-A restart of many jobs copies some twenty records for each of them, which makes this a tenth of the work. To whoever
-checks types it is ``dataclasses.replace``, so that a field that is not there, or of another type, is found.
+A restart of many jobs copies some twenty records for each, a tenth of its work. Type checkers see
+``dataclasses.replace``, and so report unknown fields and wrong types.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ else:
         """Return a copy of a record with some fields changed.
 
         Args:
-            record: A dataclass of two fields or more, all of them given by position to its ``__init__``.
+            record: A dataclass of at least two fields, all accepted by position by its ``__init__``.
             changes: New values by field.
 
         Raises:

@@ -1,8 +1,4 @@
-"""What happened: the facts of how a run ended, and the classified failure made of them.
-
-Decides which facts exist and how they are named (``design/semantics`` section 1); leaves turning facts
-into causes and conditions to ``classify`` and what to do about them to ``policy``.
-"""
+"""The facts of how a run ended, and the classified failure made of them (``design/semantics`` section 1)."""
 
 from __future__ import annotations
 
@@ -66,7 +62,7 @@ NEVER_RETRIED = frozenset({Cause.USER_CANCELLED, Cause.VALIDATION_ERROR, Cause.Q
 
 
 class EndedBy(StrEnum):
-    """Who ended a run."""
+    """Who or what ended a run."""
 
     ITSELF = "itself"
     """The program ended by itself, well or badly."""

@@ -1,7 +1,6 @@
 """The durable records: jobs, attempts and runs.
 
-Decides what is remembered and the states a job can be in; leaves the moves of attempts to ``lifecycle``
-and of jobs to ``verdict``. Times are seconds since the epoch, UTC.
+Times are seconds since the epoch, UTC.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class ChildOf:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job's header: all the controller keeps in memory of it while it waits."""
+    """A job without its history: all the controller keeps in memory while it waits."""
 
     id: str
     name: str
@@ -134,8 +133,8 @@ class Attempt:
         return (self.job_id, self.number)
 
     def entered(self, status: AttemptStatus, at: float) -> Attempt:
-        """Return it in another status, its clock and its count of tries begun anew."""
-        # Written out because ``dataclasses.replace`` takes three times as long, and every job moves six times.
+        """Return it in another status, with clock and tries reset."""
+        # Written out: ``dataclasses.replace`` takes three times as long, and every job moves six times.
         return Attempt(
             self.job_id,
             self.number,
@@ -155,7 +154,7 @@ class Attempt:
         )
 
     def after(self, outcome: Outcome, to: AttemptStatus | None, at: float) -> Attempt:
-        """Return it after an outcome: a change of status begins its clock and its count of tries anew."""
+        """Return it after an outcome; a change of status resets its clock and its tries."""
         if to is not None and to is not self.status:
             return self.entered(to, at)
         return evolve(self, tries=self.tries + 1) if outcome in _COUNTED else self
@@ -182,7 +181,7 @@ class Run:
     ended_at: float | None = None
     outcome: RunOutcome | None = None
     progress: str = ""
-    """What it last said of how far it is, while it runs; renewed every few seconds at most."""
+    """Its last progress report while it runs; updated every few seconds at most."""
 
     @property
     def dispatch(self) -> int:
@@ -210,7 +209,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """The most of each kind of capacity that may be in use at once; ``None`` is no limit, and 0 is none of it."""
+    """Most of each kind of capacity that may be in use at once; ``None`` is no limit."""
 
     cpu_m: int | None = None
     memory: int | None = None
@@ -232,7 +231,7 @@ class Queue:
     paused: bool = False
     """Accepts jobs and starts none."""
     handler_limits: HandlerLimits = field(default_factory=dict)
-    """Of its jobs' attempts, where they differ from everybody's."""
+    """For its jobs' attempts, where they differ from the operator's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""The line of jobs that wait for a place, grouped so that a round's work does not grow with the line.
+"""The jobs that wait for a place, grouped so that the work of a round does not grow with their number.
 
-Decides the order within a group (priority, then order of submission) and which groups there are; leaves
-choosing between groups to ``scheduling``. Equal shapes share a group and are tried once per round.
+A queue's jobs of equal shape share a group and are tried once per round; within a group priority goes first, then
+order of submission.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class GroupKey(NamedTuple):
     queue: str
     shape: Shape
     retry: bool
-    """Whether they ran before."""
+    """Whether they have run before."""
 
 
 class Waiting(NamedTuple):
@@ -71,7 +71,7 @@ class PendingQueue:
         self._entries.pop(job_id, None)
 
     def head(self, key: GroupKey) -> Waiting | None:
-        """Return whose turn it is in a group, or ``None`` when nobody waits there."""
+        """Return whose turn it is in a group, or ``None`` when nobody waits."""
         heap = self._heaps.get(key)
         while heap:
             first = heap[0]
@@ -83,7 +83,7 @@ class PendingQueue:
         return None
 
     def heads(self) -> Iterator[tuple[GroupKey, Waiting]]:
-        """Go through the groups and their heads, in no particular order."""
+        """Yield the groups and their heads, in no particular order."""
         for key in list(self._heaps):
             first = self.head(key)
             if first is not None:

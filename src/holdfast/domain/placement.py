@@ -1,8 +1,4 @@
-"""Fits one shape of job onto nodes: first fit, gangs all or nothing.
-
-Decides where the runs of an attempt would go and, if nowhere, why, in words; leaves who goes first to
-``scheduling``.
-"""
+"""Fits one shape of job onto nodes: first fit, gangs all or nothing; explains why when nothing fits."""
 
 from __future__ import annotations
 
@@ -88,7 +84,7 @@ def without_hopeless_avoidance(shape: Shape, places: Sequence[Place]) -> Shape:
 
 
 def taken(free: dict[PlaceKey, Resources], shape: Shape, chosen: Iterable[PlaceKey]) -> None:
-    """Take the chosen places out of what is free."""
+    """Subtract the chosen places from what is free."""
     for key in chosen:
         free[key] -= shape.request
 
@@ -130,7 +126,7 @@ def _free_ranks(shape: Shape, places: Sequence[Place], free: Mapping[PlaceKey, R
 
 
 def _shortest(request: Resources, offers: Sequence[Resources]) -> tuple[str, str] | None:
-    """Name the first dimension of which no offer has enough, with the largest offer."""
+    """Name the first dimension in which no offer is large enough, with the largest offer."""
     most_cpu = max((offer.cpu_m for offer in offers), default=0)
     if request.cpu_m > most_cpu:
         return f"{format_cpu(request.cpu_m)} cpu", format_cpu(max(0, most_cpu))

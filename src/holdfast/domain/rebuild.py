@@ -1,7 +1,6 @@
-"""Rebuilds a job from its events: a pure fold, so that the events are proved to say everything.
+"""Rebuilds a job from its events: a pure fold, which proves that the events are complete.
 
-Decides what each event does to the job's record. What no event carries stays empty: the specification's text
-and the place in the order of submission.
+What no event carries stays empty: the specification's text and the place in the order of submission.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def rebuild(events: Iterable[Occurrence | StoredEvent]) -> Job | None:
-    """Return what a job's events, in order, make of it; ``None`` before its first.
+    """Rebuild a job from its events, in order; ``None`` without any.
 
     Raises:
         ValueError: The events are not of one job from its submission on.
@@ -158,4 +157,4 @@ _CHANGES: dict[type[Event], Callable[[Job, float, Any], Job]] = {
     JobFailed: _failed,
     JobCancelled: _cancelled,
 }
-"""What each event does to its job; the others tell of attempts and change nothing of it."""
+"""What each event does to its job; the others are about attempts and do not change it."""

@@ -1,8 +1,7 @@
 """Plans one round: which waiting jobs start now, and where.
 
-Decides who goes first: the queue with the smallest weighted share, then priority, then order of
-submission, retries ahead of new jobs within their share (semantics 3); a job that waited too long gets
-nodes kept free for it. Leaves fitting to ``placement``.
+First goes the queue with the smallest weighted share, then priority, then order of submission, retries ahead of new
+jobs within their share (semantics 3). A job that has waited too long gets nodes kept free for it.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ class RoundLimits:
 
     most_placements: int = 1_000
     most_pods: int = 5_000
-    """Placements of single pods among them count a part of one: opening an attempt is most of the work."""
+    """So many single pods weigh as much as ``most_placements`` jobs: opening an attempt is most of the work."""
     retry_share: float = 0.5
     """Most of the capacity that goes to retries while new jobs of that queue and priority wait."""
     reserve_after_s: float = 30.0
-    """A job that fits an empty cluster and waited longer gets nodes kept free for it."""
+    """A job that fits an empty cluster and has waited longer gets nodes kept free for it."""
 
 
 @dataclass(slots=True)
@@ -76,12 +75,12 @@ class Blocked:
 
 @dataclass(slots=True)
 class Plan:
-    """What a round decided."""
+    """The result of a round."""
 
     placements: list[Placement] = field(default_factory=list)
     blocked: list[Blocked] = field(default_factory=list)
     cut_short: bool = False
-    """Whether it did all the work one round does, so that there may be more."""
+    """Whether it stopped at its limits, so that there may be more to place."""
 
 
 @dataclass(slots=True)
@@ -131,7 +130,7 @@ class Round:
             self._settle(queue, heap)
 
     def _settle(self, queue: str, heap: list[_Rank]) -> None:
-        """Forget the balance of a priority for which retries and new jobs no longer both wait."""
+        """Forget the balance of a priority where retries and new jobs no longer both wait."""
         if self.balances:
             retried, fresh = ({rank[0] for rank in heap if rank[-1].retry is kind} for kind in (True, False))
             for key in [key for key in self.balances if key[0] == queue and key[1] not in retried & fresh]:

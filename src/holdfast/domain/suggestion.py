@@ -1,4 +1,4 @@
-"""Guesses what was meant by a word nobody knows; decides how near is near enough, and how the hint reads."""
+"""Guesses which known word a misspelt one was meant to be."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _NEAR = 0.6
-"""Share of characters in common; less than that and a guess confuses more than it helps."""
+"""Share of characters in common; with less, a guess confuses more than it helps."""
 
 
 def closest(value: object, known: Iterable[str]) -> str | None:
-    """Suggest the known word that was probably meant, whatever its case; ``None`` when none is near."""
+    """Return the known word that was probably meant, ignoring case; ``None`` when none is near."""
     by_lower = {word.lower(): word for word in known}
     found = difflib.get_close_matches(str(value).lower(), list(by_lower), n=1, cutoff=_NEAR)
     return f"did you mean {by_lower[found[0]]}?" if found else None

@@ -1,6 +1,6 @@
-"""Reads and writes durations, memory sizes and cpu shares; leaves error paths to the readers.
+"""Reads and writes durations, memory sizes and CPU shares.
 
-Durations are seconds (float), memory is bytes (int), cpu is millicores (int) everywhere inside.
+Inside Holdfast durations are seconds (float), memory is bytes (int) and CPU is millicores (int).
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def parse_cpu(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, (int, float, str)):
             raise InvalidOperation  # noqa: TRY301 - one message for every way of being wrong
         text = str(value).strip()
-        # Compared before it is multiplied or made an int: 1e900000 is short to write, and long to write out.
+        # Compared before it is multiplied or made an int: 1e900000 is short to write but huge as an int.
         number, in_one = (Decimal(text[:-1]), 1) if text.endswith("m") else (Decimal(text), 1000)
         inside = 0 <= number <= _LARGEST_MILLICORES
         millis = number * in_one if inside else Decimal(-1)

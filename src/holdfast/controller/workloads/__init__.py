@@ -1,1 +1,1 @@
-"""Job sets and jobs made of pods, in the controller: looks at them when something happened, and does what follows."""
+"""The controller's side of each kind of work: gangs, jobs made of pods, and job sets."""

@@ -1,8 +1,4 @@
-"""Keeps the attempts of jobs made of pods, and the jobs' states, in step with how their pods stand.
-
-Decides when an attempt counts as running, stopping and over, and when a program that will not stop is given up; leaves
-what pods lead to to ``podjobs``.
-"""
+"""Keeps the attempts and states of jobs made of pods in step with their pods."""
 
 from __future__ import annotations
 
@@ -39,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _DOMAINS_EVERY_S = 1.0
-"""How often a job looks for a free topology domain, which others give back without telling it."""
+"""How often a job looks for a free topology domain; it is not told when one is given back."""
 
 
 class PodAttempts:
@@ -53,7 +49,7 @@ class PodAttempts:
         categories: Callable[[], CompiledCategories],
         patience_s: float,
     ) -> None:
-        """Wire it.
+        """Remember what it works with.
 
         Args:
             state: The controller's memory.
@@ -67,7 +63,7 @@ class PodAttempts:
         self._patience_s = patience_s
 
     def refresh(self, work: JobWork, active: Active, now: float) -> None:
-        """Bring pods up to date with their runs; a program that cannot be confirmed gone is given up in the end."""
+        """Bring pods up to date with their runs; a program that is never confirmed gone is given up in the end."""
         for pod in work.pods.values():
             if pod.run is None:
                 continue
@@ -79,7 +75,7 @@ class PodAttempts:
                 self._state.put_run(active, run)
             pod.run = run
             if run.status in RUN_TERMINAL and run.started_at is not None and active.attempt.started_at is None:
-                # It was over before anybody saw it run.
+                # It was over before it was seen running.
                 self._state.put_attempt(active, evolve(active.attempt, started_at=run.started_at))
             if run.outcome is not None and _failed_by_itself(run):
                 work.last_failure = (run.rank, run.outcome)
@@ -96,10 +92,10 @@ class PodAttempts:
         return min((at for at in (wake_at, *found) if at is not None), default=None)
 
     def going(self, active: Active, work: JobWork, now: float) -> float | None:
-        """Bring the attempt's status in line with its pods, all of which were told to go and still run.
+        """Bring the attempt's status in line with its pods, all of which are being stopped.
 
         Returns:
-            When the job is to be looked at although nothing happens.
+            When to look at the job again although nothing happens.
         """
         self._move(active, work, now)
         return self._next_look(active, work, None)
@@ -108,7 +104,7 @@ class PodAttempts:
         """Bring the attempt's status and the job's state in line with its pods.
 
         Returns:
-            When the job is to be looked at although nothing happens.
+            When to look at the job again although nothing happens.
         """
         self._move(active, work, now)
         job, wake_at = active.job, _wake_at(work, now)
@@ -138,7 +134,7 @@ class PodAttempts:
         return self._next_look(active, work, wake_at)
 
     def put(self, job: Job, found: Standing, now: float) -> None:
-        """Change a job's state, if that is news; in line, the reason is what placing it says."""
+        """Change a job's state if it differs; in line, the reason is the one placement gives."""
         state, reason, retry_at = found
         if state is job.state and (state is JobState.QUEUED or (reason, retry_at) == (job.reason, job.retry_at)):
             return
@@ -155,7 +151,7 @@ class PodAttempts:
             self._state.put_attempt(active, entered)
 
     def end(self, active: Active, ending: Ending, message: str, now: float, *, work: JobWork | None = None) -> None:
-        """End an attempt; with ``work`` it has failed, of what is remembered there."""
+        """End an attempt; with ``work`` it has failed, for the last failure remembered there."""
         if ending is Ending.CANCELLED and active.attempt.started_at is None:
             ending = Ending.NEVER_STARTED
         attempt = evolve(
@@ -173,7 +169,7 @@ class PodAttempts:
     def _failure(self, work: JobWork, message: str, now: float) -> Failure:
         ended = work.record.state.finished
         if ended is not None and ended.reason == DEADLINE.reason:
-            # No pod failed of it: all were stopped, and what failed before is not what ended the job.
+            # All pods were stopped; an earlier failure is not what ended the job.
             late = frozenset({Condition.DEADLINE_EXCEEDED})
             return Failure(Cause.EXECUTION_TIMEOUT, late, message=message, failed_at=now, ended_by=EndedBy.DEADLINE)
         if work.last_failure is None:
@@ -192,7 +188,7 @@ def _pods_are(work: JobWork) -> frozenset[PodsAre]:
 
 
 def _wake_at(work: JobWork, now: float) -> float | None:
-    """Return when time alone brings something; a pod that is due already waits for a place, not for a time."""
+    """Return when it is next due by time alone; a pod already due waits for a place, not for a time."""
     due = [pod.record.due for pod in work.pods.values() if pod.record.due is not None]
     return min((at for at in (*due, work.wake_at) if at is not None and at > now), default=None)
 

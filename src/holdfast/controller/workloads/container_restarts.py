@@ -1,4 +1,4 @@
-"""Programs that are restarted in the pod they belong to."""
+"""Restarts programs in the pod they belong to."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CRASH_BACKOFF = Backoff(initial_s=10.0, max_s=300.0, multiplier=2.0)
 
 
 class ContainerRestarts:
-    """Programs that run again in their pods."""
+    """Restarts programs in their pods."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class ContainerRestarts:
         owners: Owners,
         backoff: Backoff = CRASH_BACKOFF,
     ) -> None:
-        """Wire it.
+        """Remember what it works with.
 
         Args:
             state: The controller's memory.
@@ -84,14 +84,14 @@ class ContainerRestarts:
                 self._ended(active, pod, plan, pod.run.outcome, now)
 
     def _catch_up(self, active: Active, pod: PodWork) -> None:
-        """Let a pod that runs nothing meet the others where they are by now, were it in line for a place already."""
+        """Let a pod that runs nothing catch up with the others' restart in place, even if it is in line already."""
         first = self.first_in_place(active.job)
         if pod.record.in_place < first:
             self._line.remove(pod)
             pod.record = replace(pod.record, in_place=first)
 
     def _stop_straggler(self, active: Active, pod: PodWork, now: float) -> None:
-        """Stop a program of an earlier generation than the one that is to meet at the barrier."""
+        """Stop a program of an earlier generation than the one at the barrier."""
         state, run = self._set_state(active.job), pod.run
         if state is None or run is None or state.in_place_previous is None:
             return
@@ -113,7 +113,7 @@ class ContainerRestarts:
     def _after(
         self, active: Active, record: PodRecord, plan: PodPlan, outcome: RunOutcome, now: float
     ) -> PodRecord | None:
-        """Return what is remembered of a pod whose next program is to come; ``None`` when the pod has ended."""
+        """Return the record of a pod whose program will restart; ``None`` when the pod has ended."""
         if plan.in_place:
             state = self._set_state(active.job)
             previous = -1 if state is None or state.in_place_previous is None else state.in_place_previous
@@ -178,7 +178,7 @@ class ContainerRestarts:
             pod.record = replace(pod.record, held="")
 
     def first_in_place(self, job: Job) -> int:
-        """Say which restart in place a new pod begins with: the one the others of its set meet at, or are at."""
+        """Return which restart in place a new pod begins with: the one its set has reached or is gathering for."""
         state = self._set_state(job)
         return 0 if state is None or state.in_place_previous is None else state.in_place_previous + 1
 
@@ -202,7 +202,7 @@ class ContainerRestarts:
         self._line.start(active, pod, uid, (kept.executor, kept.node), now)
 
     def resume(self, active: Active, pod: PodWork, plan: PodPlan) -> None:
-        """Take in a pod that waited to start again when the last controller stopped; in place, it keeps its place."""
+        """Restore a pod that was waiting to restart when the last controller stopped; in place, it keeps its place."""
         if not pod.record.waiting:
             return
         run, pod.run = pod.run, None

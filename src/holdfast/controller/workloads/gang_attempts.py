@@ -1,7 +1,4 @@
-"""Moves attempts by their table: what the one coordinator needs to know of them, and what becomes of their runs.
-
-Leaves judging to ``coordinator`` and endings to ``domain.workloads.gang.verdict``.
-"""
+"""Moves the attempts of gangs, and their runs, by the lifecycle table."""
 
 from __future__ import annotations
 
@@ -40,13 +37,13 @@ KILL_ALLOWANCE_S = 30.0
 """How long after its executor's lease and its grace a run may take to be confirmed stopped before the attempt is
 ended without it."""
 _WITH_RUNS = frozenset({Outcome.NEED_RETRY, Outcome.EXPIRED, Outcome.GIVE_UP})
-"""Outcomes that are told with where each run stood."""
+"""Outcomes recorded with the status of each run."""
 _MOST_RUNS = 16
 _LEFT_BY_TIME: Mapping[AttemptStatus, tuple[Row, ...]] = {
     **{status: (row,) for row in ATTEMPTS.handlers for status in row.targets},
     **{status: (row,) for row in ATTEMPTS.promotions if row.expired is not None for status in row.targets},
 }
-"""Whose limits count in which status."""
+"""The rows whose time limits count in a status."""
 
 
 class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
@@ -67,8 +64,8 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
             state: The controller's memory.
             conclude: Judges an attempt whose runs have all stopped, or that will have none.
             requeue: Called with an attempt that goes back to PENDING, and why.
-            limits: What is set for the handlers in a queue, by its name, the more special last.
-            lease_s: Of executors: for that long, a silent one may still run what it was last told to.
+            limits: The handler limits in force in a queue, by its name, most specific last.
+            lease_s: Of executors: a silent one may still run its programs for that long.
         """
         super().__init__(ATTEMPTS)
         self._state = state
@@ -94,7 +91,7 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         return [run.status for run in entity.runs.values()]
 
     def options(self, row: Row, entity: Active) -> HandlerOptions:
-        """Return how patient to be with an attempt: as set for its queue, its job and its executors."""
+        """Return the limits for an attempt: those of its queue, its job and its executors."""
         options = resolve_options(row, *self._limits(entity.job.queue))
         if row is SCHEDULE:
             return evolve(options, timeout_s=entity.spec.scheduling_timeout_s)
@@ -103,7 +100,7 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         return options
 
     def apply(self, entity: Active, step: Step, to: TransitionStatus[AttemptStatus, RunStatus]) -> None:
-        """Record a step and move the attempt where it leads, if anywhere; an ending is what its failure makes of it."""
+        """Record a step and move the attempt where it leads, if anywhere; how it ends depends on its failure."""
         if step.outcome in _WITH_RUNS:
             step = step._replace(steps=_where_runs_stood(entity, step.outcome))
         if to.status in ATTEMPT_TERMINAL:
@@ -138,7 +135,7 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         self._state.put_job(verdict.job)
 
     def expire(self, active: Active, now: float, message: str) -> None:
-        """Give up an attempt whose time to find a place is over."""
+        """Give up an attempt that found no place in time."""
         step = Step(SCHEDULE.name, Outcome.EXPIRED, now, message=message)
         self.apply(active, step, SCHEDULE.transitions[Outcome.EXPIRED])
 
@@ -158,7 +155,7 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
 
 
 def _where_runs_stood(active: Active, outcome: Outcome) -> tuple[SubStep, ...]:
-    """Tell of the first runs that are not over, which is what an attempt fails or waits for."""
+    """List the first runs that are not over: what the attempt fails or waits for."""
     left = (run for run in active.runs.values() if run.status not in RUN_TERMINAL)
     first = islice(left, _MOST_RUNS)
     return tuple(SubStep(f"rank {run.rank}", outcome, message=f"{run.status} on node {run.node}") for run in first)
@@ -166,8 +163,8 @@ def _where_runs_stood(active: Active, outcome: Outcome) -> tuple[SubStep, ...]:
 
 _LOOK_EVERY_S = 1.0
 _EDITED_S = 30.0
-"""Limits may be edited while an attempt waits, so nobody waits for longer than this without a look at them."""
+"""Limits may be edited while an attempt waits, so they are checked again at least this often."""
 _PAST_S = 0.001
 """A status is left when more than its time has passed."""
 _TRIED_AGAIN = frozenset({AttemptStatus.SCHEDULED, AttemptStatus.PREPARING, AttemptStatus.PREPARED})
-"""In these a phase that failed is tried again."""
+"""Statuses in which a failed phase is tried again."""

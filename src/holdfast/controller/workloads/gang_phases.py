@@ -1,7 +1,7 @@
-"""The phases' work: schedule, prepare, start, terminate (BEP-1030's four lifecycle handlers).
+"""The work of each phase: schedule, prepare, start, terminate (BEP-1030's four lifecycle handlers).
 
-Each handler says what happened; none judges retry, expiry or giving up. What they do to the outside world
-is only ever to change the desired set, which executors fetch after the commit.
+A handler reports what happened; it never judges retry, expiry or giving up. Its only effect on the outside world is
+a changed desired set, which executors fetch after the commit.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ScheduleAttempts:
         return self._state.open(running, attempt, runs)
 
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
-        """Say who got places: their jobs are running from here on; the others wait, and their jobs say for what."""
+        """Report who got places: their jobs are running from here on; the others wait, and their jobs say for what."""
         del now
         placed = tuple(active.attempt.job_id for active in targets if active.runs)
         waiting = {active.attempt.job_id: active.job.reason for active in targets if not active.runs}
@@ -90,7 +90,7 @@ class PrepareAttempts:
         self._alive = alive
 
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
-        """Say with whom preparation has begun, and who waits for it to end; lost executors prepare nothing."""
+        """Report where preparation has begun, and who waits for it to end; lost executors prepare nothing."""
         del now
         reached, failures = _reached(targets, self._alive)
         successes, preparing = [], {}
@@ -140,11 +140,11 @@ class TerminateAttempts:
     row: AttemptHandler = TERMINATE
 
     def __init__(self, state: ControllerState) -> None:
-        """Remember the world."""
+        """Remember the state."""
         self._state = state
 
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
-        """Mark what runs as to be stopped; the attempt waits until all of it is confirmed stopped.
+        """Mark what runs to be stopped; the attempt waits until all of it is confirmed stopped.
 
         What was never handed out has nothing to stop.
         """

@@ -88,10 +88,10 @@ class Gangs:
         self._phases = (PrepareAttempts(alive), StartAttempts(alive), TerminateAttempts(state))
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
-        """Do nothing: jobs and attempts are all there is to take in."""
+        """Do nothing: gangs have only jobs and attempts, already restored."""
 
     def admit(self, job: Job) -> None:
-        """Do nothing: a job in line is taken in already."""
+        """Do nothing: a job in line is indexed already."""
 
     # in line
 
@@ -119,13 +119,13 @@ class Gangs:
         self._coordinator.run(self._schedule, opened, now)
 
     def blocked(self, key: str, now: float) -> None:
-        """Record why a job waits that got no place."""
+        """Record why a job still waits for a place."""
         self._coordinator.run(self._schedule, [self._state.in_line(self._state.jobs[key])], now)
 
     # moving on
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:
-        """Move jobs and their attempts on as far as they go without anything else happening."""
+        """Move jobs and their attempts on as far as they can go now."""
         state = self._state
         for key in keys:
             job = state.jobs.get(key)
@@ -151,7 +151,7 @@ class Gangs:
         return min((at for at in times if at is not None and at > now), default=None)
 
     def _on_time(self, job: Job, now: float) -> None:
-        """Do what time has brought: a retry that is due, a wait or a total deadline that is over."""
+        """Act on what is due: a retry, a scheduling timeout or a total deadline."""
         if _is_over(due.retry_due(job), now):
             job = verdict.queued(job, now)
             self._state.put_job(job)
@@ -176,7 +176,7 @@ class Gangs:
             replace(job, state=JobState.FAILED, reason=reason, retry_at=None, ended_at=now, updated_at=now)
         )
 
-    # what people ask for
+    # requests
 
     def ask(self, request: Request, key: str, now: float) -> None:
         """Cancel, hold or release a job."""
@@ -191,7 +191,7 @@ class Gangs:
                 if job.state is JobState.HELD:
                     self._state.put_job(verdict.queued(job, now))
             case RequestKind.SUBMIT:
-                pass  # it is there
+                pass  # it exists already
             case (
                 RequestKind.SET_SUBMIT
                 | RequestKind.SET_UPDATE
@@ -215,7 +215,7 @@ class Gangs:
             self._terminate(active, CANCEL_JOB, now)
 
     def _close_unplaced(self, job: Job, row: RequestRow[AttemptStatus], now: float) -> None:
-        """End the attempt a job waits to have placed; one that never had a place leaves its history and no more."""
+        """End an attempt that waits for a place; one that never had any leaves only its history."""
         if job.state is not JobState.QUEUED and job.id not in self._state.unplaced:
             return
         active = self._state.in_line(job)
@@ -225,7 +225,7 @@ class Gangs:
             self._state.put_attempt(active, verdict.cancelled(job, active.attempt, now, started=False).attempt)
 
     def _terminate(self, active: Active, row: RequestRow[AttemptStatus], now: float) -> None:
-        """Begin to end an attempt from outside its runs; one that ends already is told why once more."""
+        """Begin to end an attempt on request; one already ending is published with the new reason."""
         if active.attempt.status is AttemptStatus.TERMINATING:
             self._state.tell_again(active)
             return

@@ -1,4 +1,4 @@
-"""What people ask of job sets; a request that no longer applies to a set as it is now is dropped."""
+"""Users' requests about job sets; one that no longer applies to the set is dropped."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SET_REQUESTS = frozenset(
 
 
 class SetRequests:
-    """Requests about job sets."""
+    """Acts on requests about job sets."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class SetRequests:
         *,
         delete: Callable[[SetWork, float], None],
     ) -> None:
-        """Wire it; the store has what was appended, and ``delete`` begins to delete a set."""
+        """Remember what it works with; ``delete`` begins to delete a set."""
         self._state = state
         self._delete = delete
         self._pods = pods
@@ -64,13 +64,13 @@ class SetRequests:
             self._act(request, work, now)
 
     def _find(self, set_id: str) -> SetWork | None:
-        """Return a set; one that was not known, or is over and was forgotten, is taken in with what is left of it."""
+        """Return a set; one not in memory, whether new or over, is taken in from the store."""
         if set_id not in self._owners.sets:
             changes = self._state.changes
             for stored in self._store.job_sets_by_id([set_id]):
                 if stored.id in changes.deleted_sets:
                     continue
-                # What is not committed yet is newer than what is stored.
+                # Uncommitted changes are newer than what is stored.
                 row = changes.job_sets.get(stored.id, stored)
                 jobs = [changes.jobs.get(job.id, job) for job in self._store.children_of(set_id)]
                 jobs = [job for job in jobs if not job.terminal]
@@ -94,7 +94,7 @@ class SetRequests:
             case RequestKind.SET_DELETE:
                 self._delete(work, now)
             case RequestKind.SET_SUBMIT:
-                pass  # to find it was to take it in
+                pass  # finding it has taken it in
             case RequestKind.SUBMIT | RequestKind.CANCEL | RequestKind.HOLD | RequestKind.RELEASE:
                 pass  # about jobs
             case _:

@@ -1,6 +1,6 @@
-"""Job sets: looks at their jobs, and turns the orders that follow into attempts at them.
+"""Job sets: looks at their jobs, and carries out the orders that follow.
 
-Everything a look comes to is one commit: the set's state, its decisions, and the jobs as ordered.
+Everything that follows from one look is one commit: the set's state, its decisions, and the jobs as ordered.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class JobSets:
         store: ControllerStore,
         restarts_allowed: Callable[[], bool],
     ) -> None:
-        """Wire it; ``restarts_allowed`` is the operator's kill switch."""
+        """Remember what it works with; ``restarts_allowed`` is the operator's kill switch."""
         self._state = state
         self._pods = pods
         self._plans = plans
@@ -81,28 +81,28 @@ class JobSets:
         self._requests.ask(request, key, now)
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
-        """Take in the sets that were going on when the last controller stopped."""
+        """Restore the sets that were in progress when the last controller stopped."""
         jobs: dict[str, list[Job]] = {}
         for job in snapshot.jobs:
             if job.child is not None:
                 jobs.setdefault(job.child.set_id, []).append(job)
         for row in snapshot.job_sets:
-            # Reading all that ended takes long; only a time to live is still to come for those.
+            # Reading all that have ended takes long; all they still need is their time to live.
             if row.id in jobs or not row.state.terminal or row.deleting or _TIME_TO_LIVE in row.spec:
                 each(row.id, partial(self._owners.take_in, row, jobs.get(row.id, ())))
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:
-        """Look at sets whose jobs have changed, or whose time has come."""
+        """Look at sets whose jobs have changed, or that are due."""
         for set_id in keys:
             work = self._owners.sets.get(set_id)
             if work is not None:
                 self._look(work, now)
 
     def see(self, job: Job, work: JobWork) -> None:
-        """Take in how a job of a set looks by now.
+        """Note how a job of a set looks now.
 
-        A look is linear in a set's jobs. So a set that lost a job, or has one that ended, is looked at in this tick;
-        one of which only figures changed waits for the next.
+        A look is linear in a set's jobs. So a set with a job that has ended or gone is looked at in this tick; one of
+        which only figures have changed waits for the next.
         """
         owner = self._owners.of(job)
         if owner is None:
@@ -152,8 +152,8 @@ class JobSets:
     def _in_place(self, work: SetWork) -> InPlace | None:
         """Gather what pods that restart in place report.
 
-        Pods that are not there hold nobody up at the barrier: they have ended well, or wait for what those at the
-        barrier may have, and begin where the others are by then.
+        Absent pods do not hold up the barrier: they have succeeded, or wait for resources that those at the barrier
+        may hold, and begin where the others are by then.
         """
         if not _restarts_in_place(work.spec):
             return None
@@ -168,7 +168,7 @@ class JobSets:
             self._state.put_job_set(work.row)
 
     def _tell(self, work: SetWork, passed: Result, now: float) -> None:
-        """Write down what was decided and what people should know."""
+        """Log the decisions and events of a pass."""
         row = work.row
         for decision in passed.decisions:
             self._owners.log(row, decision, now)
@@ -213,7 +213,7 @@ class JobSets:
         self._pods.jobs[job_id].created = order
 
     def _finish(self, work: SetWork, now: float) -> None:
-        """Let a set's jobs end as it has ended, once nothing of it runs any more."""
+        """End the jobs of a set that has ended, once nothing of it runs any more."""
         if any(job_id in self._state.active for job_id in work.jobs.values()):
             return
         self._end_jobs(work, f"its job set has ended: {work.row.state.terminal}", now)
@@ -257,7 +257,7 @@ def _restarts_in_place(spec: JobSetSpec) -> bool:
 
 
 def _told_in_place(spec: JobSetSpec, work: JobWork) -> tuple[int, ...]:
-    """List how often each pod of a job restarted in place, of those that have run or are to go on with the others."""
+    """List how often pods of a job restarted in place, those that have run or are to go on with the others."""
     if not _restarts_in_place(spec):
         return ()
     records = (pod.record for pod in work.pods.values())

@@ -1,4 +1,4 @@
-"""Every kind of work there is, one line each, wired to what it needs."""
+"""Every kind of work, wired to what it needs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PodSettings:
-    """How patient job sets and Kubernetes Jobs are, where their manifests do not say."""
+    """Delays of job sets and Kubernetes Jobs, where their manifests do not say."""
 
     backoff: Backoff = POD_BACKOFF
     """Before a Job replaces failed pods."""
@@ -54,7 +54,7 @@ class Wiring:
 
 
 class Kinds(NamedTuple):
-    """Every kind of work, children before their owners, as they are reconciled."""
+    """Every kind of work, in the order of reconciling: children before their owners."""
 
     jobs: tuple[JobKind, ...]
     """Those whose workloads are jobs."""

@@ -1,7 +1,4 @@
-"""Kubernetes Jobs: jobs whose pods come and go one by one.
-
-What follows from how pods look is decided in ``domain.workloads.kubejob``.
-"""
+"""Kubernetes Jobs: jobs whose pods come and go one by one, as ``domain.workloads.kubejob`` decides."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class KubeJobs:
-    """Every job that is a Kubernetes Job, of a job set or by itself."""
+    """Every job that is a Kubernetes Job, in a job set or by itself."""
 
     name = KUBEJOB
     has_pods = True
@@ -58,7 +55,7 @@ class KubeJobs:
         *,
         pace: Pace,
     ) -> None:
-        """Wire it.
+        """Remember what it works with.
 
         Args:
             state: The controller's memory.
@@ -79,10 +76,10 @@ class KubeJobs:
         """Called with a job that may look different to its set."""
 
     def index(self, job: Job) -> None:
-        """Do nothing: what waits for a place are its pods."""
+        """Do nothing: its pods wait for places, not the job."""
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
-        """Take in the jobs that were going on when the last controller stopped."""
+        """Restore the jobs that were in progress when the last controller stopped."""
         for job in list(self._state.jobs.values()):
             if self._state.kind_of(job) == KUBEJOB:
                 each(job.id, partial(self._resume, job, snapshot.kube_jobs.get(job.id)))
@@ -110,7 +107,7 @@ class KubeJobs:
             self._line.domains.keep(plan.topology, record.domain, job.id)
 
     def admit(self, job: Job) -> None:
-        """Take in a job that is new; one of no set begins at once."""
+        """Add a new job; one without a set begins at once."""
         if job.id in self.jobs:
             return
         suspended = job.child is None and self._plan(job).spec.suspend
@@ -119,7 +116,7 @@ class KubeJobs:
             self.create(job, evolve(work.record, present=True), job.queued_at)
 
     def ask(self, request: Request, key: str, now: float) -> None:
-        """Cancel, suspend or resume a job; one of a set is its set's to stop and start."""
+        """Cancel, suspend or resume a job; only its set stops or starts a job of a set."""
         job, work = self._state.jobs[key], self.jobs.get(key)
         if work is not None and request.kind is RequestKind.RELEASE:
             self._restarts.release(work)
@@ -139,7 +136,7 @@ class KubeJobs:
             case RequestKind.RELEASE:
                 self.suspend(job.id, suspended=False)
             case RequestKind.SUBMIT:
-                pass  # it is there
+                pass  # it exists already
             case (
                 RequestKind.SET_SUBMIT
                 | RequestKind.SET_UPDATE
@@ -153,7 +150,7 @@ class KubeJobs:
                 assert_never(request.kind)
 
     def create(self, job: Job, record: KubeJobRecord, now: float) -> None:
-        """Begin an attempt at a job with a fresh record; its number follows from how often it and its set restarted."""
+        """Begin an attempt at a job with a fresh record; its number follows from its own and its set's restarts."""
         number = 1 + record.restart + record.job_restart
         work = self.jobs[job.id]
         work.pods, work.grace_s, work.last_failure, work.created = {}, None, None, None
@@ -171,7 +168,7 @@ class KubeJobs:
         self.changed(queued, work)
 
     def delete(self, job_id: str, now: float, *, force: bool = False) -> None:
-        """End an attempt and let go of it: at once when nothing of it runs, else when that has stopped."""
+        """End an attempt and forget it: at once when nothing of it runs, else once that has stopped."""
         work, active = self.jobs[job_id], self._state.active.get(job_id)
         if active is None:
             self._gone(work, now)
@@ -188,7 +185,7 @@ class KubeJobs:
             self._looked(active.job, work, self._attempts.going(active, work, now))
 
     def suspend(self, job_id: str, *, suspended: bool) -> None:
-        """Stop a job's pods and keep it, or let it go on."""
+        """Stop a job's pods and keep the job, or let it go on."""
         work = self.jobs[job_id]
         self._put(work, evolve(work.record, suspended=suspended))
         self._state.queue.add(KUBEJOB, job_id)
@@ -200,7 +197,7 @@ class KubeJobs:
         self._state.queue.add(KUBEJOB, job_id)
 
     def finish(self, job_id: str, otherwise: str, now: float) -> None:
-        """End a job for good whose attempt is over, or never was."""
+        """End for good a job whose attempt is over or never began."""
         job, work = self._state.jobs[job_id], self.jobs.pop(job_id)
         state, reason, _ = final(work.record.state if work.record.present else KubeJobState(), otherwise)
         cancelled = state is JobState.CANCELLED
@@ -222,10 +219,10 @@ class KubeJobs:
             self._stand(active, work, now)
 
     def blocked(self, key: str, now: float) -> None:
-        """Do nothing: the job says for what its pods wait."""
+        """Do nothing: the job's reason says what its pods wait for."""
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:
-        """Look at jobs something happened to, or whose time has come."""
+        """Look at jobs that have changed or are due."""
         for job_id in keys:
             self._look(job_id, now)
 
@@ -241,7 +238,7 @@ class KubeJobs:
         spec = current_spec(plan, work.record)
         self._restarts.settle(active, work, plan, now)
         if work.record.deleting_since is not None:
-            # What was cleared since the record was last written is remembered again after a restart of ours.
+            # What was cleared since the record was last written comes back after a restart.
             self._stop(active, work, list(work.pods), now)
             self._clear(active, work)
             if not work.pods:
@@ -258,7 +255,7 @@ class KubeJobs:
         self._looked(active.job, work, self._attempts.stand(active, work, now))
 
     def _looked(self, job: Job, work: JobWork, wake_at: float | None) -> None:
-        """Note that a job is where it should be until something happens, or until a time."""
+        """Note that a job needs no look until something happens, or until a time."""
         self._state.queue.discard(KUBEJOB, job.id)
         self._state.queue.wake_at(KUBEJOB, job.id, wake_at)
         self.changed(self._state.jobs[job.id], work)
@@ -268,7 +265,7 @@ class KubeJobs:
         for _ in range(len(work.pods) + 2):
             if not synced.delete or not self._stop(active, work, synced.delete, now):
                 break
-            # Pods that had no place are gone at once: look again.
+            # Pods without a place are gone at once: look again.
             synced = self._synced(active, work, plan, spec, now)
         for order in synced.create:
             self._begin(active, work, order, self._restarts.first_in_place(active.job))
@@ -298,14 +295,14 @@ class KubeJobs:
         return found
 
     def _clear(self, active: Active, work: JobWork) -> None:
-        """Forget pods that have ended; each was counted in the look before."""
+        """Forget pods that have ended; the look before has counted each."""
         for name in [name for name, pod in work.pods.items() if pod.run and pod.run.status in RUN_TERMINAL]:
             pod = work.pods.pop(name)
             if pod.run is not None:
                 self._state.forget_run(active, pod.run.uid)
 
     def _begin(self, active: Active, work: JobWork, order: PodOrder, in_place: int) -> None:
-        """Make a pod; its name is as fresh within its job as its first run's uid is among all."""
+        """Make a pod; its name is unique in its job as its first run's uid is among all."""
         rank = order.index if order.index is not None else _free_slot(work)
         uid = fresh_uid(active, rank)
         record = PodRecord(
@@ -333,7 +330,7 @@ class KubeJobs:
         return dropped
 
     def _finished(self, active: Active, work: JobWork, now: float) -> None:
-        """End the attempt of a job that is complete or has failed, and with it a job of no set."""
+        """End the attempt of a job that is complete or has failed, and the job too if it has no set."""
         ended = work.record.state.finished
         if ended is None:
             return
@@ -351,7 +348,7 @@ class KubeJobs:
         self.changed(self._state.jobs[job_id], work)
 
     def _gone(self, work: JobWork, now: float) -> None:
-        """Let go of an attempt nothing is left of."""
+        """Forget an attempt of which nothing is left."""
         job = self._state.jobs[work.record.job_id]
         self._release(work, job)
         self._state.queue.forget(job.id)
@@ -365,7 +362,7 @@ class KubeJobs:
         self.changed(job, work)
 
     def _set_aside(self, job: Job, work: JobWork, now: float) -> None:
-        """Say of a job that was let go of, and that did not come again at once, that it waits for its set."""
+        """Note that a job whose attempt is gone, and that was not recreated at once, waits for its set."""
         if job.child is not None and not work.record.present:
             self._attempts.put(job, standing(work.record, in_set=True), now)
 
@@ -376,7 +373,7 @@ class KubeJobs:
             self._put(work, evolve(work.record, domain=""))
 
     def _put(self, work: JobWork, record: KubeJobRecord) -> None:
-        """Change what is remembered of a job, and write it down if that is news."""
+        """Change a job's record, and write it if it differs from what is stored."""
         work.record = record
         if record != work.stored:
             work.stored = record
@@ -392,5 +389,5 @@ def _free_slot(work: JobWork) -> int:
 
 
 def _records(pods: Iterable[PodWork]) -> tuple[PodRecord, ...]:
-    """Return what must outlive the controller: pods that had a program. The others are made anew."""
+    """Return what must outlive the controller: pods that had a program; the others are made anew."""
     return tuple(pod.record for pod in pods if pod.record.run)

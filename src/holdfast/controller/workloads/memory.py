@@ -1,4 +1,4 @@
-"""What the controller keeps of job sets and of Kubernetes Jobs, beside their records."""
+"""What the controller keeps in memory of job sets and Kubernetes Jobs, beside their records."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class PodWork:
     first: str = ""
     """Uid its first run will have."""
     placement_id: str = ""
-    """Under which it waits in line; empty while it does not."""
+    """Its id in line; empty while it does not wait."""
     kept: Run | None = None
-    """The place it keeps while it waits to start again in place, as a charge of its own."""
+    """The place it keeps while it waits to restart in place, charged separately."""
 
 
 @dataclass(slots=True, eq=False)
@@ -39,11 +39,11 @@ class JobWork:
     pods: dict[str, PodWork] = field(default_factory=dict)
     """Those that have not ended, by name."""
     created: CreateJob | None = None
-    """What its set ordered its attempt by, if it has a set."""
+    """The order its set created its attempt by, if it has a set."""
     wake_at: float | None = None
     """When to look at it again although nothing happens."""
     grace_s: float | None = None
-    """How long what is stopped may take from now on, when that is less than its template says."""
+    """Grace for stopping from now on, when that is less than its template's."""
     last_failure: tuple[int, RunOutcome] | None = None
     """Rank and facts of the last run that failed by itself."""
 
@@ -57,6 +57,6 @@ class SetWork:
     jobs: dict[str, str] = field(default_factory=dict)
     """Ids of its jobs, by name."""
     children: dict[str, Child] = field(default_factory=dict)
-    """Those of its jobs that are there, by name, as last seen."""
+    """Its existing jobs, by name, as last seen."""
     in_place: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """What their pods last told of restarting in place, by name."""
+    """How often their pods last reported to have restarted in place, by name."""

@@ -1,4 +1,4 @@
-"""The job sets of jobs: how they stand, and what they are told of their jobs' pods."""
+"""The job sets that jobs belong to: their state, and what they hear of their jobs' pods."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Owners:
         self._state = state
 
     def take_in(self, row: JobSet, jobs: Iterable[Job]) -> None:
-        """Take in a set with those of its jobs that are not over."""
+        """Add a set with those of its jobs that are not over."""
         if row.id in self.sets:
             return
         spec = set_spec_of(row)
@@ -42,12 +42,12 @@ class Owners:
         return self.sets.get(job.child.set_id) if job.child is not None else None
 
     def state_of(self, job: Job) -> JobSetState | None:
-        """Return how the set of a job stands."""
+        """Return the state of a job's set."""
         work = self.of(job)
         return None if work is None else work.row.state
 
     def tell(self, job: Job, event: Event, now: float) -> None:
-        """Note in the log of a job's set what the set does not hear of otherwise."""
+        """Note in a job's set's log what the set would not hear of otherwise."""
         work = self.of(job)
         if work is not None:
             self.log(work.row, event, now)

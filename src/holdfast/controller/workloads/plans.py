@@ -1,7 +1,6 @@
-"""What the pods of a job are made from: the Job's rules, the program, what each pod is told.
+"""What the pods of a job are made from: the Job's rules, the program, and the environment of each pod.
 
-Decides where each of these comes from, a job's own specification or its set's template; leaves what becomes of the
-pods to ``podjobs``.
+They come from the job's own specification, or from the template in its set.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.spec import KubeJob
 
 _BACKSTOP_S = 1.0
-"""Who counts a Job's failed pods should be the first to see that its deadline is over, by any clock."""
+"""The controller, which counts failed pods, should be first to see a Job's deadline pass, by any clock."""
 _MOST_PLANS = 1_024
 
 
@@ -42,7 +41,7 @@ class PodPlan:
     spec: KubeJobSpec
     program: Program
     policies: tuple[str, ...] = ()
-    """Named policies that may run a failed pod again before its job hears of it."""
+    """Named policies that may restart a failed pod before its job sees the failure."""
     topology: str | None = None
     in_place: bool = False
     """Whether its set restarts programs in place."""
@@ -94,7 +93,7 @@ class Plans:
         return PodPlan(spec, program)
 
     def told(self, job: Job, work: JobWork, rank: int) -> dict[str, str]:
-        """Return what a pod is told in its environment."""
+        """Return the environment variables a pod is given."""
         if job.child is None:
             return {"JOB_COMPLETION_INDEX": str(rank)}
         spec = self._sets[job.child.set_id].spec
@@ -102,7 +101,7 @@ class Plans:
 
 
 def created(spec: JobSetSpec, job: Job, work: JobWork) -> CreateJob:
-    """Return the order a job of a set was created by, made anew after a restart of ours."""
+    """Return the order a job of a set was created by, made anew after a restart."""
     if work.created is None:
         if job.child is None:
             msg = f"job {job.id} belongs to no set"
@@ -119,7 +118,7 @@ def created(spec: JobSetSpec, job: Job, work: JobWork) -> CreateJob:
 
 
 def current_spec(plan: PodPlan, record: KubeJobRecord) -> KubeJobSpec:
-    """Return a Job's rules with what its set has changed for it: its size, and whether it is suspended."""
+    """Return a Job's rules with its set's changes: its size, and whether it is suspended."""
     spec = plan.spec
     if spec.suspend is not record.suspended:
         spec = replace(spec, suspend=record.suspended)
@@ -130,7 +129,7 @@ def current_spec(plan: PodPlan, record: KubeJobRecord) -> KubeJobSpec:
 
 
 def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, float], RunOrder]:
-    """Return what writes out the order for a run of an attempt."""
+    """Return a function that writes the order for a run of an attempt."""
 
     def write(run: Run, now: float) -> RunOrder:
         job = active.job
@@ -159,9 +158,9 @@ def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, 
 
 
 def _deadline_s(plan: PodPlan, record: KubeJobRecord, now: float) -> float | None:
-    """Say when an engine ends a pod by itself.
+    """Return the deadline at which an engine ends a pod by itself.
 
-    At the pod's own deadline, or a little after its Job has it ended, if there is a controller then.
+    The pod's own, or a little after that of its Job, which a running controller enforces first.
     """
     own, of_job, started_at = plan.program.deadline_s, plan.spec.active_deadline_s, record.state.started_at
     if of_job is None or started_at is None:

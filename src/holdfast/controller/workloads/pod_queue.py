@@ -1,7 +1,4 @@
-"""Puts pods in line for a place, and gives them the one they got; keeps topology domains to one job each.
-
-Decides which domain a job gets; leaves who goes first, and where within it, to ``scheduling``.
-"""
+"""Queues pods for a place and starts them on the one they got; gives each topology domain to one job at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Domains:
-    """Which job has which topology domain to itself."""
+    """Assigns topology domains, each to one job at a time."""
 
     def __init__(self, state: ControllerState) -> None:
         """Start with none taken."""
@@ -33,11 +30,11 @@ class Domains:
         self._owners: dict[tuple[str, str], str] = {}
 
     def keep(self, key: str, domain: str, job_id: str) -> None:
-        """Note that a job has a domain, as after a restart of ours."""
+        """Note that a job has a domain, as after a restart."""
         self._owners[key, domain] = job_id
 
     def claim(self, key: str, job_id: str) -> str:
-        """Give a job the roomiest domain nobody has; empty when there is none."""
+        """Give a job the free domain with the most room; empty when there is none."""
         room: dict[str, int] = {}
         capacity = self._state.capacity
         for place in capacity.places.values():
@@ -60,7 +57,7 @@ class PodQueue:
     """The pods that wait for a place."""
 
     def __init__(self, state: ControllerState) -> None:
-        """Remember the world."""
+        """Remember the state."""
         self._state = state
         self._waiting: dict[str, tuple[Active, JobWork, PodWork]] = {}
         self.domains = Domains(state)
@@ -81,7 +78,7 @@ class PodQueue:
 
     @staticmethod
     def shape(job: Job, record: PodRecord, plan: PodPlan, *, domain: str = "") -> Shape:
-        """Return what decides where a pod's next program fits; ``domain`` is the one its job has to itself."""
+        """Return the shape of a pod's next program; ``domain`` is the one its job has to itself."""
         selector = dict(plan.program.node_selector)
         if plan.topology is not None and domain:
             selector[plan.topology] = domain
@@ -109,12 +106,12 @@ class PodQueue:
             pod.placement_id = ""
 
     def place(self, placement_id: str, place: PlaceKey, now: float) -> tuple[Active, Run]:
-        """Hand a pod out on the place it got."""
+        """Start a pod on the place it got."""
         active, _, pod = self._waiting.pop(placement_id)
         return active, self.start(active, pod, placement_id, place, now)
 
     def start(self, active: Active, pod: PodWork, uid: str, place: PlaceKey, now: float) -> Run:
-        """Hand a pod's program out on a place."""
+        """Start a pod's program on a place."""
         executor, node = place
         attempt = active.attempt
         run = Run(

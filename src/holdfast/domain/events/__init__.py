@@ -1,7 +1,6 @@
 """What can happen, as values: every event, its name, its version and its fields.
 
-Read ``registry``, then ``jobs``. Leaves when an event happens to ``chronicle`` and what a job's events add up to to
-``rebuild``.
+Read ``registry``, then ``jobs``.
 """
 
 from holdfast.domain.events.jobs import (

@@ -1,4 +1,4 @@
-"""What happens to jobs and their attempts, as values: the fields of each such event."""
+"""The events of jobs and their attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to job sets, as values: the fields of each such event."""
+"""The events of job sets."""
 
 from __future__ import annotations
 

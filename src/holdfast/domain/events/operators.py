@@ -1,4 +1,4 @@
-"""What people and operators do to everything else, as values: the fields of each such event."""
+"""The events of policies, queues, categories and settings, and of the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to the places that jobs run at, as values."""
+"""The events of the places that jobs run at."""
 
 from __future__ import annotations
 

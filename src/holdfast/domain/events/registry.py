@@ -1,7 +1,7 @@
-"""Every event there is: its name, its version and its fields; and what is written and read of them.
+"""The registry of events: their names, versions and fields.
 
-Decides the words other systems follow Holdfast by. The registry is closed and literal: a stored event keeps its
-meaning for ever, so a field is only added with a default, and anything else is a new version.
+Other systems follow Holdfast by these names. A stored event keeps its meaning forever: a field is only ever
+added with a default, and any other change is a new version.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What happens to workloads of any kind, as values."""
+"""The events of workloads of any kind."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""How things move: tables of handlers, promotions and requests for each kind of entity, and the one judge of them all.
+"""How entities move: tables of handlers, promotions and requests for each kind, and one judge for all of them.
 
-Read ``attempts`` first, the table of attempts and their runs; ``table`` says what rows are made of, ``judge`` what
-becomes of a handler's report, ``history`` how each step is remembered. Leaves the handlers' work and carrying moves
-out to ``controller``.
+Read ``attempts`` first, the table of attempts and their runs; then ``table`` for what rows are made of, ``judge`` for
+what becomes of a handler's report, and ``history`` for how each step is recorded.
 """
 
 from holdfast.domain.lifecycle.attempts import (

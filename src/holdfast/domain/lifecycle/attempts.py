@@ -1,8 +1,7 @@
 """The legal moves of attempts and their runs, as literal tables; open this file first.
 
-Decides which status follows which outcome (BEP-1030, ``Handler State Transition Table`` and
-``SessionPromotionHandler``; a session is an Attempt here, a kernel a Run); leaves judging outcomes to
-``judge`` and doing the work to the handlers in ``controller``.
+After BEP-1030, ``Handler State Transition Table`` and ``SessionPromotionHandler``; a session is an Attempt here, a
+kernel a Run.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ TERMINATE = HandlerRow(
         Outcome.EXPIRED: _to(A.TERMINATED, R.TERMINATED),
         Outcome.GIVE_UP: _to(A.TERMINATED, R.TERMINATED),
     },
-    max_retries=None,  # what may still run is given up by time alone: a lease, its grace, and a little more
+    max_retries=None,  # what may still run is given up by time alone: a lease, its grace, and a margin
 )
 HANDLERS: tuple[AttemptHandler, ...] = (SCHEDULE, PREPARE, START, TERMINATE)
 

@@ -1,7 +1,4 @@
-"""How the steps of anything that moves are remembered.
-
-Decides what a step's record holds and which steps are one record; leaves storing it to ``storage``.
-"""
+"""The history of an entity: what is recorded of a step, and which steps are merged into one record."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from holdfast.domain.lifecycle.table import EntityKind, Outcome
 
 @dataclass(frozen=True, slots=True)
 class SubStep:
-    """A part of a step that is worth telling by itself, such as one run of an attempt."""
+    """A part of a step worth recording by itself, such as one run of an attempt."""
 
     name: str
     outcome: Outcome
@@ -23,7 +20,7 @@ class SubStep:
 
 
 class Step(NamedTuple):
-    """What happened to an entity in a phase, as it is told."""
+    """What happened to an entity in a phase."""
 
     phase: str
     outcome: Outcome
@@ -71,14 +68,14 @@ class HistoryRow:
 
 
 def attempt_id(job_id: str, number: int) -> str:
-    """Return what an attempt is called in the history of everything."""
+    """Return an attempt's id in the history."""
     return f"{job_id}/{number}"
 
 
 def followed_by(
     last: HistoryRow | None, identity: tuple[EntityKind, str], step: Step, before: str, after: str
 ) -> HistoryRow:
-    """Return the row a step of an entity makes, after the last row it has."""
+    """Return an entity's row for a step, after its last row."""
     seq = last.seq + 1 if last is not None else 0
     phase, outcome, now, code, message, steps = step
     return recorded(last, HistoryRow(*identity, seq, phase, before, after, outcome, now, now, code, message, 1, steps))

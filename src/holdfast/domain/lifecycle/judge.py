@@ -1,7 +1,7 @@
-"""Judges what handlers report and what children are: retry, expire, give up, promote.
+"""Judges the reports of handlers and the statuses of children: retry, expire, give up, promote.
 
-Decides outcomes from counts and times, the same way for every kind of entity (BEP-1030, "Coordinator judges
-conditions"; repairs of semantics 6); leaves the tables to each kind and carrying moves out to ``controller``.
+Outcomes follow from counts and times, the same way for every kind of entity (BEP-1030, "Coordinator judges
+conditions"; repairs of semantics 6).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Report(NamedTuple):
-    """What a handler says of one entity: SUCCESS, FAILURE, SKIPPED or STALE, never what to make of it."""
+    """What a handler reports of one entity: SUCCESS, FAILURE, SKIPPED or STALE, never a verdict."""
 
     id: str
     said: Outcome
@@ -29,7 +29,7 @@ class Report(NamedTuple):
 
 
 class Reports(Protocol):
-    """All a handler says, whatever it is that its kind can say."""
+    """All a handler reports, whatever the outcomes of its kind."""
 
     def reports(self) -> Iterator[Report]:
         """Say what happened, one entity after the other."""
@@ -38,7 +38,7 @@ class Reports(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HandlerResult:
-    """All a handler of a judged kind can say: with whom it went well, with whom badly, and whom it passed over."""
+    """All a handler of a judged kind can report: who succeeded, who failed, and whom it skipped."""
 
     successes: tuple[str, ...] = ()
     failures: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -58,14 +58,14 @@ class HandlerResult:
 
 @dataclass(frozen=True, slots=True)
 class HandlerOptions:
-    """How patient the coordinator is with one handler or promotion; ``None`` is without limit."""
+    """The limits of one handler or promotion; ``None`` is no limit."""
 
     timeout_s: float | None = None
     max_retries: int | None = 5
 
 
 HandlerLimits = Mapping[str, Mapping[str, float | None]]
-"""What is set otherwise than in the tables, by a row's name: ``timeout_s``, ``max_retries``; ``None`` is no limit."""
+"""Settings that override the tables, by a row's name: ``timeout_s``, ``max_retries``; ``None`` is no limit."""
 
 
 def resolve_options(row: HandlerRow[S, C] | PromotionRow[S, C], *layers: HandlerLimits) -> HandlerOptions:
@@ -100,12 +100,12 @@ def judge(
     since: float,
     now: float,
 ) -> Outcome | None:
-    """Judge what was said of an entity, or that nothing was.
+    """Judge the report on an entity, or the lack of one.
 
     Args:
-        said: By the handler; ``None``: it did not mention the entity, which then expires like one it passed over.
+        said: By the handler; ``None``: it did not mention the entity, which then expires like a skipped one.
         options: The handler's limits.
-        outcomes: Those its kind has: where failures are not counted, they are an outcome themselves.
+        outcomes: Those its kind has; where failures are not counted, FAILURE is an outcome itself.
         tries: Failures in this status before this one; skips are never among them.
         since: When the entity entered its current status; the clock of BEP-1030.
         now: The time.
@@ -131,7 +131,7 @@ def judge_failure(tries: int, options: HandlerOptions, *, since: float, now: flo
 
 
 def judge_waiting(options: HandlerOptions, *, since: float, now: float) -> Outcome:
-    """Judge an entity its handler passed over: SKIPPED, or EXPIRED once its time in the status is over."""
+    """Judge an entity its handler skipped: SKIPPED, or EXPIRED once its time in the status is over."""
     return Outcome.EXPIRED if is_expired(since, options.timeout_s, now) else Outcome.SKIPPED
 
 

@@ -1,4 +1,4 @@
-"""Where attempts and runs can stand; leaves who moves them on to ``attempts``."""
+"""The statuses of attempts and runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class AttemptStatus(StrEnum):
-    """Where one try at a whole job stands."""
+    """The status of one try at a whole job."""
 
     PENDING = "PENDING"
     SCHEDULED = "SCHEDULED"
@@ -24,7 +24,7 @@ class AttemptStatus(StrEnum):
 
 
 class RunStatus(StrEnum):
-    """Where one run of an attempt stands."""
+    """The status of one run of an attempt."""
 
     PENDING = "PENDING"
     SCHEDULED = "SCHEDULED"

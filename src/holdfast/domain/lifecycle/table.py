@@ -1,7 +1,7 @@
-"""What the tables of a lifecycle are made of, whatever moves by them (BEP-1030).
+"""What lifecycle tables are made of (BEP-1030).
 
-Decides the shape of rows over any status enumeration: a kind of entity, such as attempts, brings its own statuses,
-those of its children, and the outcomes its handlers can have. Leaves the rows to each kind.
+Generic over the kind of entity, which brings its own statuses, those of its children, and the outcomes its handlers
+can have.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ C = TypeVar("C", bound=StrEnum)
 
 
 class EntityKind(StrEnum):
-    """What has a history; equal ids of different kinds are different things."""
+    """Kinds of entities that have a history; ids are unique per kind only."""
 
     ATTEMPT = "attempt"
     """Its id is ``<job id>/<number>``."""
 
 
 class Outcome(StrEnum):
-    """What becomes of a handler's report; each kind of entity has some of them."""
+    """What becomes of a handler's report; each kind of entity has some of these."""
 
     SUCCESS = "SUCCESS"
     FAILURE = "FAILURE"
     """It failed, and nobody counts how often."""
     STALE = "STALE"
-    """It could not be told whether it went well."""
+    """Whether it succeeded is unknown."""
     NEED_RETRY = "NEED_RETRY"
     EXPIRED = "EXPIRED"
     GIVE_UP = "GIVE_UP"
@@ -46,7 +46,7 @@ JUDGED = frozenset({Outcome.SUCCESS, Outcome.NEED_RETRY, Outcome.EXPIRED, Outcom
 
 @dataclass(frozen=True, slots=True)
 class TransitionStatus(Generic[S, C]):
-    """The statuses an outcome leads to; ``None`` leaves that one as it is."""
+    """The statuses an outcome leads to; ``None`` leaves a status as it is."""
 
     status: S | None = None
     children: C | None = None
@@ -68,7 +68,7 @@ class HandlerRow(Generic[S, C]):
     max_retries: int | None = 5
     """Number of failures in the status that are tried again; the next one is GIVE_UP. ``None`` is no limit."""
     raising: Outcome | None = Outcome.FAILURE
-    """What the handler is taken to report of everything it was given when it raises; ``None``: nothing."""
+    """What a handler that raises is taken to report of all its targets; ``None``: nothing."""
 
 
 class Match(StrEnum):
@@ -81,7 +81,7 @@ class Match(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PromotionRow(Generic[S, C]):
-    """One promotion: entities move on because of what their children are, never because of work done."""
+    """One promotion: entities move on because of their children's statuses, never because of work done."""
 
     name: str
     targets: frozenset[S]
@@ -95,7 +95,7 @@ class PromotionRow(Generic[S, C]):
 
 @dataclass(frozen=True, slots=True)
 class RequestRow(Generic[S]):
-    """What somebody may ask for at any time: where it leads from each status; from any other, nowhere."""
+    """A request, possible at any time: where it leads from each status; from any other, nowhere."""
 
     name: str
     moves: Mapping[S, S]

@@ -1,8 +1,7 @@
 """Finds the job that takes its place down with everything that runs there, from the losses of places alone.
 
-When a place is lost, all jobs there are lost alike. What tells a culprit from a victim is the time it was not there:
-others ran on, for long enough, and the place was lost only when this one was back. Decides how strong that evidence is;
-leaves what follows from it to ``verdict``.
+When a place is lost, all jobs on it are lost alike. What tells the culprit from the victims is the time it was away:
+others ran on, for long enough, and the place was lost only once this one was back.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SUSPECT_AFTER = 3
-"""Losses with others, one after the other, that make a job suspect."""
+"""Losses in a row, each with other jobs, that make a job suspect."""
 CHANCE = 0.001
-"""A suspect is to blame when a job that had nothing to do with the losses would look like this less often."""
+"""A suspect is to blame when the chance of an innocent job looking like this is smaller."""
 _KEPT = 12
 """Losses of an executor that are remembered."""
 _MOST_JOBS = 256
-"""Jobs of one loss that are remembered: those that had been there for the shortest time."""
+"""Jobs remembered of one loss: those that had been there for the shortest time."""
 _SAME_MOMENT_S = 5.0
 _COARSE_S = 1.0
-"""How exactly the time of a loss is known; what ran for less counts as this long."""
+"""Precision of a loss's time; a shorter run counts as this long."""
 _AWAY = 4
-"""How many times as long as it ran a suspect stays away."""
+"""A suspect stays away this many times as long as it ran."""
 _LONGEST_AWAY_S = 1800.0
 _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """One moment at which jobs were lost with the place they ran at."""
+    """One moment at which jobs were lost with their place."""
 
     executor: str
     nodes: frozenset[str]
@@ -44,21 +43,21 @@ class Loss:
     jobs: Mapping[str, float]
     """How long each had been there, in seconds, by id."""
     taken: int
-    """How many jobs there were, also those that are not remembered."""
+    """How many jobs there were, remembered or not."""
     longest_s: float
-    """How long the one had been there that had been there longest."""
+    """How long the oldest of them had been there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What the losses say against one job."""
+    """The evidence of the losses against one job."""
 
     nodes: tuple[str, ...]
     executor: str
     others: tuple[int, ...]
     """How many other jobs each loss in a row took, the oldest first."""
     rivals: int
-    """Jobs against which they say the same."""
+    """Jobs against which there is the same evidence."""
     ran_s: float
     """How long the job was there, since the first of the losses."""
     watched_s: float
@@ -68,19 +67,19 @@ class Suspicion:
 
     @property
     def chance(self) -> float:
-        """How likely it is that losses at any moment all fell into this job's time."""
+        """The probability that losses at random moments all fell into this job's time."""
         if not self.watched_s:
             return 1.0
         return float((self.ran_s / self.watched_s) ** (len(self.others) - 1))
 
     @property
     def is_to_blame(self) -> bool:
-        """Whether it and no other job can have been the reason, and that it was is no chance."""
+        """Whether no other job can have been the reason, and chance is ruled out."""
         return not self.rivals and self.chance < CHANCE
 
     @property
     def absence(self) -> Backoff:
-        """How long it stays away, so that the next loss shows whose it is; suspects do not come back in step."""
+        """How long it stays away, so that the next loss tells; jittered, so that suspects do not come back together."""
         base = min(_AWAY * max(self.longest_s, _COARSE_S), _LONGEST_AWAY_S)
         return Backoff(base, None, 1.0, JitterMode.DETERMINISTIC, 1.0)
 
@@ -107,13 +106,13 @@ class Suspicion:
 
 
 def loss(executor: str, at: float, ran: Mapping[str, float], nodes: frozenset[str]) -> Loss:
-    """Make a loss of what was lost, keeping no more than is looked at."""
+    """Make a loss, keeping only the jobs that matter."""
     shortest = sorted(ran.items(), key=lambda each: (each[1], each[0]))[:_MOST_JOBS]
     return Loss(executor, nodes, at, dict(shortest), len(ran), max(ran.values(), default=0.0))
 
 
 def noted(losses: Sequence[Loss], new: Loss) -> tuple[Loss, ...]:
-    """Add a loss to those of its executor; parts of one loss that are told one after the other become one."""
+    """Add a loss to those of its executor; parts of one loss reported separately become one."""
     last = losses[-1] if losses else None
     if last is None or not is_same(last, new):
         return (*losses, new)[-_KEPT:]
@@ -124,12 +123,12 @@ def noted(losses: Sequence[Loss], new: Loss) -> tuple[Loss, ...]:
 
 
 def is_same(last: Loss, new: Loss) -> bool:
-    """Whether what was lost now is a part of the last loss; a job that came back since was lost once more."""
+    """Whether this is a part of the last loss; a job that has been back since was lost once more."""
     return new.at - last.at < _SAME_MOMENT_S and all(new.at - ran_s < last.at for ran_s in new.jobs.values())
 
 
 def suspicion(losses: Sequence[Loss], job_id: str) -> Suspicion | None:
-    """Say what the losses of one executor say against a job; ``None`` when that is too little to mention.
+    """Return the evidence of an executor's losses against a job; ``None`` when there is too little.
 
     Args:
         losses: In order of time.
@@ -168,7 +167,7 @@ def culprit(losses: Sequence[Loss]) -> tuple[str, Suspicion] | None:
 def _in_a_row(losses: Sequence[Loss], job_id: str) -> list[Loss]:
     """Return the last losses the job was at, oldest first, back to the first that came without it.
 
-    A job that runs again elsewhere may take that place down, too; what other places were lost meanwhile says nothing.
+    A job that runs again elsewhere may take that place down, too; losses of other places meanwhile do not count.
     """
     row: list[Loss] = []
     nodes: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""The built-in policy for what is nobody's failure; leaves its place after the user's rules to ``compiled``."""
+"""The built-in policy for failures of infrastructure."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ INFRASTRUCTURE = RetryPolicy(
     backoff=_SOON,
     anti_affinity=AntiAffinity.NODE,
 )
-"""Retries what the place did to a run, on budgets of its own (semantics, section 1).
+"""Retries failures caused by the place, on budgets of its own (semantics, section 1).
 
 A user's rules come first, so they can decide otherwise. Its retries use none of the limits of the user's policies;
 they do count towards ``globalMaxRetries``, because that caps the total, and its kill switch stops them too. A
 preempted run goes back in line at once: its place went to more important work, and the node itself is sound. The
-others are spread over as long again as they wait: what was lost together must not come back together, or it all meets
-again whatever took the place down, time after time.
+others are spread over as long again as they wait: what was lost together must not come back together, or it meets
+whatever took the place down again and again.
 """

@@ -1,8 +1,4 @@
-"""Policies made ready to decide quickly: defaults resolved, patterns compiled, most rules rejected at once.
-
-Decides which rule of several policies comes first and with whose limits; leaves limits, counts and delays to
-``decide`` and single matchers to ``matchers``.
-"""
+"""Policies compiled for fast decisions: defaults resolved, patterns compiled, most rules rejected at once."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.model import Backoff, Considered, MemoryGrowth, Rule
 
 DEFAULT_RULE = "default"
-"""The name a policy's default action counts under."""
+"""The name a policy's default action is counted under."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +36,7 @@ class CompiledRule:
     action: Action
     counter: str
     reason: str
-    """Why this rule decides, word for word as Armada says it; a ``Hold``'s own reason if it has one."""
+    """Why this rule decides, in Armada's exact words; a ``Hold``'s own reason if it has one."""
     limit: int | None = None
     """The rule's or its policy's; ``None`` inherits the global cap."""
     backoff: Backoff | None = None
@@ -63,7 +59,7 @@ class PolicySet:
     default: CompiledRule
     """What applies when no rule matches."""
     may_ignore: bool
-    """Whether anything in it can answer ``Ignore``."""
+    """Whether any rule's action is ``Ignore``."""
     sieve: RuleIndex
 
     @classmethod
@@ -71,8 +67,8 @@ class PolicySet:
         """Compile policies.
 
         Args:
-            policies: Those that apply, first ones first; none at all means that nothing but ``infrastructure`` retries.
-            infrastructure: Rules looked at after all of these and before the first one's default action, which
+            policies: Those that apply, in order; with none at all only ``infrastructure`` retries.
+            infrastructure: Rules tried after all of these and before the first one's default action, which
                 stays theirs.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Decides which named policies apply to a job and in what order; leaves finding them to the caller."""
+"""Which named policies apply to a job, and in what order."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Decides what happens after a failure; a pure function of policies, failure, history and settings.
 
-Order of checks, which decides the reason reported (semantics, section 2): no failure; a cause that is never
+The order of checks determines the reason reported (semantics, section 2): no failure; a cause that is never
 retried; the kill switch; the global cap; the first rule that matches; its ``Fail`` or ``Hold``; its limit; a retry.
 ``Ignore`` runs again without being counted, so the kill switch stops it and no limit does; its delay grows
-with the attempts. Leaves matching to ``compiled`` and carrying the decision out to ``verdict``.
+with the attempts.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ def decide(
 
     Args:
         policies: Those that apply to the job, compiled.
-        failure: What went wrong; ``None`` when nothing is known of it.
+        failure: What went wrong; ``None`` if unknown.
         history: Retries granted before this failure.
         settings: What the operator set for everyone, as of now.
         draw: In [0, 1), for random jitter.
-        explain: Also say which rules were looked at, why each did or did not match, and how the delay came about;
-            what is decided is the same.
+        explain: Also say which rules were tried, why each did or did not match, and how the delay came about; the
+            decision is the same.
 
     Returns:
-        The decision. Rules were looked at only if no check before them decided.
+        The decision. Rules are tried only if no earlier check decides.
     """
     if failure is None:
         return Decision(Action.FAIL, DecisionCode.NO_ERROR, "no error information available")
@@ -134,7 +134,7 @@ def _used(history: RetryHistory, counter: str) -> int:
 def _ended(
     rule: CompiledRule, action: Action, code: DecisionCode, reason: str, limits: tuple[LimitUse, ...]
 ) -> Decision:
-    """Decide against another attempt, or that a person must."""
+    """Decide against another attempt, or leave it to a person."""
     return Decision(
         action,
         code,

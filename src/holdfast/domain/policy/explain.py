@@ -1,6 +1,6 @@
-"""Tells a decision in sentences: what happened, which rule decided, which limits counted, what follows.
+"""Explains a decision in sentences: what happened, which rule decided, which limits counted, what follows.
 
-Rules that did not match stay in ``Decision.considered`` and out of the sentences.
+Rules that did not match are in ``Decision.considered``, not in the sentences.
 """
 
 from __future__ import annotations

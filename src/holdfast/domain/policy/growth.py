@@ -1,4 +1,4 @@
-"""Computes how much memory the next attempt asks for; leaves when to grow to ``decide``.
+"""Computes how much memory the next attempt asks for.
 
 Amounts are whole bytes. A factor is taken as the decimal number people wrote, so 1.1 x 1000 is 1100 and not 1101.
 """
@@ -42,7 +42,7 @@ def grow_containers(
     factor: float | None = None,
     static: int | None = None,
 ) -> dict[str, int]:
-    """Share a growth among the containers of a pod, as Armada does.
+    """Divide a growth among the containers of a pod, as Armada does.
 
     The factor applies to each container. The static amount is shared among the main containers in proportion to
     their memory; each init container gets all of it, because init containers run one at a time, before the others.

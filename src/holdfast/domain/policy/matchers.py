@@ -1,7 +1,4 @@
-"""Decides whether one matcher of a rule holds for a failure, and says why in words with the values compared.
-
-Which matchers a rule has is ``model``'s; that all of a rule's must hold is ``compiled``'s (semantics, section 2).
-"""
+"""The matchers of rules: whether one holds for a failure, and why, with the values compared (semantics, section 2)."""
 
 from __future__ import annotations
 
@@ -31,17 +28,17 @@ FailureMatcher: TypeAlias = "Matcher[Failure]"
 
 @dataclass(frozen=True, slots=True)
 class ContainerSelector:
-    """Which failed containers a rule looks at; ones that ended with 0, or never, are never among them."""
+    """Which failed containers a rule looks at, never one that exited with 0 or did not end."""
 
     name: str | None = None
     init: bool = False
 
     def of(self, failure: Failure) -> list[ContainerResult]:
-        """Return a failure's: the main ones in order, then the init containers if they count."""
+        """Return those of a failure: the main ones in order, then the init containers if they count."""
         return self.of_containers(failure.containers)
 
     def of_containers(self, containers: Iterable[ContainerResult]) -> list[ContainerResult]:
-        """Return those of some containers, in the same order."""
+        """Return the selected ones, main containers first."""
         found = [
             container
             for container in containers
@@ -134,7 +131,7 @@ class ConditionMatcher:
 
 
 def _charged_to(container: ContainerResult, failure: Failure) -> set[str]:
-    """Conditions of the run that are this container's doing, though its reason does not say so."""
+    """Conditions of the run that this container caused, though its reason does not say so."""
     if container.reason == Condition.OOM_KILLED:
         return set()
     charged: set[str] = set()
@@ -215,7 +212,7 @@ class SignalMatcher:
 
 @dataclass(frozen=True, slots=True)
 class RanMatcher:
-    """It ran shorter, or longer, than this; what never started ran neither."""
+    """It ran shorter, or longer, than this; false if it never started."""
 
     limit_s: float
     shorter: bool
@@ -236,7 +233,7 @@ class RanMatcher:
 
 
 def matchers_of(rule: Rule, pattern: Pattern | None) -> tuple[FailureMatcher, ...]:
-    """Make the matchers a rule has, cheapest first.
+    """Return a rule's matchers, cheapest first.
 
     Args:
         rule: The rule.

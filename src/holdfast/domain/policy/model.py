@@ -1,8 +1,7 @@
 """What a retry policy can say: rules, limits, back-off, anti-affinity, mutations.
 
-Decides the vocabulary every dialect compiles into (Armada issue #4683, shipped Armada's categories and
-mutations, JobSet and Kubernetes rules, Backend.AI causes); leaves reading text to ``dialects``, matching
-to ``matchers`` and the decision to ``decide``.
+Every dialect compiles into this: Armada's issue #4683, shipped Armada's categories and mutations, JobSet and
+Kubernetes rules, Backend.AI's causes.
 """
 
 from __future__ import annotations

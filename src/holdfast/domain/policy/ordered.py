@@ -1,8 +1,4 @@
-"""The one idea every rule engine here shares: rules in order, the first that matches decides, each says why.
-
-Decides when a rule matches and how it explains itself; leaves what rules look at (a failed attempt, a failed pod,
-a failed job of a set) to their matchers and what follows to whoever asked.
-"""
+"""What all rule engines here share: rules are tried in order, the first match decides, and each rule says why."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Compiles and searches the patterns of policies and categories; leaves which text to search to the matchers.
+"""Compiles and searches the patterns of policies and categories.
 
-RE2 everywhere: no pattern can take more than linear time, and the dialects mean RE2.
+RE2 everywhere: it is what the dialects mean, and no pattern can take more than linear time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PatternSet:
     __slots__ = ("_any", "_which")
 
     def __init__(self, texts: Sequence[str]) -> None:
-        """Compile them; too many or too large ones are left to be searched one by one."""
+        """Compile them; if they are too many or too large they are searched one by one."""
         self._any: Pattern | None = None
         self._which: Any = None
         together = re2.Set.SearchSet(_QUIET)
@@ -60,14 +60,14 @@ class PatternSet:
         self._which = together.Match
 
     def matching(self, text: str) -> Sequence[int] | None:
-        """Return which of them occur in a text, by index; ``None`` when that cannot be told cheaply."""
+        """Return which of them occur in a text, by index; ``None`` when that is not cheap to tell."""
         if not text:
             return ()
         if self._any is None:
             return None
         if not self._any.found_in(text):
             return ()
-        # RE2's set says "none" also when it runs out of memory; the search above has just found some.
+        # RE2's set also says "none" when it runs out of memory; the search above has just found some.
         return _tolerantly(self._which, text) or None
 
 

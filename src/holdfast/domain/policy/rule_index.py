@@ -1,4 +1,4 @@
-"""Rejects most rules of a set at once; leaves the exact answer to the rules' own matchers.
+"""Rejects most rules of a set at once; the rules' own matchers then decide.
 
 Each rule is one bit. Every dimension (cause, condition, exit code, ...) gives the bits of the rules that could match
 the failure's value there: those without that matcher and those whose matcher accepts it. Their intersection holds
@@ -124,7 +124,7 @@ def _bits(flags: Iterable[bool]) -> int:
 
 
 def _codes_in(rule: Rule) -> Collection[int] | None:
-    """List the codes a rule accepts by name; none for ``NotIn``, whose rules any failed container lets through."""
+    """List the codes a rule accepts; none for ``NotIn``, as any failed container may match it."""
     codes = rule.exit_codes
     if codes is None:
         return None

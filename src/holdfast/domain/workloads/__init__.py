@@ -1,1 +1,1 @@
-"""Every kind of work: a folder a kind, and what all kinds have in common."""
+"""Every kind of work, one package each."""

@@ -13,12 +13,12 @@ GANG = "gang"
 KUBEJOB = "kubejob"
 JOBSET = "jobset"
 UNREAD = "job"
-"""The kind of a job whose kind could not be told."""
+"""The kind of a job whose kind is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """A workload that is left alone because looking after it failed; nobody else is affected."""
+    """A workload that is left alone because handling it failed; no other is affected."""
 
     id: str
     kind: str

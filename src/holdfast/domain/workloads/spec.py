@@ -1,7 +1,4 @@
-"""What a user asked for: the job's specification, already validated.
-
-Decides which fields a job has and their defaults; leaves reading manifests to ``dialects``.
-"""
+"""The validated specification of a job, and its defaults."""
 
 from __future__ import annotations
 

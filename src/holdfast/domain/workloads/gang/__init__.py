@@ -1,1 +1,1 @@
-"""Gangs, pure: what becomes of a job whose attempt is over, and when time alone moves it on."""
+"""Gangs, pure: what becomes of a job whose attempt is over, and when it moves on by time alone."""

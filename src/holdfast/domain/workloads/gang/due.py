@@ -1,4 +1,4 @@
-"""When time alone moves a job on: its retry is due, it has waited for too long, its total deadline is over."""
+"""When a job moves on by time alone: its retry is due, it has waited too long, or its total deadline is over."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def total_deadline(job: Job, spec: JobSpec) -> float | None:
 
 
 def retry_due(job: Job) -> float | None:
-    """Return when the back-off of a job is over, while it is in one."""
+    """Return when a job's back-off is over, if it is in one."""
     return job.retry_at if job.state is JobState.BACKOFF else None
 
 
 def scheduling_timeout(job: Job, spec: JobSpec) -> float | None:
-    """Return when a queued job has waited for a place for too long, if it may not wait for ever."""
+    """Return when a queued job has waited for a place too long, if its wait is limited."""
     if job.state is not JobState.QUEUED or spec.scheduling_timeout_s is None:
         return None
     return job.queued_at + spec.scheduling_timeout_s

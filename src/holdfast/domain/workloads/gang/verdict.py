@@ -1,8 +1,4 @@
-"""Concludes an attempt: from the facts of its runs to the job's next state.
-
-Decides what happens to the job when an attempt is over, when a person cancels, holds or releases it, and
-when it waited too long; leaves matching rules to ``policy`` and writing it down to ``controller``.
-"""
+"""Concludes an attempt: from the facts of its runs to the job's next state."""
 
 from __future__ import annotations
 
@@ -33,23 +29,23 @@ if TYPE_CHECKING:
 
 
 _CLOCKS_DIFFER_S = 1.0
-"""Whoever runs a program measures its deadline by another clock, which may be fast by a little."""
+"""Whatever runs a program measures its deadline by another clock, which may be slightly fast."""
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """Everything that is in force when a failure is judged."""
+    """Everything in force when a failure is judged."""
 
     policies: PolicySet
     categories: CompiledCategories
     settings: RetrySettings
     places: Sequence[Place] = ()
-    """The nodes there are, to see whether a grown job could ever fit."""
+    """All nodes, to see whether a grown job could ever fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """What surrounds one judgement."""
+    """The circumstances of one judgement."""
 
     law: Law
     spec: JobSpec
@@ -57,7 +53,7 @@ class DecisionContext:
     draw: float = 0.0
     """In [0, 1), for random jitter."""
     suspicion: Suspicion | None = None
-    """What the losses of its place say against the job, if it was lost with it."""
+    """The evidence against the job, if it was lost with its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ class Verdict:
 
 
 def shape_of(job: Job, selector: Mapping[str, str]) -> Shape:
-    """Return what decides where the job's next attempt fits."""
+    """Return the shape of the job's next attempt."""
     return Shape(job.request, job.gang, tuple(sorted(selector.items())), job.avoid_node)
 
 
@@ -117,7 +113,7 @@ def fail(job: Job, attempt: Attempt, failure: Failure, at: DecisionContext) -> V
 
 
 def judged_failure(attempt: Attempt, runs: Sequence[Run], law: Law, now: float) -> Failure:
-    """Classify the failure that is to be judged: the earliest one, never one we caused ourselves."""
+    """Classify the failure to judge: the earliest one, never one we caused ourselves."""
     ended = [(run.rank, run.outcome) for run in runs if run.outcome is not None]
     index = initiating(ended)
     if index is None:
@@ -153,7 +149,7 @@ def _never_started(attempt: Attempt, runs: Sequence[Run], now: float) -> Failure
 
 
 def cancelled(job: Job, attempt: Attempt, now: float, *, started: bool) -> Verdict:
-    """End an attempt and its job because a user asked for it."""
+    """End an attempt and its job on a user's request."""
     ending = Ending.CANCELLED if started else Ending.NEVER_STARTED
     failure = Failure(
         Cause.USER_CANCELLED, frozenset(), started=started, failed_at=now, message=job.reason, ended_by=EndedBy.USER
@@ -170,7 +166,7 @@ def cancelled(job: Job, attempt: Attempt, now: float, *, started: bool) -> Verdi
 
 
 def cancelled_in_line(job: Job, now: float) -> Job:
-    """End a job that has no attempt in flight because a user asked for it."""
+    """End a job without an attempt in flight on a user's request."""
     return evolve(
         job,
         state=JobState.CANCELLED,
@@ -183,7 +179,7 @@ def cancelled_in_line(job: Job, now: float) -> Job:
 
 
 def held(job: Job, reason: str, now: float) -> Job:
-    """Make a waiting job wait for a person."""
+    """Hold a waiting job."""
     return evolve(job, state=JobState.HELD, reason=reason or "held", retry_at=None, updated_at=now)
 
 
@@ -200,7 +196,7 @@ def _succeeded(job: Job, attempt: Attempt, now: float) -> Verdict:
 
 
 def _over_total_deadline(job: Job, failure: Failure, at: DecisionContext) -> str:
-    """Say that a run was ended because the job's total deadline is over, not its attempt's; empty if that is not so."""
+    """Say that a run was ended by the job's total deadline, not its attempt's; empty if not so."""
     total_s, deadline_s = at.spec.total_deadline_s, at.spec.deadline_s
     if total_s is None or failure.ended_by is not EndedBy.DEADLINE:
         return ""
@@ -219,7 +215,7 @@ def _within_total_deadline(decision: Decision, job: Job, at: DecisionContext, du
 
 
 def _suspected(decision: Decision, job: Job, failure: Failure, suspicion: Suspicion | None) -> Decision:
-    """Keep a job that takes its place down away from others: for a while as long as it may be chance, then for good."""
+    """Keep a job that takes its place down away from others: for a while if that may be chance, else for good."""
     if suspicion is None or not decision.runs_again or not failure.conditions & LOST:
         return decision
     if not suspicion.is_to_blame:
@@ -232,7 +228,7 @@ def _suspected(decision: Decision, job: Job, failure: Failure, suspicion: Suspic
 
 
 def that_still_fits(decision: Decision, grown: Shape, places: Sequence[Place]) -> Decision:
-    """Refuse a retry whose grown request fits no node there is (semantics 4)."""
+    """Refuse a retry whose grown request fits no existing node (semantics 4)."""
     if decision.memory is None or not decision.runs_again or not places:
         return decision
     grown = evolve(grown, avoid=None)

@@ -1,8 +1,7 @@
-"""Keeps count of a set's restarts while failures are judged, and says which limit is spent.
+"""Counts a set's restarts while failures are judged, and says which limit is spent.
 
-Decides what counts against what: ``maxRestarts`` is one budget shared by every counted restart of the set, its
-replicated jobs and its jobs; rules and replicated jobs may have limits of their own. Leaves what a spent limit
-leads to to ``failure``. Mutable on purpose: thousands of failures may be judged in one pass.
+``maxRestarts`` is one budget, shared by every counted restart of the set, its replicated jobs and its jobs; rules and
+replicated jobs may have limits of their own. Mutable on purpose: thousands of failures may be judged in one pass.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class LimitReached(Exception):
     """A limit allows no further restart."""
 
     def __init__(self, reason: str, message: str, limits: tuple[LimitUse, ...] = ()) -> None:
-        """Remember the reason and message of the set's failure, and the limits looked at; the last one is spent."""
+        """Keep the reason and message of the set's failure, and the limits checked; the last one is spent."""
         super().__init__(message)
         self.reason = reason
         self.message = message
@@ -50,7 +49,7 @@ class Budget:
     def __init__(
         self, spec: JobSetSpec, policy: FailurePolicy, state: JobSetState, now: float, *, allowed: bool
     ) -> None:
-        """Start from a state; nothing is granted unless restarts are allowed at all."""
+        """Start from a state; grants nothing unless restarts are allowed at all."""
         self._allowed = allowed
         self._spec = spec
         self._policy = policy
@@ -83,10 +82,10 @@ class Budget:
         return self._rules.get(name, 0)
 
     def check(self, rule: SetRule | None, child: Child, *, counted: bool) -> tuple[LimitUse, ...]:
-        """Look at every limit a restart must respect.
+        """Check every limit on a restart.
 
         Raises:
-            LimitReached: One of them allows no more.
+            LimitReached: A limit allows no more.
         """
         if not self._allowed:
             raise LimitReached(*_DISABLED)

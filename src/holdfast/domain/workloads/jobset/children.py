@@ -1,7 +1,4 @@
-"""Sorts a set's jobs into past, failed, succeeded and active ones, and counts them by replicated job.
-
-Decides which jobs belong to the current generation; leaves what is done with them to ``reconcile``. Linear in jobs.
-"""
+"""Sorts a set's jobs into past, failed, succeeded and active ones, and counts them by replicated job in linear time."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ class Sorted:
     """The jobs of a set."""
 
     present: set[str] = field(default_factory=set)
-    """Every name that is still taken."""
+    """Every name still taken."""
     by_group: Mapping[str, int] = field(default_factory=dict)
     """How many of them each replicated job has."""
     previous: list[Child] = field(default_factory=list)

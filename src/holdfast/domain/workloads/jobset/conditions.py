@@ -1,7 +1,7 @@
 """The conditions of a set and the events they make; reasons and messages are upstream's, word for word.
 
-Decides how conditions turn: none is made with status False, unchanged ones keep their time, and a set that ends,
-is suspended or has become ready is no longer restarting. Leaves when any of this happens to the callers.
+No condition is created with status False, and an unchanged one keeps its time. A set that ends, is suspended or has
+become ready is no longer restarting.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A state after a condition turned, and what there is to tell."""
+    """A state after a condition changed, and the events of it."""
 
     state: JobSetState
     events: tuple[Event, ...] = ()
 
     def then(self, condition: Condition, *, event_type: str = "Normal") -> Transition:
-        """Turn one more condition."""
+        """Set one more condition."""
         more = turn(self.state, condition, event_type=event_type)
         return Transition(more.state, self.events + more.events)
 
 
 def turn(state: JobSetState, condition: Condition, *, event_type: str = "Normal") -> Transition:
-    """Set a condition; a repetition updates its reason and message, keeps its time and tells nobody."""
+    """Set a condition; a repetition updates its reason and message, keeps its time and makes no event."""
     old = state.condition(condition.type)
     if old is None:
         if not condition.status:
@@ -53,7 +53,7 @@ def turn(state: JobSetState, condition: Condition, *, event_type: str = "Normal"
 
 
 def first_failed(message: str, job: str) -> str:
-    """Add the job a message is about, the way upstream does."""
+    """Add the job a message is about, as upstream does."""
     return f"{message} (first failed job: {job})"
 
 

@@ -1,4 +1,4 @@
-"""Decides which jobs of a set to create, suspend, resume and resize now; leaves which may start to ``startup``."""
+"""Which jobs of a set to create, suspend, resume and resize now."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Created:
 
     orders: tuple[CreateJob, ...]
     missing: bool
-    """Whether jobs that may run are not there yet, whether they are created now or wait."""
+    """Whether jobs that may run do not exist yet, whether created now or waiting."""
 
 
 def create(spec: JobSetSpec, state: JobSetState, jobs: Sorted, startup: Startup) -> Created:
     """Create the jobs that are missing, may start, and whose names are free.
 
-    A job that is going keeps its name until it has gone. With ``BlockingRecreate`` nothing is created while any job of
-    a past attempt is there; nothing that waits for its back-off is.
+    A job keeps its name until it has gone. With ``BlockingRecreate`` nothing is created while any job of a past
+    attempt is there; nothing in back-off is created.
     """
     blocking = spec.failure is not None and spec.failure.strategy is RestartStrategy.BLOCKING_RECREATE
     missing = [one for group in startup.allowed for one in _missing(spec, state, jobs, group)]
@@ -71,13 +71,13 @@ def suspend(jobs: Sorted) -> list[SuspendJob]:
 
 
 def resume(jobs: Sorted, startup: Startup) -> list[ResumeJob]:
-    """Let every suspended job start that may."""
+    """Resume every suspended job that may start."""
     allowed = {group.name for group in startup.allowed}
     return [ResumeJob(child.name, child.group) for child in jobs.active if child.suspended and child.group in allowed]
 
 
 def resize(spec: JobSetSpec, jobs: Sorted) -> list[ResizeJob]:
-    """Give running jobs the size their templates have by now."""
+    """Give running jobs the size their templates have now."""
     orders = []
     for child in jobs.active:
         group = spec.by_name.get(child.group)

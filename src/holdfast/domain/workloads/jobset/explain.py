@@ -1,6 +1,6 @@
-"""Tells a decision about a failed job of a set in sentences: what failed, which rule decided, what follows.
+"""Explains a decision about a failed job of a set in sentences: what failed, which rule decided, what follows.
 
-Rules that did not match stay in ``SetDecision.considered`` and out of the sentences.
+Rules that did not match are in ``SetDecision.considered``, not in the sentences.
 """
 
 from __future__ import annotations

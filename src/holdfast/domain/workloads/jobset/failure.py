@@ -1,8 +1,8 @@
 """Decides what follows when jobs of a set have failed: fail it, restart it, restart a part of it, leave them failed.
 
 Each failure is judged once per (job, attempt): a restart makes the failed job a part of the past, and ``FailJob``
-is remembered. A restart of the whole set answers every failure there is, so it counts once. Leaves deleting and
-creating jobs to ``reconcile``. Reasons and messages are upstream's.
+is remembered. A restart of the whole set answers all of its failures, so it counts once. Reasons and messages are
+upstream's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _RESTARTS: dict[SetAction, tuple[Scope, bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What judging came to."""
+    """The result of judging."""
 
     state: JobSetState
     decisions: tuple[SetDecision, ...]
@@ -57,7 +57,7 @@ def judge(
     restarts_allowed: bool = True,
     explain: bool = False,
 ) -> Judged:
-    """Judge failed jobs; none of them may have been judged before.
+    """Judge failed jobs, none of which has been judged before.
 
     Args:
         spec: What the set asks for.
@@ -65,7 +65,7 @@ def judge(
         failures: The failed jobs of the current attempts, at least one.
         now: The time.
         restarts_allowed: Whether the operator lets anything run again (``globalMaxRetries`` is not 0).
-        explain: Also say which rules were looked at and why each did or did not match.
+        explain: Also say which rules were tried and why each did or did not match.
     """
     if spec.failure is None:
         return _without_policy(state, failures, now)
@@ -113,7 +113,7 @@ class _Judging:
         """Nothing further can be judged: the set restarts or has ended."""
 
     def take(self, one: RuleMatch) -> None:
-        """Judge one failure; one whose replicated job has just been restarted is answered by that."""
+        """Judge one failure, unless a restart of its replicated job has just answered it."""
         if one.child.group in self._restarted_groups:
             return
         match one.action:
@@ -159,7 +159,7 @@ class _Judging:
         self._turned = restarting(self._turned.state, reason, message, self._now)
 
     def _forget(self, group: str) -> None:
-        """Forget which jobs of a replicated job were left failed; they run again."""
+        """Forget which jobs of a replicated job were left failed: they run again."""
         prefix = f"{self._spec.name}-{group}-"
         mine = [name for name in self._left_failed if name.startswith(prefix) and name[len(prefix) :].isdecimal()]
         for name in mine:
@@ -210,7 +210,7 @@ class _Judging:
         )
 
     def result(self) -> Judged:
-        """Return what it came to."""
+        """Return the result."""
         state = self._budget.into(self._turned.state)
         if not state.terminal:
             state = replace(state, left_failed=self._left_failed, not_before=self._not_before, healthy_since=None)

@@ -1,7 +1,7 @@
-"""Decides when programs that restart in place may go on together, and when that happened too often (KEP-467).
+"""Decides when programs restarted in place may go on together, and when that has happened too often (KEP-467).
 
-Each pod reports how often it has restarted in place. All equal lifts the barrier; different ones make the stragglers
-restart until they are; more than ``maxRestarts`` fails the set. Leaves restarting and waiting to who runs the programs.
+Each pod reports how often it has restarted in place. When all are equal the barrier lifts; until then the stragglers
+restart; more than ``maxRestarts`` fails the set.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Restarts a set, a replicated job or a job because a person says so; counts against no limit.
+"""Restarts a set, a replicated job or a job on a user's request; counts against no limit.
 
-Decides only which attempts become the past; leaves everything that follows to the next pass of ``reconcile``.
+Only marks attempts as past; the next pass of ``reconcile`` does the rest.
 """
 
 from __future__ import annotations

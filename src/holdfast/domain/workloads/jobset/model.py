@@ -1,7 +1,6 @@
-"""What a job set asks for: replicated jobs and the policies over them, already validated.
+"""The specification of a job set, already validated: replicated jobs and the policies over them.
 
-Decides which fields there are and their defaults, upstream's (``jobset.x-k8s.io/v1alpha2``) and those beyond it;
-leaves what they lead to to ``failure``, ``success``, ``startup`` and ``reconcile``.
+Fields and defaults are upstream's (``jobset.x-k8s.io/v1alpha2``); those beyond it say so.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ DEFAULT_GROUP = "default"
 
 
 class RestartStrategy(StrEnum):
-    """How the old generation of jobs makes way for the new one."""
+    """How a new generation of jobs replaces the old one."""
 
     RECREATE = "Recreate"
     """Each job starts again as soon as it has gone itself; generations of different jobs may overlap."""
@@ -80,7 +79,7 @@ class ReplicatedJob:
     retry_policies: tuple[str, ...] = ()
     """Beyond upstream: named policies that may run a failed job again before its set hears of it."""
     topology: str | None = None
-    """Label of the nodes each of its jobs has to itself."""
+    """Node label whose value, a domain, each of its jobs has to itself."""
 
     @property
     def ready_pods(self) -> int:
@@ -100,7 +99,7 @@ class SuccessPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailurePolicy:
-    """What follows when a job has failed; a set without one fails with its first failed job."""
+    """What follows when a job has failed; a set without one fails on its first failed job."""
 
     max_restarts: int = 0
     """Counted restarts the set may have, shared by every action that counts."""
@@ -109,9 +108,9 @@ class FailurePolicy:
     backoff: Backoff | None = None
     """Beyond upstream: delay before what is restarted starts; upstream has none."""
     window_s: float | None = None
-    """Beyond upstream: only counted restarts of the last so many seconds use up ``max_restarts``."""
+    """Beyond upstream: only counted restarts of the last ``window_s`` seconds use up ``max_restarts``."""
     reset_after_s: float | None = None
-    """Beyond upstream: all jobs ready for so long gives the whole budget back."""
+    """Beyond upstream: all jobs ready for this long restores the whole budget."""
     on_certain: bool = False
     """Beyond upstream: act when a job is certain to fail, not only when its last pod has gone."""
 
@@ -128,7 +127,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """The pod every other pod is told of."""
+    """The pod whose address every other pod is given."""
 
     replicated_job: str
     job_index: int = 0

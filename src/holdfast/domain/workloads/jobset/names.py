@@ -1,4 +1,4 @@
-"""Names, labels and environment of a set's jobs and pods, as upstream has them; decides nothing else."""
+"""Names, labels and environment of a set's jobs and pods, as upstream has them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pod_name(set_name: str, group: str, index: int, pod: int) -> str:
 
 
 def subdomain(spec: JobSetSpec) -> str:
-    """Name the domain its pods' host names live in."""
+    """Name the domain of its pods' host names."""
     return spec.network.subdomain or spec.name
 
 
@@ -77,7 +77,7 @@ def labels(spec: JobSetSpec, job: CreateJob, *, uid: str = "") -> dict[str, str]
 
 
 def environment(spec: JobSetSpec, job: CreateJob, pod: int) -> dict[str, str]:
-    """Return what a pod's program is told; upstream tells only its completion index."""
+    """Return a pod's environment; upstream sets only its completion index."""
     group = spec.by_name[job.group]
     found = {
         "JOB_COMPLETION_INDEX": str(pod),

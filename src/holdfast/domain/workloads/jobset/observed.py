@@ -1,4 +1,4 @@
-"""Shows a job made of pods the way its set looks at it; decides nothing that the set decides."""
+"""Shows a job made of pods the way its set sees it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def child_of(order: CreateJob, record: KubeJobRecord, template: KubeJobSpec) -> Child:
-    """Show a job.
+    """Show a job to its set.
 
     Args:
-        order: What it was created by.
+        order: The order it was created by.
         record: What is remembered of it.
-        template: What its set's template asks for by now.
+        template: Its set's template as of now.
     """
     state = record.state
     ended = state.finished
@@ -49,7 +49,7 @@ def child_of(order: CreateJob, record: KubeJobRecord, template: KubeJobSpec) -> 
 
 
 def _size(record: KubeJobRecord, template: KubeJobSpec) -> tuple[int, int | None] | None:
-    """Return a job's size where it is not the template's."""
+    """Return a job's size where it differs from the template's."""
     wanted = (template.parallelism, template.completions)
     if record.parallelism is None or (record.parallelism, record.completions) == wanted:
         return None

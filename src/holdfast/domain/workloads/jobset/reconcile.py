@@ -1,8 +1,8 @@
 """One look at a job set: its specification, its state and its jobs in, the new state and what to do out.
 
-Decides the order of one pass, which is upstream's and observable: jobs of past attempts go; failure beats success;
-after a failure nothing is created in the same pass. Idempotent: what a pass asks for is joined to the state only by the
-attempt numbers of jobs, so that a crash anywhere is healed by the next pass. Store the state before doing anything.
+The order of a pass is upstream's and observable: jobs of past attempts go; failure beats success; after a failure
+nothing is created in the same pass. Idempotent: the orders of a pass and the state are connected only by the attempt
+numbers of jobs, so the next pass repairs a crash anywhere. Store the state before acting.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _MOST_PASSES = 8
 
 @dataclass(frozen=True, slots=True)
 class ReconcileInput:
-    """What a pass may know besides the set and its jobs."""
+    """The inputs of a pass besides the set and its jobs."""
 
     now: float
     restarts_allowed: bool = True
     """The operator's kill switch: False when ``globalMaxRetries`` is 0."""
     explain: bool = False
     in_place: InPlace | None = None
-    """What pods that restart in place report."""
+    """The reports of pods that restart in place."""
 
 
 def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> Result:
@@ -52,7 +52,7 @@ def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], l
         spec: What the set asks for, as of now.
         state: What was remembered after the last pass.
         children: All of its jobs as observed now.
-        look: The time and what else there is to know.
+        look: The time and the other inputs.
     """
     if spec.managed_by not in {None, CONTROLLER}:
         return Result(state=state)
@@ -62,9 +62,9 @@ def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], l
 
 
 def settle(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> Result:
-    """Make passes until one decides nothing, and return what they came to together.
+    """Make passes until one decides nothing, and return their joint result.
 
-    Decisions of the first pass and the orders that follow from them are then one: stored at once, done afterwards.
+    Decisions of the first pass and the orders that follow are stored together, before any order is carried out.
     """
     last = reconcile(spec, state, children, look)
     orders: dict[Order, None] = dict.fromkeys(last.orders)
@@ -89,7 +89,7 @@ def settle(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look
 
 
 class _Passing:
-    """One pass being made."""
+    """A pass in progress."""
 
     def __init__(self, spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> None:
         self._spec, self._look, self._now = spec, look, look.now
@@ -106,7 +106,7 @@ class _Passing:
         self._due: list[float] = []
 
     def run(self) -> None:
-        """Go through the steps in upstream's order."""
+        """Take the steps in upstream's order."""
         if self._state.terminal:
             self._after_the_end()
             return
@@ -122,7 +122,7 @@ class _Passing:
             self._go_on()
 
     def result(self) -> Result:
-        """Return what it came to."""
+        """Return the result."""
         return Result(
             state=self._state,
             orders=tuple(self._orders),
@@ -136,7 +136,7 @@ class _Passing:
         self._events += turned.events
 
     def _delete(self, children: Iterable[Child]) -> None:
-        """Delete jobs, each once; by force what takes too long."""
+        """Delete jobs, each once; by force those that take too long."""
         patience = self._spec.kill_timeout_s
         for child in children:
             if child.deleting_since is None:
@@ -148,7 +148,7 @@ class _Passing:
                     self._orders.append(DeleteJob(child.name, force=True))
 
     def _after_the_end(self) -> None:
-        """Delete what still works, keep what has ended, and the set itself for its time to live."""
+        """Delete jobs that still run, keep those that have ended, and the set itself for its time to live."""
         self._delete((*self._jobs.previous, *self._jobs.active))
         if self._spec.ttl_s is None or self._state.ended_at is None:
             return
@@ -215,14 +215,14 @@ class _Passing:
         if allowed.in_order:
             self._turn(conditions.startup(self._state, self._now, done=allowed.done))
         self._meet_at_the_barrier()
-        # Suspended jobs whose dependencies will not be met again have nothing to wait for.
+        # Suspended jobs whose dependencies can no longer be met have nothing to wait for.
         names = {group.name for group in allowed.allowed}
         working = any(not child.suspended or child.group in names for child in self._jobs.active)
         if not (created.missing or working or self._jobs.previous):
             self._nothing_left()
 
     def _nothing_left(self) -> None:
-        """End a set that can do no more: failed if jobs were left failed, else complete, whatever it waited for."""
+        """End a set with nothing left to do: failed if jobs were left failed, else complete."""
         if not self._jobs.left:
             self._turn(conditions.completed(self._state, self._now))
             return

@@ -1,7 +1,6 @@
-"""Turns what is remembered of a set, and of a Job and its pods, into plain values for storage and back.
+"""Turns the state of a set, and of a Job and its pods, into plain values for storage and back.
 
-Decides that what has its default is left out, so that a field added later needs a default, and older records still
-read. Decides nothing about where they are kept.
+Fields at their default are left out, so a field added later needs a default for older records to be readable.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def pods_of(record: Iterable[Mapping[str, Any]]) -> tuple[PodRecord, ...]:
 
 
 def _said(record: object) -> dict[str, Any]:
-    """Return the fields that say something."""
+    """Return the fields that differ from their defaults."""
     found: dict[str, Any] = {}
     for name, default in _DEFAULTS[type(record)]:
         value = getattr(record, name)

@@ -1,7 +1,7 @@
 """Decides which rule of a set's failure policy takes which failed job, and says why.
 
 Rule-major: rules are tried in order over all failed jobs; within a rule the earliest failure comes first, ties by
-global index. Leaves what a rule does to ``failure``.
+global index.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Target:
 
 @dataclass(frozen=True, slots=True)
 class _InSet:
-    """The job belongs to a replicated job at all; only the default action takes one that does not."""
+    """The job belongs to a replicated job; only the default action takes one that does not."""
 
     def holds(self, child: Child, /) -> bool:
         return bool(child.group)
@@ -100,7 +100,7 @@ class _InSet:
 
 @lru_cache(maxsize=512)
 def _compiled(rules: tuple[SetRule, ...]) -> tuple[tuple[Matcher[Child], ...], ...]:
-    """Make the matchers of all rules, cheapest first."""
+    """Return the matchers of all rules, cheapest first."""
     return tuple(_matchers(rule) for rule in rules)
 
 
@@ -116,7 +116,7 @@ def _matchers(rule: SetRule) -> tuple[Matcher[Child], ...]:
 
 
 def _patterns(texts: tuple[str, ...]) -> tuple[Pattern, ...]:
-    """Compile patterns; one that is not RE2 never matches. Readers refuse it, unless they are told to be lenient."""
+    """Compile patterns; one that is not RE2, which only lenient readers accept, never matches."""
     found = []
     for text in texts:
         try:
@@ -127,7 +127,7 @@ def _patterns(texts: tuple[str, ...]) -> tuple[Pattern, ...]:
 
 
 def taken(policy: FailurePolicy, failed: Sequence[Child]) -> Iterator[RuleMatch]:
-    """Yield every failed job with the rule that takes it, in the order they are to be judged."""
+    """Yield every failed job with the rule that takes it, in the order of judging."""
     left = sorted(failed, key=_blame)
     for index, (rule, matchers) in enumerate(zip(policy.rules, _compiled(policy.rules), strict=True)):
         passed = []
@@ -146,7 +146,7 @@ def _blame(child: Child) -> tuple[float, int, str]:
 
 
 def explained(policy: FailurePolicy, taken: RuleMatch) -> tuple[Considered, ...]:
-    """List every rule that was looked at for a failed job, up to the one that took it."""
+    """List every rule tried on a failed job, up to the one that took it."""
     last = len(policy.rules) if taken.index is None else taken.index + 1
     pairs = zip(policy.rules[:last], _compiled(policy.rules), strict=False)
     return tuple(considered("failurePolicy", rule.name, matchers, taken.child) for rule, matchers in pairs)

@@ -1,4 +1,4 @@
-"""Decides which replicated jobs may start now: startup order and dependencies. Leaves creating to ``reconcile``."""
+"""Which replicated jobs may start now: startup order and dependencies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def started(group: ReplicatedJob, status: GroupStatus) -> bool:
 
 
 def dependencies_met(spec: JobSetSpec, group: ReplicatedJob, statuses: Mapping[str, GroupStatus]) -> bool:
-    """Whether everything a replicated job depends on is as far as it asks for."""
+    """Whether a replicated job's dependencies have the status it asks for."""
     for dependency in group.depends_on:
         other = spec.by_name[dependency.name]
         status = statuses[other.name]
@@ -43,7 +43,7 @@ class Startup:
 
 
 def startup(spec: JobSetSpec, statuses: Mapping[str, GroupStatus]) -> Startup:
-    """Say which replicated jobs may have jobs; in order, that is up to the first that has not started."""
+    """Return which replicated jobs may have jobs: in order, up to the first that has not started."""
     in_order = spec.startup is StartupOrder.IN_ORDER and not spec.suspend
     allowed = []
     for group in spec.replicated_jobs:

@@ -1,6 +1,6 @@
 """What is remembered of a job set between two looks at its jobs, how those jobs look, and what is to be done.
 
-Leaves every decision to the modules that make it. Times are seconds since the epoch, UTC.
+Times are seconds since the epoch, UTC.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def backoff_keys(group: str, name: str) -> tuple[str, str, str]:
 
 
 class ChildPhase(StrEnum):
-    """How a child job stands."""
+    """The phase of a child job."""
 
     ACTIVE = "active"
     SUCCEEDED = "succeeded"
@@ -53,9 +53,9 @@ class Child:
     succeeded_pods: int = 0
     suspended: bool = False
     size: tuple[int, int | None] | None = None
-    """Its parallelism and completions, where they may differ from the template's by now."""
+    """Its parallelism and completions, where they may differ from the template's."""
     deleting_since: float | None = None
-    """When it was told to go; it is still here."""
+    """When its deletion was ordered; it still exists."""
 
     @property
     def attempt(self) -> tuple[int, int]:
@@ -65,7 +65,7 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition of a set; never made with status False, only turned."""
+    """One condition of a set; never created with status False, only set to it."""
 
     type: str
     status: bool
@@ -84,7 +84,7 @@ class Terminal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GroupStatus:
-    """How the jobs of one replicated job stand."""
+    """The jobs of one replicated job, counted."""
 
     name: str
     ready: int = 0
@@ -137,7 +137,7 @@ class JobSetState:
         return self.restarts_counted + sum(self.group_restarts_counted.values()) + jobs
 
     def restarts_of(self, group: str, index: int) -> int:
-        """Return the restarts a job had without its set: its own and its replicated job's."""
+        """Return a job's restarts apart from its set's: its own and its replicated job's."""
         own = self.job_restarts.get(group)
         return self.group_restarts.get(group, 0) + (own.get(index, 0) if own else 0)
 
@@ -153,7 +153,7 @@ class JobSetState:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something to tell people."""
+    """An event for people to read."""
 
     type: str
     """``Normal`` or ``Warning``."""
@@ -191,7 +191,7 @@ class SuspendJob:
 
 @dataclass(frozen=True, slots=True)
 class ResumeJob:
-    """Let a job's pods start, with its template as the set has it now."""
+    """Let a job's pods start, with the set's current template."""
 
     name: str
     group: str
@@ -199,7 +199,7 @@ class ResumeJob:
 
 @dataclass(frozen=True, slots=True)
 class ResizeJob:
-    """Give a running job the parallelism and completions its template has now."""
+    """Give a running job its template's current parallelism and completions."""
 
     name: str
     parallelism: int
@@ -237,7 +237,7 @@ class SetDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What one look at a set came to."""
+    """The result of one look at a set."""
 
     state: JobSetState
     orders: tuple[Order, ...] = ()

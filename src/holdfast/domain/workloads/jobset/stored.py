@@ -1,7 +1,4 @@
-"""The durable records of job sets: the set itself and what was logged of it.
-
-Decides what is kept; leaves what a set's state means to ``state`` and its manifest to ``dialects``.
-"""
+"""The durable records of job sets: the set itself and its log."""
 
 from __future__ import annotations
 
@@ -16,14 +13,14 @@ class JobSet:
 
     id: str
     name: str
-    """One of its kind among the job sets there are."""
+    """Unique among existing job sets."""
     created_at: float
     manifest: str
     """As it is in force now, canonical JSON, for people."""
     spec: str = ""
     """What the manifest was compiled into (``compiled.codec``)."""
     lenient: bool = False
-    """Whether it was read leniently, and is read so again."""
+    """Whether it was read leniently, and will be again."""
     generation: int = 1
     """Grows with every change of the manifest."""
     updated_at: float = 0.0
@@ -31,17 +28,17 @@ class JobSet:
     """It is removed as soon as its programs have stopped."""
     state: JobSetState = field(default_factory=JobSetState)
     version: int = 1
-    """Grows with everything that is asked of it, when it is asked; only the store moves it."""
+    """Grows with every request about it, when it is made; only the store changes it."""
 
     @property
     def resource_version(self) -> str:
-        """What nobody had before and nobody has again, not even a set that takes this one's name."""
+        """Unique forever, even if another set takes this one's name."""
         return f"{self.id}.{self.version}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetLogEntry:
-    """One decision about a job of a set, or one thing to know of the set."""
+    """One decision about a job of a set, or one event of the set."""
 
     set_id: str
     at: float

@@ -1,4 +1,4 @@
-"""Decides whether a set is complete: how many jobs of which replicated jobs must have succeeded."""
+"""Whether a set is complete: how many jobs of which replicated jobs must have succeeded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes how long a Job waits before it replaces failed pods; leaves whether it replaces any to ``sync``."""
+"""Computes how long a Job waits before it replaces failed pods."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def remaining_s(backoff: Backoff, failures: int, *, elapsed_s: float) -> float:
-    """Say how long to wait still: ``min(base * 2^(n-1), cap)`` from the last failure on."""
+    """Return how long still to wait: ``min(base * 2^(n-1), cap)`` from the last failure on."""
     if failures <= 0:
         return 0.0
     return max(0.0, delay_s(backoff, failures, seed="") - elapsed_s)
 
 
 def updated(record: BackoffRecord, failed: Sequence[float], succeeded: Sequence[float]) -> BackoffRecord:
-    """Return the record after pods ended; a success forgets the failures that are not later than it.
+    """Return the record after pods ended; a success clears the failures up to it.
 
     Args:
         record: Before.
@@ -44,12 +44,12 @@ def finish_time(
     deletion: tuple[float, float] | None = None,
     created_at: float = 0.0,
 ) -> float:
-    """Say when a pod ended, from the best evidence there is.
+    """Return when a pod ended, by the best evidence there is.
 
     Args:
         containers: When each of its containers ended, ``None`` for one that has no end.
         not_ready_since: When its condition Ready became False.
-        deletion: By when it had to be gone, and how long it was given for that.
+        deletion: Its deletion deadline, and the grace period it was given.
         created_at: When it was created, the last resort.
     """
     ends = [end for end in containers if end is not None]

@@ -1,7 +1,7 @@
-"""Decides what a podFailurePolicy says about a failed pod: rules in order, the first that matches, else Count.
+"""Judges a failed pod by a podFailurePolicy: rules in order, the first that matches, else Count.
 
-Exit codes are looked at in app containers first, then in init containers; any failed container will do and a code
-of 0 never matches. Leaves counting and limits to ``sync``.
+Exit codes are looked up in app containers first, then in init containers; any failed container will do, and a code
+of 0 never matches.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Conditions:
 
 
 def judge(rules: Sequence[PodRule] | None, pod: Pod) -> PodVerdict:
-    """Judge one failed pod; one that is merely going away is not failed yet and counts as ``Count``."""
+    """Judge one failed pod; one still terminating has not failed yet and counts as ``Count``."""
     if pod.phase is PodPhase.FAILED:
         for index, rule in enumerate(rules or ()):
             if matches(_matchers(rule), pod):
@@ -81,7 +81,7 @@ def judge(rules: Sequence[PodRule] | None, pod: Pod) -> PodVerdict:
 
 
 def explain(rules: Sequence[PodRule], pod: Pod) -> tuple[Considered, ...]:
-    """List every rule that is looked at, up to the one that matches."""
+    """List every rule tried, up to the one that matches."""
     found: list[Considered] = []
     for index, rule in enumerate(rules):
         found.append(considered("podFailurePolicy", rule.name or f"rule{index}", _matchers(rule), pod))
@@ -97,7 +97,7 @@ def _matchers(rule: PodRule) -> tuple[Matcher[Pod], ...]:
 
 
 def _message(rule: PodRule, index: int, pod: Pod) -> str:
-    """Say what matched, word for word as the Job controller does; rules of job sets look for these texts."""
+    """Say what matched, word for word as the Job controller does; rules of job sets match these texts."""
     where = f"matching {rule.action} rule at index {index}"
     if rule.exit_codes is not None:
         container = _ExitCodes(rule.exit_codes, rule.container_name).found(pod)

@@ -1,4 +1,4 @@
-"""Reads and writes sets of completion indexes as Kubernetes prints them: ``1,3-5,7``; knows no Job."""
+"""Reads and writes sets of completion indexes as Kubernetes prints them: ``1,3-5,7``."""
 
 from __future__ import annotations
 

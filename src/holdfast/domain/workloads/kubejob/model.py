@@ -1,7 +1,6 @@
-"""What a Kubernetes Job asks for, what its pods look like, and what is remembered of it.
+"""The specification of a Kubernetes Job, its pods as observed, and what is remembered of it.
 
-Decides the vocabulary of ``batch/v1`` as far as it decides anything; leaves the decisions to ``sync`` and reading
-manifests to ``dialects``. Times are seconds since the epoch, UTC.
+The parts of ``batch/v1`` that decisions depend on. Times are seconds since the epoch, UTC.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class CompletionMode(StrEnum):
     """What counts as complete."""
 
     NON_INDEXED = "NonIndexed"
-    """So many pods have succeeded, whichever."""
+    """The required number of pods has succeeded."""
     INDEXED = "Indexed"
     """One pod of each index has succeeded."""
 
@@ -42,12 +41,12 @@ class RestartPolicy(StrEnum):
 
 
 class PodReplacement(StrEnum):
-    """When a pod that is going away is replaced."""
+    """When a terminating pod is replaced."""
 
     TERMINATING_OR_FAILED = "TerminatingOrFailed"
-    """As soon as it was told to go."""
+    """As soon as it is being deleted."""
     FAILED = "Failed"
-    """When it has gone."""
+    """Once it has gone."""
 
 
 class PodAction(StrEnum):
@@ -64,7 +63,7 @@ class PodAction(StrEnum):
 
 
 class PodPhase(StrEnum):
-    """Where a pod stands."""
+    """The phase of a pod."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -142,7 +141,7 @@ class Pod:
     index: int | None = None
     ready: bool = False
     deleting: bool = False
-    """It was told to go and has not ended yet."""
+    """It is being deleted and has not ended yet."""
     containers: tuple[ContainerResult, ...] = ()
     conditions: frozenset[tuple[str, str]] = frozenset()
     """Types and statuses."""
@@ -164,7 +163,7 @@ class Pod:
 
     @property
     def active(self) -> bool:
-        """Whether it works and may go on."""
+        """Whether it is pending or running, and not being stopped."""
         return not self.ended and not self.deleting
 
 
@@ -233,7 +232,7 @@ class PodOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synced:
-    """What one look at a Job's pods came to."""
+    """The result of one look at a Job's pods."""
 
     state: KubeJobState
     create: tuple[PodOrder, ...] = ()

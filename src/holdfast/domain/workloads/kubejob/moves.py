@@ -1,7 +1,7 @@
 """The legal moves of attempts whose runs are pods, as a literal table beside ``lifecycle``'s.
 
-Decides which status such an attempt moves to when; its pods are placed, started and stopped one by one, so none of the
-phases of a gang applies to it. How it ends is ``lifecycle.ENDING_STATUS``, as for any attempt.
+Pods are placed, started and stopped one by one, so none of the phases of a gang applies. How such an attempt ends is
+``lifecycle.ENDING_STATUS``, as for any attempt.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from holdfast.domain.lifecycle import AttemptStatus
 
 
 class PodsAre(StrEnum):
-    """What the pods of an attempt have come to."""
+    """How far the pods of an attempt are."""
 
     RUNNING = "some pod runs"
     GOING = "its pods are being stopped: the Job has failed, or its set deletes it"
@@ -21,7 +21,7 @@ class PodsAre(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PodMove:
-    """One move of an attempt because of what its pods have come to."""
+    """One move of an attempt, caused by its pods."""
 
     name: str
     """Its name in the attempt's history."""
@@ -35,9 +35,9 @@ POD_MOVES: tuple[PodMove, ...] = (
     PodMove("PromotePodsToRunning", frozenset({A.PENDING}), PodsAre.RUNNING, A.RUNNING),
     PodMove("StopPods", frozenset({A.PENDING, A.RUNNING}), PodsAre.GOING, A.TERMINATING),
 )
-"""In the order they are looked at; an attempt may make both at once."""
+"""In the order they are tried; an attempt may make both at once."""
 END_PODS = "EndPods"
-"""The name of the last step in its history: it ends from any of these statuses, once no pod of it is left."""
+"""The last step in its history: it ends from any of these statuses, once none of its pods is left."""
 
 
 def moves(status: AttemptStatus, pods: frozenset[PodsAre]) -> tuple[PodMove, ...]:
@@ -45,7 +45,7 @@ def moves(status: AttemptStatus, pods: frozenset[PodsAre]) -> tuple[PodMove, ...
 
     Args:
         status: Where it stands.
-        pods: What its pods have come to.
+        pods: How far its pods are.
     """
     made = []
     for move in POD_MOVES:

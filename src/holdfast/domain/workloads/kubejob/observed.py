@@ -1,6 +1,6 @@
-"""Turns the runs of a job into the pods a Kubernetes Job would see; decides which endings are disruptions.
+"""Turns the runs of a job into the pods a Kubernetes Job would see, and says which endings are disruptions.
 
-A pod is a place and the programs that run in it one after the other; leaves what follows from how it looks to ``sync``.
+A pod is a place and the programs that run in it one after the other.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool,
 
     Args:
         record: What is remembered of it.
-        run: Its current program, or its last; ``None`` while it waits for a place or for its program to start again.
+        run: Its current or last program; ``None`` while it waits for a place or for its program to restart.
         container: Name of its container.
         indexed: Whether pods of its Job have indexes.
-        told: Whether its Job told it to go; a program may also be stopped to start again in its place.
+        told: Whether its Job stopped it; a program may also be stopped to restart in place.
     """
     pod = Pod(
         name=record.name,
@@ -48,7 +48,7 @@ def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool,
         index_ignored=record.index_ignored,
     )
     if run is None:
-        # One whose program starts again in its place is not pending: its containers are.
+        # A pod whose program restarts in place is not pending: its containers are.
         return replace(pod, phase=PodPhase.RUNNING) if record.run else pod
     if run.status in RUN_TERMINAL:
         return _ended(pod, run, container)

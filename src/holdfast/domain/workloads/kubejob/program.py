@@ -1,7 +1,4 @@
-"""The program that stands for a pod on a machine without pods, and what it becomes in each of them.
-
-Decides what ``$(NAME)`` means in its words, as Kubernetes does; reading pod templates is the dialects' work.
-"""
+"""The program that stands in for a pod on a machine without pods; ``$(NAME)`` is expanded as Kubernetes does."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ class Variable:
     value: str
     """May refer to variables before it."""
     told: bool = False
-    """Whether ``value`` names what each pod is told about itself, instead of being text."""
+    """Whether ``value`` names a variable each pod is given about itself, instead of being text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +29,12 @@ class Program:
 
     container: str = "main"
     command: tuple[str, ...] = ()
-    """May refer to every variable, and to what each pod is told."""
+    """May refer to every variable, and to those each pod is given."""
     env: tuple[Variable, ...] = ()
-    """In order; of two of one name the last counts."""
+    """In order; the last of equal names counts."""
     working_dir: str | None = None
     resources: Resources = Resources()
-    """What it asks for: finds it a place."""
+    """What it asks for when placed."""
     memory_limit: int = 0
     """Bytes it is ended above; 0 is no limit."""
     grace_s: float = DEFAULT_GRACE_S
@@ -50,7 +47,7 @@ class Program:
         return {one.name: f"$({one.value})" if one.told else one.value for one in self.env}
 
     def for_pod(self, told: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
-        """Return command and environment in a pod that is told these variables; its own win."""
+        """Return command and environment in a pod given these variables; its own win."""
         own: dict[str, str] = {}
         for one in self.env:
             own[one.name] = told.get(one.value, "") if one.told else _expanded(one.value, own)
@@ -58,7 +55,7 @@ class Program:
         return tuple(_expanded(word, env) for word in self.command), env
 
     def memory_limit_of(self, asked: int) -> int:
-        """Return its limit in bytes where it asks for other memory than written, because a policy let it grow."""
+        """Return its limit in bytes, raised in proportion when a policy lets the memory it asks for grow."""
         if asked <= self.resources.memory or not self.resources.memory:
             return self.memory_limit
         return self.memory_limit * asked // self.resources.memory

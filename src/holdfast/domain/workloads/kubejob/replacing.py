@@ -1,4 +1,4 @@
-"""Decides which pods a Job that goes on starts and stops now, and when it may start more."""
+"""Which pods an unfinished Job starts and stops now, and when it may start more."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def plan(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float
 
 
 def wanted(spec: KubeJobSpec, state: KubeJobState, active: int) -> int:
-    """Say how many pods should be active."""
+    """Return how many pods should be active."""
     if spec.completions is None:
-        # A work queue is drained by those that run; after a success nothing new begins.
+        # Running pods drain a work queue; after a success no new one starts.
         return min(active, spec.parallelism) if state.succeeded else spec.parallelism
     left = spec.completions - state.succeeded - len(state.failed_indexes)
     return max(0, min(spec.parallelism, left))
@@ -55,7 +55,7 @@ def _dispensable(pod: Pod) -> tuple[bool, int]:
 def _orders(
     spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float
 ) -> tuple[Iterable[PodOrder], float | None]:
-    """List what could start now, lowest index first, and when the next one could that must wait."""
+    """List what could start now, lowest index first, and when the next one that must wait could."""
     if spec.backoff_limit_per_index is not None:
         return _indexed_with_own_delay(spec, state, pods, now)
     wait = remaining_s(spec.backoff, state.backoff.failures, elapsed_s=now - state.backoff.last_failure_at)
@@ -82,7 +82,7 @@ def _indexed_with_own_delay(
 
 
 def _free_indexes(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod]) -> Iterator[int]:
-    """Yield the indexes nothing works on, lowest first, as many as could ever be needed at once."""
+    """Yield the unfinished indexes without an active pod, lowest first."""
     waits = waits_until_gone(spec)
     taken = {pod.index for pod in pods if pod.active or (waits and pod.deleting and not pod.ended)}
     for index in range(spec.completions or 0):

@@ -1,4 +1,4 @@
-"""Says how a job made of pods stands, in the states every job has; leaves how its pods stand to ``sync``."""
+"""The state of a job made of pods, in the terms every job has."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Standing(NamedTuple):
 def standing(
     record: KubeJobRecord, *, in_set: bool, placed: bool = False, waiting: bool = False, wake_at: float | None = None
 ) -> Standing:
-    """Say how a job stands whose attempt is not over for good.
+    """Return the state of a job whose attempt is not over for good.
 
     Args:
         record: What is remembered of it.
-        in_set: Whether a job set decides what becomes of it.
+        in_set: Whether it belongs to a job set.
         placed: Whether any of its pods has a place.
         waiting: Whether any of its pods waits for a place.
         wake_at: When the next of its pods is due, if one is held back.
@@ -53,7 +53,7 @@ def _held_back(record: KubeJobRecord, wake_at: float | None) -> Standing:
 
 
 def final(state: KubeJobState, otherwise: str) -> Standing:
-    """Say how a job ends for good: as its attempt did, or cancelled when that never came to an end."""
+    """Return how a job ends for good: as its attempt did, or cancelled if that never ended."""
     ended = state.finished
     if ended is None:
         return Standing(JobState.CANCELLED, otherwise)

@@ -1,7 +1,4 @@
-"""The durable record of a job whose runs are pods: what a look at its pods has to remember.
-
-Decides what outlives the controller's memory; leaves what it means to ``sync`` and to the job's set.
-"""
+"""The durable record of a job whose runs are pods."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PodRecord:
-    """What outlives one program of a pod that may run several, one after the other, in its place."""
+    """What outlives a pod's single programs, of which it may run several in its place."""
 
     name: str
     """``<job name>-<rank>-<number>``, as messages name it; its identity within one attempt of its job."""
@@ -25,17 +22,17 @@ class PodRecord:
     index_failures: int = 0
     index_ignored: int = 0
     restarts: int = 0
-    """How often its program was started again in it."""
+    """How often its program was restarted in it."""
     run: str = ""
     """Uid of its current or last run."""
     waiting: bool = False
-    """Whether that run has ended, and what follows from it is counted: its program is to start again."""
+    """Whether that run has ended and been counted, and its program is to restart."""
     due: float | None = None
     """When its program starts again; ``None`` while one runs."""
     counters: Mapping[str, int] = field(default_factory=dict)
     """Retries that policies granted it, by ``<policy>/<rule>``."""
     avoid_node: str | None = None
-    """Where its program does not start again, when a policy says so."""
+    """The node its program avoids, when a policy says so."""
     in_place: int = 0
     """How often it was restarted in place."""
     memory: int | None = None
@@ -54,13 +51,13 @@ class KubeJobRecord:
     job_restart: int = 0
     """Its own restarts when its current attempt began."""
     present: bool = True
-    """Whether its attempt is there; ``False`` before it was created and after it was deleted, until it comes again."""
+    """Whether its attempt exists; ``False`` before it is created, and after it is deleted until it is recreated."""
     suspended: bool = False
     deleting_since: float | None = None
     domain: str = ""
     """The topology domain it has to itself, when it asks for one."""
     parallelism: int | None = None
-    """What it was resized to, when that is not what its template says."""
+    """What it was resized to, where that differs from its template."""
     completions: int | None = None
     state: KubeJobState = field(default_factory=KubeJobState)
     pods: tuple[PodRecord, ...] = ()

@@ -1,8 +1,7 @@
 """One look at a Kubernetes Job: its specification, its state and its pods in, the new state and what to do out.
 
-Decides the order of one pass and when a verdict becomes final: pods that still work are ended first, and ``Failed``
-or ``Complete`` follow once all have gone, with the reason and message of the interim condition. Leaves counting to
-``tally``, judging to ``verdict`` and new pods to ``replacing``.
+A verdict becomes final in two steps: pods that still work are ended first, and ``Failed`` or ``Complete`` follow once
+all have gone, with the reason and message of the interim condition.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def sync(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float
     Args:
         spec: What it asks for.
         state: What was remembered after the last look.
-        pods: All of its pods as observed now, ended ones too as long as they are known.
+        pods: All of its pods as observed now, including ended ones while they are known.
         now: The time.
 
     Returns:
@@ -59,7 +58,7 @@ def _started(spec: KubeJobSpec, state: KubeJobState, now: float) -> KubeJobState
 
 
 def _ending(state: KubeJobState, verdict: JobVerdict, pods: Sequence[Pod], now: float) -> Synced:
-    """End what still works, and the Job when nothing does."""
+    """End what still runs, and the Job once nothing does."""
     working = [pod.name for pod in pods if pod.active]
     interim, final = ("FailureTarget", "Failed") if verdict.failed else ("SuccessCriteriaMet", "Complete")
     state = with_condition(state, _condition(interim, verdict, now))
@@ -111,7 +110,7 @@ def _condition(type_: str, verdict: JobVerdict, now: float) -> JobCondition:
 
 
 def with_condition(state: KubeJobState, condition: JobCondition) -> KubeJobState:
-    """Return the state with a condition; one that says the same already keeps its time."""
+    """Return the state with a condition; an unchanged one keeps its time."""
     old = next((one for one in state.conditions if one.type == condition.type), None)
     if old is not None and old.status == condition.status:
         return state

@@ -1,4 +1,4 @@
-"""Counts what has newly ended among a Job's pods, each pod once; leaves what follows from the counts to ``verdict``."""
+"""Counts the pods of a Job that have ended since the last look, each pod once."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Tally:
 
 
 def waits_until_gone(spec: KubeJobSpec) -> bool:
-    """Whether a pod counts and is replaced only once it has ended, not when it is told to go."""
+    """Whether a pod counts and is replaced only once it has ended, not when it is being deleted."""
     return spec.failure_rules is not None or spec.replacement is PodReplacement.FAILED
 
 
 def has_place(spec: KubeJobSpec, pod: Pod) -> bool:
-    """Whether a pod's index is still one of the Job's; after shrinking it may be beyond."""
+    """Whether a pod's index is still one of the Job's; it may not be after shrinking."""
     return pod.index is None or spec.completions is None or pod.index < spec.completions
 
 
@@ -66,7 +66,7 @@ def tally(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod]) -> Tally:
 def _failed(spec: KubeJobSpec, pod: Pod) -> bool:
     if pod.phase is PodPhase.FAILED:
         return True
-    # One that is told to go may never be seen to fail, when its node is gone for example.
+    # One being deleted may never be seen to fail, for example when its node is gone.
     return pod.deleting and not pod.ended and not waits_until_gone(spec) and not spec.suspend
 
 

@@ -1,9 +1,9 @@
-"""Decides whether a Job has failed or is complete, in the order the Job controller looks.
+"""Decides whether a Job has failed or is complete.
 
-What was decided before; FailJob; backoffLimit; activeDeadlineSeconds; failed indexes; successPolicy; completions.
-Failure beats success in one look, a recorded success beats any later failure. Pods that were ended because the Job was
-active too long fail it by its deadline, not by how they look. Leaves ending pods to ``sync``.
-Reasons and messages are an interface: rules of job sets match them.
+Checks in the Job controller's order: an earlier verdict; FailJob; backoffLimit; activeDeadlineSeconds; failed indexes;
+successPolicy; completions. Failure beats success in one look, a recorded success beats any later failure. Pods ended
+because the Job was active too long fail it by its deadline, however they ended. Reasons and messages are an interface:
+rules of job sets match them.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _restarted_too_often(spec: KubeJobSpec, pods: Sequence[Pod]) -> bool:
 
 
 def past_deadline(spec: KubeJobSpec, state: KubeJobState, now: float) -> bool:
-    """Whether a Job that is not suspended has been active for as long as it may."""
+    """Whether a Job that is not suspended has reached its active deadline."""
     if spec.suspend or spec.active_deadline_s is None or state.started_at is None:
         return False
     return now - state.started_at >= spec.active_deadline_s
