@@ -25,8 +25,8 @@ MUTATIONS = (
     Mutation(
         "what is not written yet is dropped on close",
         "engines/process/shim/journal.py",
-        ('        """Write what is left and let go."""\n        self.flush()\n'),
-        ('        """Write what is left and let go."""\n'),
+        ('        """Write what is left and close."""\n        self.flush()\n'),
+        ('        """Write what is left and close."""\n'),
         ("unit/test_process_engine_parts.py",),
     ),
     Mutation(
