@@ -290,6 +290,21 @@ def test_a_policy_holds_a_pod_until_its_job_is_released(lab: SetLab) -> None:
     assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
 
 
+def test_a_job_that_is_held_keeps_no_topology_domain_from_others(lab: SetLab) -> None:
+    lab.use(*nodes(2))
+    lab.store.put_policy(RetryPolicy("asked", (Rule(Action.HOLD),), default_action=Action.FAIL))
+    document = native(
+        {"name": "w", "command": ["true"], "replicas": 2, "retryPolicies": ["asked"], "exclusiveTopology": "rack"}
+    )
+    set_id = lab.submit_set(document, fails_first("train-w-0", times=1))
+    lab.pass_s(30)
+    held, other = lab.store.children_of(set_id)
+    assert (held.state, lab.store.kube_jobs([other.id])[other.id].state.succeeded) == (JobState.HELD, 1)
+    Control(lab.store, lab.clock).release(held.id)
+    lab.pass_s(10)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+
+
 def test_restarts_that_nothing_counts_are_spread_out_once_there_were_a_few(lab: SetLab) -> None:
     rules = [{"action": "RestartJobSetAndIgnoreMaxRestarts"}]
     document = native({"name": "w", "command": ["missing"]}, failurePolicy={"rules": rules})

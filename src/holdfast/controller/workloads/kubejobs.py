@@ -252,7 +252,10 @@ class KubeJobs:
             self._stand(active, work, now)
 
     def _stand(self, active: Active, work: JobWork, now: float) -> None:
-        self._looked(active.job, work, self._attempts.stand(active, work, now))
+        wake_at = self._attempts.stand(active, work, now)
+        if active.job.state is JobState.HELD:
+            self._release(work, active.job)  # others may have its topology domain while it waits for a person
+        self._looked(active.job, work, wake_at)
 
     def _looked(self, job: Job, work: JobWork, wake_at: float | None) -> None:
         """Note that a job needs no look until something happens, or until a time."""

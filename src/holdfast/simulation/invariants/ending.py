@@ -40,7 +40,7 @@ class EndChecks:
 
     def settled(self) -> bool:
         """Whether every job has ended or waits for good reason, and all machines are empty."""
-        sets = all(row.state.terminal or self._set_may_wait(row) for row in self._sets.rows.values())
+        sets = all(row.state.terminal or self._may_stay(row) for row in self._sets.rows.values())
         return sets and all(self._may_wait(job) for job in self._record.unfinished()) and not self._left()
 
     def _set_may_wait(self, row: JobSet) -> bool:
@@ -50,6 +50,13 @@ class EndChecks:
         jobs = [self._record.jobs[job.id] for job in self._sets.jobs[row.id].values()]
         return self._sets.spec(row).suspend or any(self._hopeless(job) for job in jobs)
 
+    def _may_stay(self, row: JobSet) -> bool:
+        """Whether a set may wait, or one of its jobs waits for a person."""
+        return self._set_may_wait(row) or (not row.deleting and self._has_held_job(row))
+
+    def _has_held_job(self, row: JobSet) -> bool:
+        return any(self._record.jobs[job.id].state is JobState.HELD for job in self._sets.jobs[row.id].values())
+
     def _hopeless(self, job: Job) -> bool:
         return not ever_fits(shape_of(job, load_spec(job.spec).node_selector), self._places)
 
@@ -58,7 +65,9 @@ class EndChecks:
             return True
         if job.child is not None:
             row = self._sets.rows.get(job.child.set_id)
-            return row is not None and not row.state.terminal and self._set_may_wait(row)
+            if row is None or row.state.terminal:
+                return False
+            return self._set_may_wait(row) or (job.state is JobState.WAITING and self._has_held_job(row))
         shape = shape_of(job, load_spec(job.spec).node_selector)
         return job.state in {JobState.QUEUED, JobState.BACKOFF} and not ever_fits(shape, self._places)
 
@@ -71,7 +80,7 @@ class EndChecks:
             if not self._may_wait(job):
                 refuse("all-ends", self._stuck(job))
         for row in self._sets.rows.values():
-            if not row.state.terminal and not self._set_may_wait(row):
+            if not row.state.terminal and not self._may_stay(row):
                 refuse("all-ends", f"job set {row.name} goes on and on: {row.state}")
         if self._left() or any(True for _ in self._programs.live()):
             refuse("nothing-left", f"machines still have {self._left()}")
