@@ -45,7 +45,7 @@ def test_a_run_that_is_to_stop_is_still_to_stop_when_it_is_told_that_it_runs(lab
     running = next(iter(lab.engine.observe().values()))
     lab.ask(RequestKind.CANCEL, job)
     lab.pass_s(1)
-    tell(lab, running)
+    tell(lab, replace(running, progress="as if nothing had been said"))
     assert [run.status for run in lab.runs(job)] == [RunStatus.TERMINATING]
 
 
