@@ -45,8 +45,11 @@ def test_a_run_that_is_to_stop_is_still_to_stop_when_it_is_told_that_it_runs(lab
     running = next(iter(lab.engine.observe().values()))
     lab.ask(RequestKind.CANCEL, job)
     lab.pass_s(1)
-    tell(lab, replace(running, progress="as if nothing had been said"))
-    assert [run.status for run in lab.runs(job)] == [RunStatus.TERMINATING]
+    before = lab.runs(job)
+    assert [run.status for run in before] == [RunStatus.TERMINATING]
+    lab.clock.time += 1.0
+    tell(lab, replace(running, started_at=lab.clock.now()))
+    assert lab.runs(job) == before, "and since when it is to stop is not forgotten"
 
 
 def test_a_job_that_runs_is_not_held(lab: Lab) -> None:
