@@ -70,12 +70,11 @@ class Requests:
     def _end(self, key: str, request: Request, now: float) -> None:
         """Cancel a job of which only the row can be read; its runs are stopped already."""
         for job in self._store.jobs_by_id([key]):
-            reason = request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}"
             runs = (run for run in self._store.runs(key) if run.status not in RUN_TERMINAL)
             attempts = (each for each in self._store.attempts(key) if each.status not in ATTEMPT_TERMINAL)
             self._state.end_unread(
                 job,
-                cancelled_in_line(replace(job, reason=reason), now),
+                cancelled_in_line(replace(job, reason=request.cancel_reason), now),
                 [cancelled(job, attempt, now, started=True).attempt for attempt in attempts],
                 [replace(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now) for run in runs],
             )

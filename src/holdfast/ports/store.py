@@ -77,6 +77,11 @@ class Request:
     payload: str = ""
     """Further arguments of its kind, as JSON."""
 
+    @property
+    def cancel_reason(self) -> str:
+        """Why a job is cancelled, in words even where nobody gave any."""
+        return self.reason or (f"cancelled by {self.actor}" if self.actor else "cancelled")
+
 
 @dataclass(frozen=True, slots=True)
 class AskedOf:

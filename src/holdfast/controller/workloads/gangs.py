@@ -183,7 +183,7 @@ class Gangs:
         job = self._state.jobs[key]
         match request.kind:
             case RequestKind.CANCEL:
-                self._cancel(job, request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}", now)
+                self._cancel(job, request.cancel_reason, now)
             case RequestKind.HOLD:
                 if job.state in JOB_WAITING:
                     self._state.put_job(verdict.held(job, request.reason or "held by a user", now))

@@ -127,9 +127,9 @@ class KubeJobs:
             case RequestKind.CANCEL | RequestKind.HOLD if job.cancel_requested:
                 pass
             case RequestKind.CANCEL:
-                reason = request.reason or f"cancelled{f' by {request.actor}' if request.actor else ''}"
                 running = job.state is JobState.RUNNING
-                self._state.put_job(evolve(job, cancel_requested=running, reason=reason, updated_at=now))
+                cancelled = evolve(job, cancel_requested=running, reason=request.cancel_reason, updated_at=now)
+                self._state.put_job(cancelled)
                 self.delete(job.id, now)
             case RequestKind.HOLD:
                 self.suspend(job.id, suspended=True)
