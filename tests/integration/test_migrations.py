@@ -22,12 +22,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import column, insert, table
 
 from holdfast.compiled.codec import dump_set_spec
+from holdfast.domain.failure import Cause, Failure
 from holdfast.domain.job import Ceiling, ChildOf
 from holdfast.domain.lifecycle import EntityKind, HistoryRow, Outcome
+from holdfast.domain.policy.model import Action, Decision, DecisionCode
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.stored import JobSet
 from holdfast.errors import Conflict
-from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
+from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
 from holdfast.storage.sql import migrations, open_store
 from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.jobset_rows import job_set_row
@@ -173,6 +175,32 @@ def test_the_history_of_attempts_moves_into_the_one_history(
     assert found[2] == HistoryRow(
         EntityKind.ATTEMPT, "old/10", 0, "Start", "PENDING", "ERROR", Outcome.GIVE_UP, 1.0, 2.0, "e", "m", 3
     )
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_runs_from_before_decisions_of_their_own_have_none_and_take_one(
+    kind: str, path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
+    run = {
+        "uid": "old-1-0-1", "job_id": "old", "attempt": 1, "dispatch": 1, "rank": 0, "status": "ERROR",
+        "status_since": 1.0, "executor": "e", "node": "n", "cpu_m": 1, "memory": 1, "gpu": 1, "progress": "half",
+    }  # fmt: skip
+    database = Database(url)
+    with database.writing() as connection:
+        command.upgrade(steps.configuration(connection), "0010")
+        for name, row in (*OLD_ROWS, ("runs", run)):
+            connection.execute(insert(table(name, *map(column, row))).values(row))
+    database.close()
+    migrations.upgrade(url)
+    store = open_store(url)
+    (old,) = store.runs("old")
+    assert (old.progress, old.failure, old.decision) == ("half", None, None)
+    failure = Failure(Cause.OOM_KILLED, frozenset({"OOMKilled"}), failed_at=2.0)
+    decided = replace(old, failure=failure, decision=Decision(Action.RETRY, DecisionCode.RETRY, "again"))
+    store.commit(Changes(runs={old.uid: decided}))
+    assert store.runs("old") == [decided]
     store.close()
 
 

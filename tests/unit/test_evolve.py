@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, Job, Run
+from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.workloads.kubejob.model import KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 
@@ -32,3 +33,10 @@ def test_values_are_checked_by_whoever_checks_types() -> None:
 def test_a_field_that_is_not_there_is_refused() -> None:
     with pytest.raises(KeyError, match="raeson"):
         evolve(JOB, raeson="because")  # type: ignore[call-arg] # found before it runs, too
+
+
+@pytest.mark.parametrize(("kind", "status"), [(Attempt, AttemptStatus.RUNNING), (Run, RunStatus.RUNNING)])
+def test_entering_a_status_keeps_every_other_field(kind: Any, status: Any) -> None:  # noqa: ANN401 - two kinds
+    record = kind(**{field.name: object() for field in fields(kind)})
+    wanted = {"status": status, "status_since": 9.0, **({"tries": 0} if kind is Attempt else {})}
+    assert record.entered(status, 9.0) == replace(record, **wanted)

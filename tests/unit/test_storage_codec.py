@@ -208,7 +208,10 @@ ATTEMPT = Attempt(
     "j", 1, AttemptStatus.ERROR, 2.0, 3, 4, 5.0, 6.0, 7.0, Resources(1, 2, 3), Ending.FAILED,
     Failure(Cause.UNKNOWN, frozenset()), Decision(Action.FAIL, DecisionCode.FAIL_RULE, "r"), 8.0, "m",
 )  # fmt: skip
-RUN = Run("j-1-2-3", "j", 1, 2, RunStatus.ERROR, 4.0, "e", "n", Resources(1, 2, 3), 5.0, 6.0, RunOutcome(), "half")
+RUN = Run(
+    "j-1-2-3", "j", 1, 2, RunStatus.ERROR, 4.0, "e", "n", Resources(1, 2, 3), 5.0, 6.0, RunOutcome(), "half",
+    Failure(Cause.UNKNOWN, frozenset()), Decision(Action.FAIL, DecisionCode.FAIL_RULE, "r"),
+)  # fmt: skip
 HISTORY = HistoryRow(
     EntityKind.ATTEMPT, attempt_id("j", 1), 2, "p", AttemptStatus.PENDING, AttemptStatus.ERROR, Outcome.GIVE_UP,
     3.0, 4.0, "e", "m", 5, (SubStep("rank 1", Outcome.FAILURE, "e", "m"),),

@@ -182,6 +182,10 @@ class Run:
     outcome: RunOutcome | None = None
     progress: str = ""
     """Its last progress report while it runs; updated every few seconds at most."""
+    failure: Failure | None = None
+    """Its own failure, where it was judged for itself and not with its attempt."""
+    decision: Decision | None = None
+    """What was decided about that."""
 
     @property
     def dispatch(self) -> int:
@@ -204,6 +208,8 @@ class Run:
             self.ended_at,
             self.outcome,
             self.progress,
+            self.failure,
+            self.decision,
         )
 
 

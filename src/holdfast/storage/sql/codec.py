@@ -142,6 +142,8 @@ def run_row(run: Run) -> tuple[Any, ...]:
         run.ended_at,
         dump_outcome(run.outcome),
         storable(run.progress),
+        dump_failure(run.failure),
+        dump_decision(run.decision),
     )
 
 
@@ -268,7 +270,8 @@ class Reader:
 
     def run(self, row: Row) -> Run:
         """Build a run from its row."""
-        uid, job_id, attempt, _, rank, status, since, executor, node, *amounts, started, ended, outcome, progress = row
+        uid, job_id, attempt, _, rank, status, since, executor, node, *amounts, started, ended = row[:14]
+        outcome, progress, failure, decision = row[14:]
         share = self._words.setdefault
         return Run(
             uid=uid,
@@ -284,6 +287,8 @@ class Reader:
             ended_at=ended,
             outcome=load_outcome(outcome),
             progress=progress,
+            failure=load_failure(failure),
+            decision=load_decision(decision),
         )
 
     def history(self, row: Row) -> HistoryRow:

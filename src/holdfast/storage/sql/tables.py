@@ -167,6 +167,8 @@ runs = Table(
     Column("ended_at", Double),
     Column("outcome", Text),
     Column("progress", Text, nullable=False, server_default=""),
+    Column("failure", Text),
+    Column("decision", Text),
     _job_reference(),
     CheckConstraint("attempt >= 1 AND dispatch >= 0 AND rank >= 0", name="place"),
 )
