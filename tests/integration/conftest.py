@@ -16,7 +16,7 @@ from holdfast.client import Client
 from holdfast.client.inprocess import InProcessTransport
 from holdfast.domain.resources import Resources
 from holdfast.engines.process.engine import ProcessEngine
-from holdfast.engines.process.layout import log_path
+from holdfast.engines.process.files import log_path
 from holdfast.ports.engine import NodeInfo, Observation, RunOrder, RunPhase, StopReason
 from tests.asgi import asking
 from tests.unit.conftest import exits

@@ -20,7 +20,7 @@ from holdfast.client import Client
 from holdfast.client.events import messages
 from holdfast.domain.events import JobStarted, JobSucceeded, Occurrence
 from holdfast.domain.job import Job
-from holdfast.engines.process.logs import ProcessLogs
+from holdfast.engines.process.files import ProcessLogs
 from holdfast.errors import InvalidRequest, NotFound, Unauthenticated, Unavailable
 from holdfast.ports.events import EVERYTHING, EventFilter
 from holdfast.ports.store import Changes, Submission

@@ -15,8 +15,7 @@ import pytest
 
 from holdfast.domain.failure import Condition, EndedBy
 from holdfast.engines.process.engine import PIDS_LABEL
-from holdfast.engines.process.layout import log_path, log_start
-from holdfast.engines.process.logs import ProcessLogs
+from holdfast.engines.process.files import ProcessLogs, log_path, log_start
 from holdfast.engines.process.shim import processes
 from holdfast.ports.engine import RunPhase, StopReason
 

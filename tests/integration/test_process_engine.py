@@ -13,8 +13,7 @@ import pytest
 from holdfast.domain.failure import Condition, EndedBy
 from holdfast.domain.resources import Resources
 from holdfast.engines.process.engine import MEMORY_LABEL
-from holdfast.engines.process.layout import log_path, log_start
-from holdfast.engines.process.logs import ProcessLogs
+from holdfast.engines.process.files import ProcessLogs, log_path, log_start
 from holdfast.ports.engine import RunPhase, StopReason
 
 if TYPE_CHECKING:

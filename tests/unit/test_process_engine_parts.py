@@ -11,8 +11,7 @@ import pytest
 from holdfast.domain.failure import ContainerResult, EndedBy
 from holdfast.domain.resources import Resources
 from holdfast.engines.process import translate
-from holdfast.engines.process.layout import log_path, log_start
-from holdfast.engines.process.observe import observation
+from holdfast.engines.process.files import log_path, log_start
 from holdfast.engines.process.shim import journal as journals
 from holdfast.engines.process.shim import record as records
 from holdfast.engines.process.shim.journal import Journal, replay
@@ -20,6 +19,7 @@ from holdfast.engines.process.shim.ports import Ports
 from holdfast.engines.process.shim.record import Record
 from holdfast.engines.process.shim.records import FINISHED, STARTING, Exit, Program, Run
 from holdfast.engines.process.shim.timers import Timers
+from holdfast.engines.process.translate import observation
 from holdfast.errors import InvalidRequest
 from holdfast.ports.engine import RunOrder, RunPhase
 

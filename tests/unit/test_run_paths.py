@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.engines.process.files import ProcessFiles
-from holdfast.engines.process.layout import log_path
-from holdfast.engines.process.logs import ProcessLogs
+from holdfast.engines.process.files import ProcessFiles, ProcessLogs, log_path
 from holdfast.errors import InvalidRequest
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from holdfast.api.rest.errors import STATUS
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.cli import exit_codes
-from holdfast.engines.process.logs import ProcessLogs
+from holdfast.engines.process.files import ProcessLogs
 from holdfast.errors import all_errors
 from holdfast.storage.memory import MemoryStore
 from tools.docs.source import markdown, table

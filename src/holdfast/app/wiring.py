@@ -11,7 +11,7 @@ from holdfast.app.datadir import DataDir
 from holdfast.app.ownership import require_database
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.engines.process.client import require_compatible
-from holdfast.engines.process.logs import ProcessLogs
+from holdfast.engines.process.files import ProcessLogs
 from holdfast.storage.sql import open_store, upkeep
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ import psutil
 from holdfast.domain.resources import Resources
 from holdfast.engines.process import translate
 from holdfast.engines.process.client import Connection, connect, signal_shim
-from holdfast.engines.process.observe import observation
 from holdfast.engines.process.shim.records import PROTOCOL
+from holdfast.engines.process.translate import observation
 from holdfast.errors import EngineError
 from holdfast.ports.engine import NodeInfo, Observation, RunPhase
 

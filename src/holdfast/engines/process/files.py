@@ -1,15 +1,106 @@
-"""Deletes what the runs of a job left on the disk."""
+"""The files of runs, which the shim makes: where they are, reading logs, deleting what a job left.
+
+<directory>/jobs/<job id>/checkpoints/              kept over attempts
+<directory>/jobs/<job id>/<attempt>.<rank>/work/    where the program starts, unless the job says where
+<directory>/jobs/<job id>/<attempt>.<rank>/{log,began,termination,progress}
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
 
-from holdfast.engines.process.layout import job_directory
-from holdfast.errors import Unavailable
+from holdfast.engines.process.shim import files
+from holdfast.engines.process.shim.records import BEGAN, LOG
+from holdfast.errors import InvalidRequest, Unavailable
+from holdfast.ports.logs import LogPart
 
+_MOST_BEGINNINGS = 64 << 10
+"""Bytes; some ten thousand programs. Of more, the newest are told apart."""
+_NO_LOG = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EMLINK, errno.EINVAL)
+"""There is none yet or no more, or the program put something else in its place."""
 _OWNERS = 0o700
+
+
+def log_path(directory: Path, job_id: str, attempt: int, rank: int) -> Path:
+    """Return where the output of one rank of one attempt is, stdout and stderr as they came.
+
+    Its beginning may have been freed, see ``log_start``.
+    """
+    return Path(run_directory(directory, job_id, attempt, rank), LOG)
+
+
+def log_start(path: Path) -> int:
+    """Return the offset of the first byte a log still has: a capped log keeps its offsets and loses its oldest part.
+
+    Returns:
+        0 for a whole log, and for one that does not exist.
+    """
+    try:
+        fd = files.open_plain(os.fspath(path), os.O_RDONLY)
+    except OSError:
+        return 0
+    try:
+        return os.lseek(fd, 0, os.SEEK_DATA)
+    except OSError as error:
+        return os.fstat(fd).st_size if error.errno == errno.ENXIO else 0
+    finally:
+        os.close(fd)
+
+
+def log_beginnings(path: Path, size: int) -> tuple[int, ...]:
+    """Return the offsets within a log of that size where programs after the first began, in order."""
+    text = files.tail_text(os.fspath(path.with_name(BEGAN)), _MOST_BEGINNINGS)
+    found = sorted({files.offset_in(line) for line in text.splitlines()})
+    return tuple(offset for offset in found if 0 < offset <= size)
+
+
+def job_directory(directory: Path, job_id: str) -> str:
+    """Return the directory of a job.
+
+    Raises:
+        InvalidRequest: The id is not a file name.
+    """
+    if "/" in job_id or "\0" in job_id or job_id.startswith(".") or not job_id:
+        msg = f"{job_id!r} is not a job id"
+        raise InvalidRequest(msg)
+    return f"{directory}/jobs/{job_id}"
+
+
+def run_directory(directory: Path, job_id: str, attempt: int, rank: int) -> str:
+    """Return the directory of one rank of one attempt."""
+    return f"{job_directory(directory, job_id)}/{attempt}.{rank}"
+
+
+class ProcessLogs:
+    """The logs below one engine directory."""
+
+    def __init__(self, directory: Path) -> None:
+        """Remember the directory of the engine."""
+        self._directory = directory
+
+    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
+        """Read at most ``limit`` bytes from ``offset``, or from where a capped log still begins.
+
+        Raises:
+            Unavailable: The file is there and cannot be read.
+        """
+        path = log_path(self._directory, job_id, attempt, rank)
+        try:
+            with open(files.open_plain(os.fspath(path), os.O_RDONLY), "rb", buffering=0) as file:  # noqa: PTH123 - of an fd
+                size = os.fstat(file.fileno()).st_size
+                begins = max(offset, log_start(path)) if offset < size else offset
+                file.seek(begins)
+                data = file.read(limit)
+                # Looked up after reading: whatever was read of a program, its beginning was written down before.
+                return LogPart(data, size, begins, log_beginnings(path, size))
+        except OSError as error:
+            if error.errno in _NO_LOG:
+                return LogPart(b"", 0, offset)
+            msg = f"cannot read {path}: {error.strerror}"
+            raise Unavailable(msg) from error
 
 
 class ProcessFiles:

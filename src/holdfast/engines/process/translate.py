@@ -1,4 +1,4 @@
-"""Turns an order into the message that makes the shim launch it; pure.
+"""Turns orders into the shim's launch messages, and its reports into observations; pure.
 
 A program's environment is, later ones winning: the base (a short list of the server's own variables), the
 job's ``env``, and the ``HOLDFAST_*`` variables that tell it who it is.
@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from holdfast.engines.process.layout import job_directory, run_directory
+from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome
+from holdfast.engines.process.files import job_directory, run_directory
 from holdfast.engines.process.shim.records import CHECKPOINTS, PROGRESS, TERMINATION
+from holdfast.ports.engine import Observation, RunPhase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
     from holdfast.ports.engine import RunOrder
 
+CONTAINER = "main"
+"""What the one process of a local run is called in rules."""
 INHERITED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"})
 """What programs get of the server's environment, beside ``LC_*``; never its address or token."""
 _DEFAULTS = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -63,3 +67,45 @@ def launch_message(directory: Path, order: RunOrder) -> dict[str, Any]:
         "ports": [port_variable(name) for name in order.ports],
         "gang": f"{order.job_id}/{order.attempt}" if order.size > 1 else "",
     }
+
+
+def observation(report: Mapping[str, Any]) -> Observation:
+    """Build the observation of one run."""
+    facts = report["outcome"]
+    return Observation(
+        uid=report["uid"],
+        phase=RunPhase(report["phase"]),
+        started_at=report["started_at"],
+        outcome=None if facts is None else _outcome(report, facts),
+        progress=report["progress"],
+    )
+
+
+def _outcome(report: Mapping[str, Any], facts: Mapping[str, Any]) -> RunOutcome:
+    return RunOutcome(
+        containers=_containers(facts),
+        conditions=frozenset(facts.get("conditions", ())),
+        ended_by=EndedBy(facts["ended_by"]),
+        started=facts["started"],
+        started_at=report["started_at"],
+        ended_at=facts["ended_at"],
+        node=report["node"] or None,
+        message=facts.get("note", ""),
+        log_tail=tuple(facts.get("log_tail", ())),
+        progress=report["progress"],
+        peak_memory=facts.get("peak_memory"),
+    )
+
+
+def _containers(facts: Mapping[str, Any]) -> tuple[ContainerResult, ...]:
+    """Return the process as a container; none for a run that never had one."""
+    if "reason" not in facts and not facts.get("message"):
+        return ()
+    result = ContainerResult(
+        exit_code=facts.get("exit_code"),
+        name=CONTAINER,
+        signal=facts.get("signal"),
+        reason=facts.get("reason", ""),
+        message=facts.get("message", ""),
+    )
+    return (result,)
