@@ -17,6 +17,7 @@ from holdfast.domain.events import (
     CategoryDeleted,
     CategoryUpdated,
     Event,
+    EventRecord,
     FailureDecided,
     JobRetryScheduled,
     JobStarted,
@@ -24,7 +25,6 @@ from holdfast.domain.events import (
     JobSucceeded,
     JobWaiting,
     NodeLost,
-    Occurrence,
     OperatorActed,
     PolicyCreated,
     PolicyDeleted,
@@ -66,7 +66,7 @@ def submit(store: Store, *jobs: Job) -> None:
 
 def commit(store: Store, *happened: tuple[str, Event]) -> None:
     changes = Changes(jobs={job.id: job for job in store.jobs_by_id([job_id for job_id, _ in happened])})
-    changes.events = {number: Occurrence(job_id, 200.0, event) for number, (job_id, event) in enumerate(happened)}
+    changes.events = {number: EventRecord(job_id, 200.0, event) for number, (job_id, event) in enumerate(happened)}
     store.commit(changes)
 
 
@@ -105,7 +105,7 @@ def test_a_controller_that_begins_is_told_of_the_nodes_that_were_lost(store: Sto
     ]
     for at, event in enumerate(lost):
         changes = Changes(jobs={one.id: one for one in store.jobs_by_id(["a"])})
-        changes.events = {0: Occurrence(None, float(at), event), 1: Occurrence("a", float(at), JobWaiting("why"))}
+        changes.events = {0: EventRecord(None, float(at), event), 1: EventRecord("a", float(at), JobWaiting("why"))}
         store.commit(changes)
     assert [(event.at, event.event) for event in store.load().losses] == list(enumerate(lost))
 
@@ -117,7 +117,7 @@ def test_a_controller_that_begins_does_not_look_back_for_ever(store: Store, monk
     commit(store, ("a", JobWaiting("0")))
     for number in range(4):
         changes = Changes(jobs={one.id: one for one in store.jobs_by_id(["a"])})
-        changes.events = {0: Occurrence(None, float(number), NodeLost("e", ("n0",), number))}
+        changes.events = {0: EventRecord(None, float(number), NodeLost("e", ("n0",), number))}
         store.commit(changes)
     assert [event.at for event in store.load().losses] == [1.0, 2.0, 3.0]
 
@@ -137,7 +137,7 @@ def test_a_commit_appends_its_events_in_order_and_numbers_them_by_job(store: Sto
 
 def test_a_refused_commit_appends_nothing(store: Store) -> None:
     submit(store, job("a"))
-    changes = Changes(jobs={"x": job("x")}, events={0: Occurrence("a", 1.0, JobStarted(1))})
+    changes = Changes(jobs={"x": job("x")}, events={0: EventRecord("a", 1.0, JobStarted(1))})
     with pytest.raises(Internal):
         store.commit(changes)
     assert len(told(store)) == 1
@@ -285,7 +285,7 @@ def test_an_event_that_is_not_committed_yet_keeps_later_ones_waiting(two: tuple[
     slow = Database(url)
     with ThreadPoolExecutor(1) as pool:
         with slow.writing() as connection:
-            append_events(connection, Batches(slow.dialect), [Occurrence("a", 1.0, JobStarted(1))])
+            append_events(connection, Batches(slow.dialect), [EventRecord("a", 1.0, JobStarted(1))])
             later = pool.submit(commit, one, ("b", JobStarted(1)))
             with pytest.raises(TimeoutError):
                 later.result(timeout=0.3)

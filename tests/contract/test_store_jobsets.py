@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from holdfast.domain.audit import Act, Caller, Subject
-from holdfast.domain.events import JobQueued, JobSetCreated, JobSetDeleted, JobSubmitted, Occurrence
+from holdfast.domain.events import EventRecord, JobQueued, JobSetCreated, JobSetDeleted, JobSubmitted
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
@@ -302,12 +302,12 @@ def test_what_happened_to_sets_and_to_jobs_is_told_in_its_own_order(store: Store
     store.submit(submission())
     before = store.last_event_seq()
     told = [
-        Occurrence(job_id, 7.5, JobQueued(number) if job_id else JobSetDeleted("s1", str(number)))
+        EventRecord(job_id, 7.5, JobQueued(number) if job_id else JobSetDeleted("s1", str(number)))
         for number, job_id in enumerate(("s1-0", None, "s1-1", "s1-0", None, "s1-0"))
     ]
     store.commit(Changes(handled=[1], events=dict(enumerate(told))))
     events = store.events(after=before, limit=10)
-    assert [Occurrence(each.job_id, each.at, each.event) for each in events] == told
+    assert [EventRecord(each.job_id, each.at, each.event) for each in events] == told
     assert [each.job_seq for each in events] == [2, None, 2, 3, None, 4]
 
 

@@ -18,7 +18,7 @@ from holdfast.api.rest.app import Probes, create_app
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.client import Client
 from holdfast.client.events import messages
-from holdfast.domain.events import JobStarted, JobSucceeded, Occurrence
+from holdfast.domain.events import EventRecord, JobStarted, JobSucceeded
 from holdfast.domain.job import Job
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.errors import InvalidRequest, NotFound, Unauthenticated, Unavailable
@@ -160,7 +160,7 @@ def run(store: Store, *job_ids: str) -> None:
     """Write what a controller writes of jobs that run and succeed."""
     changes = Changes(jobs={job.id: job for job in store.jobs_by_id(job_ids)})
     happened = [(job_id, event) for job_id in job_ids for event in (JobStarted(1), JobSucceeded(1))]
-    changes.events = {number: Occurrence(job_id, 1.0, event) for number, (job_id, event) in enumerate(happened)}
+    changes.events = {number: EventRecord(job_id, 1.0, event) for number, (job_id, event) in enumerate(happened)}
     store.commit(changes)
 
 

@@ -16,6 +16,7 @@ from holdfast.domain.events import (
     AttemptEnded,
     AttemptStatusChanged,
     Event,
+    EventRecord,
     FailureDecided,
     JobCancelled,
     JobCancelRequested,
@@ -29,7 +30,6 @@ from holdfast.domain.events import (
     JobSucceeded,
     JobWaiting,
     NodeLost,
-    Occurrence,
     OperatorActed,
     PolicyCreated,
     StoredEvent,
@@ -133,13 +133,13 @@ TRANSITIONS: list[tuple[Job, Job, Attempt | None, JobEvent | None]] = [
 def test_a_change_of_a_job_is_one_event(
     before: Job, after: Job, attempt: Attempt | None, event: JobEvent | None
 ) -> None:
-    expected = () if event is None else (Occurrence("j1", NOW, event),)
+    expected = () if event is None else (EventRecord("j1", NOW, event),)
     assert event_mapping.events_of(before, after, attempt) == expected
 
 
 def test_a_submission_tells_what_was_asked_for() -> None:
     job = replace(QUEUED, priority=7, gang=4, request=Resources(500, 1, 2))
-    assert event_mapping.submitted(job) == Occurrence("j1", 10.0, JobSubmitted("train", "default", 7, 4, 500, 1, 2))
+    assert event_mapping.submitted(job) == EventRecord("j1", 10.0, JobSubmitted("train", "default", 7, 4, 500, 1, 2))
 
 
 def test_a_start_tells_where_the_ranks_are_and_joins_neighbours() -> None:
@@ -151,7 +151,7 @@ def test_a_start_tells_where_the_ranks_are_and_joins_neighbours() -> None:
 
 def test_an_end_tells_the_failure_and_then_what_was_decided() -> None:
     over, decided = event_mapping.attempt_ended(RETRIED)
-    assert over == Occurrence(
+    assert over == EventRecord(
         "j1",
         NOW,
         AttemptEnded(
@@ -208,7 +208,7 @@ def test_times_on_the_wire_are_times_and_the_subject_is_an_address() -> None:
     assert event_view(StoredEvent(1, None, None, 0.0, lost)).subject == "executors/local"
 
 
-BEGIN = Occurrence("j1", 10.0, JobSubmitted("train", "default"))
+BEGIN = EventRecord("j1", 10.0, JobSubmitted("train", "default"))
 
 
 def test_nothing_happened_to_a_job_without_events() -> None:
@@ -219,17 +219,17 @@ def test_a_job_is_rebuilt_with_everything_that_changed() -> None:
     grown = JobRetryScheduled(1, "again", "infra", "oom", 5.0, 25.0, "infra/oom", 2 << 30, "n1")
     story = [
         BEGIN,
-        Occurrence("j1", 12.0, JobWaiting("full")),
-        Occurrence("j1", 15.0, JobStarted(1)),
-        Occurrence("j1", 18.0, AttemptStatusChanged(1, "RUNNING")),
-        Occurrence("j1", 20.0, grown),
+        EventRecord("j1", 12.0, JobWaiting("full")),
+        EventRecord("j1", 15.0, JobStarted(1)),
+        EventRecord("j1", 18.0, AttemptStatusChanged(1, "RUNNING")),
+        EventRecord("j1", 20.0, grown),
     ]
     job = rebuild(story)
     assert job is not None
     assert (job.state, job.attempt, job.retry_at, job.reason) == (JobState.BACKOFF, 1, 25.0, "again")
     assert (job.counters, job.retries, job.request.memory, job.avoid_node) == ({"infra/oom": 1}, 1, 2 << 30, "n1")
     assert (job.started_at, job.queued_at, job.ended_at) == (15.0, 20.0, None)
-    after = rebuild([*story, Occurrence("j1", 25.0, JobQueued(1)), Occurrence("j1", 26.0, JobHeld(1, "look"))])
+    after = rebuild([*story, EventRecord("j1", 25.0, JobQueued(1)), EventRecord("j1", 26.0, JobHeld(1, "look"))])
     assert after is not None
     assert (after.state, after.reason, after.retry_at, after.queued_at) == (JobState.HELD, "look", None, 25.0)
 
@@ -237,15 +237,15 @@ def test_a_job_is_rebuilt_with_everything_that_changed() -> None:
 @pytest.mark.parametrize(
     "events",
     [
-        [Occurrence("j1", 1.0, JobStarted(1))],
+        [EventRecord("j1", 1.0, JobStarted(1))],
         [BEGIN, BEGIN],
-        [BEGIN, Occurrence("other", 1.0, JobStarted(1))],
-        [BEGIN, Occurrence("j1", 1.0, JobSucceeded(1)), Occurrence("j1", 2.0, JobQueued(1))],
-        [Occurrence(None, 1.0, JobSubmitted("a", "b"))],
+        [BEGIN, EventRecord("other", 1.0, JobStarted(1))],
+        [BEGIN, EventRecord("j1", 1.0, JobSucceeded(1)), EventRecord("j1", 2.0, JobQueued(1))],
+        [EventRecord(None, 1.0, JobSubmitted("a", "b"))],
     ],
     ids=["no submission", "two submissions", "another job", "after the end", "no job"],
 )
-def test_a_story_that_cannot_be_is_refused(events: list[Occurrence]) -> None:
+def test_a_story_that_cannot_be_is_refused(events: list[EventRecord]) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         rebuild(events)
 

@@ -70,10 +70,10 @@ class Telemetry:
             if run.outcome is not None:
                 self._runs.labels(run.status.value).inc()
         if ticked.written.job_sets:
-            for occurrence in ticked.written.events.values():
-                self._happened(occurrence.event)
+            for record in ticked.written.events.values():
+                self._count(record.event)
 
-    def _happened(self, event: Event) -> None:
+    def _count(self, event: Event) -> None:
         if isinstance(event, JobSetEnded):
             self._sets.labels(event.outcome).inc()
         elif isinstance(event, JobSetDecided):

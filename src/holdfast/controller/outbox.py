@@ -13,7 +13,7 @@ from holdfast.domain import event_mapping
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from holdfast.domain.events import Occurrence
+    from holdfast.domain.events import EventRecord
     from holdfast.domain.job import Attempt, Job, Run
     from holdfast.ports.store import Changes
 
@@ -54,13 +54,13 @@ class Outbox:
         """Note a change of a job."""
         self._write(changes, event_mapping.events_of(before, after, self._ended.pop(after.id, None)))
 
-    def happened(self, changes: Changes, occurrence: Occurrence) -> None:
+    def emit(self, changes: Changes, record: EventRecord) -> None:
         """Note an event that is about no single job."""
-        self._write(changes, (occurrence,))
+        self._write(changes, (record,))
 
-    def _write(self, changes: Changes, occurrences: Iterable[Occurrence]) -> None:
-        for occurrence in occurrences:
-            changes.events[next(self._numbers)] = occurrence
+    def _write(self, changes: Changes, records: Iterable[EventRecord]) -> None:
+        for record in records:
+            changes.events[next(self._numbers)] = record
 
     def _forget_move(self, changes: Changes, job_id: str) -> None:
         # One already committed is no longer among the changes, and stays.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from holdfast.controller.kind import ForEach, JobKind
-    from holdfast.domain.events import Occurrence
+    from holdfast.domain.events import EventRecord
     from holdfast.domain.lifecycle import Step
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.scheduling import RetryBalance
@@ -295,9 +295,9 @@ class ControllerState:
         active.runs.pop(uid, None)
         self.owner.pop(uid, None)
 
-    def happened(self, occurrence: Occurrence) -> None:
+    def emit(self, record: EventRecord) -> None:
         """Note an event that is about no single job."""
-        self._outbox.happened(self.changes, occurrence)
+        self._outbox.emit(self.changes, record)
 
     def touch(self, active: Active) -> None:
         """Have an attempt's workload reconciled."""

@@ -14,7 +14,7 @@ from holdfast.domain.events import (
     CategoryCreated,
     CategoryDeleted,
     CategoryUpdated,
-    Occurrence,
+    EventRecord,
     OperatorActed,
     PolicyCreated,
     PolicyDeleted,
@@ -127,7 +127,7 @@ class Deed:
     """What to write in the log about an action."""
 
     entry: AuditEntry
-    occurrences: tuple[Occurrence, ...]
+    records: tuple[EventRecord, ...]
 
 
 def on_policy(by: Caller | None, act: Act, policy: RetryPolicy) -> Deed | None:
@@ -169,5 +169,5 @@ def _deed(
     acted = OperatorActed(by.actor, act.value, subject.value, name, by.origin, by.request_id)
     events = (acted,) if event is None else (event, acted)
     return Deed(
-        AuditEntry(by, act, subject, name, detail=detail), tuple(Occurrence(None, by.at, each) for each in events)
+        AuditEntry(by, act, subject, name, detail=detail), tuple(EventRecord(None, by.at, each) for each in events)
     )

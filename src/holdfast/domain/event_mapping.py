@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 from holdfast.domain.events import (
     AttemptEnded,
     AttemptStatusChanged,
+    EventRecord,
     FailureDecided,
     JobCancelled,
     JobCancelRequested,
@@ -24,7 +25,6 @@ from holdfast.domain.events import (
     JobSubmitted,
     JobSucceeded,
     JobWaiting,
-    Occurrence,
 )
 from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.lifecycle import AttemptStatus, Ending
@@ -41,7 +41,7 @@ SHOWN_STATUSES = frozenset({AttemptStatus.RUNNING, AttemptStatus.TERMINATING})
 """Statuses of an attempt worth an event; the phases before are in its history."""
 
 
-def submitted(job: Job) -> Occurrence:
+def submitted(job: Job) -> EventRecord:
     """Return the event of a submitted job."""
     request = job.request
     where = job.child or ChildOf("", "", 0)
@@ -57,15 +57,15 @@ def submitted(job: Job) -> Occurrence:
         replicated_job=where.group,
         job_index=where.index,
     )
-    return Occurrence(job.id, job.submitted_at, event)
+    return EventRecord(job.id, job.submitted_at, event)
 
 
-def started(job: Job, attempt: Attempt, runs: Sequence[Run]) -> Occurrence:
+def started(job: Job, attempt: Attempt, runs: Sequence[Run]) -> EventRecord:
     """Return the event of a job whose attempt got its places."""
-    return Occurrence(job.id, job.updated_at, JobStarted(attempt.number, attempt.dispatch, _places(runs)))
+    return EventRecord(job.id, job.updated_at, JobStarted(attempt.number, attempt.dispatch, _places(runs)))
 
 
-def events_of(before: Job, after: Job, ended: Attempt | None = None) -> tuple[Occurrence, ...]:
+def events_of(before: Job, after: Job, ended: Attempt | None = None) -> tuple[EventRecord, ...]:
     """Return the events of a job's change.
 
     Args:
@@ -74,22 +74,22 @@ def events_of(before: Job, after: Job, ended: Attempt | None = None) -> tuple[Oc
         ended: The attempt whose end changed it, if one did.
     """
     event = _event(before, after, ended)
-    return () if event is None else (Occurrence(after.id, after.updated_at, event),)
+    return () if event is None else (EventRecord(after.id, after.updated_at, event),)
 
 
-def attempt_moved(attempt: Attempt) -> Occurrence:
+def attempt_moved(attempt: Attempt) -> EventRecord:
     """Return the event of an attempt in one of ``SHOWN_STATUSES``."""
     event = AttemptStatusChanged(attempt.number, attempt.status.value)
-    return Occurrence(attempt.job_id, attempt.status_since, event)
+    return EventRecord(attempt.job_id, attempt.status_since, event)
 
 
-def attempt_ended(attempt: Attempt) -> tuple[Occurrence, ...]:
+def attempt_ended(attempt: Attempt) -> tuple[EventRecord, ...]:
     """Return the events of an attempt that is over: its end, and the decision about its failure."""
     job_id, at = attempt.job_id, attempt.status_since
-    over = Occurrence(job_id, at, _ended(attempt))
+    over = EventRecord(job_id, at, _ended(attempt))
     if attempt.decision is None:
         return (over,)
-    return over, Occurrence(job_id, at, _decided(attempt))
+    return over, EventRecord(job_id, at, _decided(attempt))
 
 
 def _event(before: Job, after: Job, ended: Attempt | None) -> JobEvent | None:

@@ -28,10 +28,10 @@ from holdfast.domain.resources import Resources
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from holdfast.domain.events import Event, Occurrence, StoredEvent
+    from holdfast.domain.events import Event, EventRecord, StoredEvent
 
 
-def rebuild(events: Iterable[Occurrence | StoredEvent]) -> Job | None:
+def rebuild(events: Iterable[EventRecord | StoredEvent]) -> Job | None:
     """Rebuild a job from its events, in order; ``None`` without any.
 
     Raises:

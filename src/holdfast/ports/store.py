@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.events import Occurrence, StoredEvent
+    from holdfast.domain.events import EventRecord, StoredEvent
     from holdfast.domain.job import Attempt, Job, JobState, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined
@@ -118,7 +118,7 @@ class Changes:
     """By (executor, name)."""
     handled: list[int] = field(default_factory=list)
     """Ids of requests acted on."""
-    events: dict[int, Occurrence] = field(default_factory=dict)
+    events: dict[int, EventRecord] = field(default_factory=dict)
     """In order, by a number that only tells them apart until they are written."""
     job_sets: dict[str, JobSet] = field(default_factory=dict)
     """By id; their names never change."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_kube
-from holdfast.domain.policy.explain import happened
+from holdfast.domain.policy.explain import failure_lines
 from holdfast.domain.workloads.jobset.explain import attempt_of, explain
 from holdfast.domain.workloads.jobset.state import SetDecision
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
@@ -37,7 +37,7 @@ def pod_lines(store: Store, job: Job, attempt: Attempt | None = None, *, now: bo
     if job.child is None and kube is not None and kube.spec.managed_by not in {None, CONTROLLER}:
         return (f"It is managed by {kube.spec.managed_by}, so Holdfast does not run it.",)
     failure = None if attempt is None else attempt.failure
-    how = () if attempt is None or failure is None else tuple(happened(failure, attempt.number))
+    how = () if attempt is None or failure is None else tuple(failure_lines(failure, attempt.number))
     known = store.kube_jobs([job.id]).get(job.id)
     pods = tuple(_pods(known.state, job.reason)) if known is not None and now else ()
     return (*how, *pods, *(() if job.child is None else _of_set(store, job, job.child, attempt)))

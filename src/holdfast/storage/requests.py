@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.audit import Act, on_job, on_job_set
 from holdfast.domain.event_mapping import submitted
-from holdfast.domain.events import JobSetCreated, Occurrence
+from holdfast.domain.events import EventRecord, JobSetCreated
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ def request_of(submission: Submission) -> Request:
     return Request(RequestKind.SUBMIT, tuple(job.id for job in submission.jobs), now)
 
 
-def happened(submission: Submission) -> Iterator[Occurrence]:
+def submission_events(submission: Submission) -> Iterator[EventRecord]:
     """Yield the events of a submission: its job set's, if it has one, and each job's."""
     job_set = submission.job_set
     if job_set is not None:
-        yield Occurrence(None, job_set.created_at, JobSetCreated(job_set.id, job_set.name, len(submission.jobs)))
+        yield EventRecord(None, job_set.created_at, JobSetCreated(job_set.id, job_set.name, len(submission.jobs)))
     yield from map(submitted, submission.jobs)
 
 

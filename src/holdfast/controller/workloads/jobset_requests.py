@@ -108,7 +108,7 @@ class SetRequests:
         generation = row.generation + 1
         work.row = replace(row, manifest=wanted.manifest, spec=wanted.spec, generation=generation, updated_at=now)
         self._state.put_job_set(work.row)
-        self._owners.happened(now, JobSetChanged(row.id, row.name, change))
+        self._owners.emit(now, JobSetChanged(row.id, row.name, change))
         for job_id in work.jobs.values():
             self._state.queue.add(KUBEJOB, job_id)
 
@@ -124,7 +124,7 @@ class SetRequests:
         for event in turned.events:
             self._owners.log(row, event, now)
         detail = "/".join(str(part) for part in (wanted.get("group"), wanted.get("index")) if part is not None)
-        self._owners.happened(now, JobSetChanged(row.id, row.name, "restarted", detail))
+        self._owners.emit(now, JobSetChanged(row.id, row.name, "restarted", detail))
 
     @staticmethod
     def _restarted(work: SetWork, wanted: dict[str, object], now: float) -> Transition:

@@ -177,7 +177,7 @@ class JobSets:
         if passed.state.terminal and not row.state.terminal:
             condition = passed.state.condition(passed.state.terminal.value)
             reason, message = (condition.reason, condition.message) if condition is not None else ("", "")
-            self._owners.happened(now, JobSetEnded(row.id, row.name, passed.state.terminal.value, reason, message))
+            self._owners.emit(now, JobSetEnded(row.id, row.name, passed.state.terminal.value, reason, message))
 
     def _carry_out(self, work: SetWork, order: Order, now: float) -> None:
         if isinstance(order, DeleteJobSet):
@@ -237,7 +237,7 @@ class JobSets:
         self._end_jobs(work, "its job set was deleted", now)
         self._forget(work)
         self._state.delete_job_set(work.row.id)
-        self._owners.happened(now, JobSetDeleted(work.row.id, work.row.name))
+        self._owners.emit(now, JobSetDeleted(work.row.id, work.row.name))
 
     def _end_jobs(self, work: SetWork, why: str, now: float) -> None:
         for job_id in work.jobs.values():

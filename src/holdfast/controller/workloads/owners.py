@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import set_spec_of
 from holdfast.controller.workloads.memory import SetWork
-from holdfast.domain.events import JobSetDecided, JobSetNoted, Occurrence
+from holdfast.domain.events import EventRecord, JobSetDecided, JobSetNoted
 from holdfast.domain.workloads.base import JOBSET
 from holdfast.domain.workloads.jobset.state import Event, SetDecision
 from holdfast.domain.workloads.jobset.stored import SetLogEntry
@@ -55,11 +55,11 @@ class Owners:
     def log(self, row: JobSet, what: SetDecision | Event, now: float) -> None:
         """Append to a set's log and to the events."""
         self._state.log_of_set(SetLogEntry(set_id=row.id, at=now, what=what))
-        self.happened(now, _noted(row, what))
+        self.emit(now, _noted(row, what))
 
-    def happened(self, now: float, event: JobSetEvent) -> None:
+    def emit(self, now: float, event: JobSetEvent) -> None:
         """Append an event that is about no single job."""
-        self._state.happened(Occurrence(None, now, event))
+        self._state.emit(EventRecord(None, now, event))
 
 
 def _noted(row: JobSet, what: SetDecision | Event) -> JobSetEvent:

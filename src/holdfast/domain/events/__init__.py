@@ -54,8 +54,8 @@ from holdfast.domain.events.registry import (
     REGISTRY,
     TERMINAL,
     Event,
+    EventRecord,
     EventType,
-    Occurrence,
     StoredEvent,
 )
 from holdfast.domain.events.workloads import WorkloadQuarantined, WorkloadReleased
@@ -73,6 +73,7 @@ __all__ = [
     "CategoryDeleted",
     "CategoryUpdated",
     "Event",
+    "EventRecord",
     "EventType",
     "FailureDecided",
     "JobCancelRequested",
@@ -97,7 +98,6 @@ __all__ = [
     "JobWaiting",
     "LimitUsed",
     "NodeLost",
-    "Occurrence",
     "OperatorActed",
     "Place",
     "PolicyCreated",

@@ -117,7 +117,7 @@ TERMINAL = frozenset({"job.succeeded", "job.failed", "job.cancelled"})
 """The last event of a job is one of these."""
 
 
-class Occurrence(NamedTuple):
+class EventRecord(NamedTuple):
     """Something that happened and is to be written in the transaction that makes it true."""
 
     job_id: str | None

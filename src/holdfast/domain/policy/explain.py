@@ -40,7 +40,7 @@ def explain(decision: Decision, failure: Failure | None, history: RetryHistory, 
         Sentences, in order.
     """
     return [
-        *happened(failure, history.attempt),
+        *failure_lines(failure, history.attempt),
         *_rule(decision),
         *_decided(decision, settings),
         *_follows(decision, history),
@@ -60,7 +60,7 @@ def in_short(decision: Decision) -> str:
     return f"{how}; {reason}" if reason else how
 
 
-def happened(failure: Failure | None, attempt: int) -> Iterator[str]:
+def failure_lines(failure: Failure | None, attempt: int) -> Iterator[str]:
     """Say how an attempt failed and how the failure was classified."""
     if failure is None:
         yield f"Attempt {attempt} ended without saying how."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.event_mapping import submitted
-from holdfast.domain.events import Occurrence
+from holdfast.domain.events import EventRecord
 from holdfast.domain.lifecycle import RUN_TERMINAL
 from holdfast.simulation.promises import refuse
 
@@ -29,10 +29,10 @@ class Record:
         self.runs: dict[str, Run] = {}
         self.live_runs: dict[str, dict[str, Run]] = {}
         """By job id, its runs that have not ended, by uid."""
-        self.events: dict[str, list[Occurrence]] = {}
+        self.events: dict[str, list[EventRecord]] = {}
         self.released: set[str] = set()
         """Jobs that a person released, whose retries therefore need not wait."""
-        self._written: dict[int, Occurrence | SetLogEntry] = {}
+        self._written: dict[int, EventRecord | SetLogEntry] = {}
         """By identity, the committed events and log entries; kept, so that no identity is reused."""
         self.decisions = 0
         self.pods: set[str] = set()
@@ -56,12 +56,12 @@ class Record:
                 del live[uid]
         for (job_id, number), attempt in changes.attempts.items():
             self.attempts[job_id][number] = attempt
-        for occurrence in changes.events.values():
-            self.once(occurrence)
-            if occurrence.job_id is not None:
-                self.events[occurrence.job_id].append(occurrence)
+        for record in changes.events.values():
+            self.once(record)
+            if record.job_id is not None:
+                self.events[record.job_id].append(record)
 
-    def once(self, written: Occurrence | SetLogEntry) -> None:
+    def once(self, written: EventRecord | SetLogEntry) -> None:
         """Require that something was not committed before; equal things may happen twice, the same one may not."""
         if id(written) in self._written:
             refuse("written-once", f"{written} is committed again")
@@ -69,10 +69,10 @@ class Record:
 
     def compare_events(self, store: Store) -> None:
         """Require the store to have each event of a job once."""
-        stored: dict[str, list[Occurrence]] = {job_id: [] for job_id in self.events}
+        stored: dict[str, list[EventRecord]] = {job_id: [] for job_id in self.events}
         for each in store.events(limit=_ALL_EVENTS):
             if each.job_id is not None:
-                stored[each.job_id].append(Occurrence(each.job_id, each.at, each.event))
+                stored[each.job_id].append(EventRecord(each.job_id, each.at, each.event))
         for job_id, events in self.events.items():
             if stored[job_id] != events:
                 refuse(

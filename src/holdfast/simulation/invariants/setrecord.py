@@ -89,9 +89,9 @@ class SetRecord:
         for entry in changes.set_log:
             self.record.once(entry)
             self.log[entry.set_id].append(entry)
-        for occurrence in changes.events.values():
-            if isinstance(occurrence.event, JobSetChanged) and occurrence.event.change == "restarted":
-                self.by_hand[occurrence.event.job_set][occurrence.event.detail] += 1
+        for record in changes.events.values():
+            if isinstance(record.event, JobSetChanged) and record.event.change == "restarted":
+                self.by_hand[record.event.job_set][record.event.detail] += 1
         for job_id, number in changes.attempts:
             kept = self.kube_jobs.get(job_id)
             if kept is not None:

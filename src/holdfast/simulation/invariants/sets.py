@@ -169,7 +169,7 @@ class SetChecks:
 
     @staticmethod
     def _told(changes: Changes, decisions: int) -> None:
-        told = sum(isinstance(occurrence.event, JobSetDecided) for occurrence in changes.events.values())
+        told = sum(isinstance(record.event, JobSetDecided) for record in changes.events.values())
         if told != decisions:
             refuse("explained", f"{decisions} decisions of job sets are logged, {told} are told of")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from threading import RLock
 
     from holdfast.domain.audit import AuditEntry, Deed
-    from holdfast.domain.events import Occurrence
+    from holdfast.domain.events import EventRecord
     from holdfast.ports.events import EventFilter
     from holdfast.storage.memory.jobs import JobTable
 
@@ -31,9 +31,9 @@ class MemoryLogStore:
         self._audit: list[StoredAuditEntry] = []
         self._by_job: Counter[str] = Counter()
 
-    def append_events(self, occurrences: Iterable[Occurrence]) -> None:
+    def append_events(self, records: Iterable[EventRecord]) -> None:
         """Append events."""
-        for job_id, at, event in occurrences:
+        for job_id, at, event in records:
             number = None
             if job_id is not None:
                 self._by_job[job_id] += 1
@@ -43,7 +43,7 @@ class MemoryLogStore:
     def append_deeds(self, deeds: Iterable[Deed]) -> None:
         """Append the audit entries of operators' actions."""
         for deed in deeds:
-            self.append_events(deed.occurrences)
+            self.append_events(deed.records)
             self._audit.append(StoredAuditEntry(len(self._audit) + 1, deed.entry))
 
     def events(self, *, after: int = 0, limit: int, where: EventFilter = EVERYTHING) -> Sequence[StoredEvent]:

@@ -20,7 +20,7 @@ from holdfast.storage.refusals import (
     reused_key,
     unknown_job,
 )
-from holdfast.storage.requests import deeds_of, happened, request_of
+from holdfast.storage.requests import deeds_of, request_of, submission_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -122,7 +122,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
             if submission.idempotency_key is not None:
                 self._keys[submission.idempotency_key] = (submission.fingerprint, ids, request.created_at)
             self.append(request)
-            self.append_events(happened(submission))
+            self.append_events(submission_events(submission))
         return ids
 
     def _known_answer(self, submission: Submission) -> tuple[str, ...] | None:

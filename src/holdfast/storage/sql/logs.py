@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row, Select
 
     from holdfast.domain.audit import Deed
-    from holdfast.domain.events import Event, Occurrence
+    from holdfast.domain.events import Event, EventRecord
     from holdfast.ports.events import EventFilter
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
@@ -85,10 +85,10 @@ def recent_losses(connection: Connection) -> list[StoredEvent]:
     return [_event(row) for row in connection.execute(query.order_by(table.c.seq))]
 
 
-def append_events(connection: Connection, batches: Batches, occurrences: Iterable[Occurrence]) -> None:
+def append_events(connection: Connection, batches: Batches, records: Iterable[EventRecord]) -> None:
     """Append events, as the last thing a transaction does."""
     rows: list[tuple[Any, ...]] = []
-    for job_id, at, event in occurrences:
+    for job_id, at, event in records:
         entry = BY_KIND[type(event)]
         rows.append((job_id, job_id, job_id, entry.name, entry.version, at, dump_json(_plain(event))))
     if rows:
@@ -100,7 +100,7 @@ def append_deeds(connection: Connection, batches: Batches, deeds: Sequence[Deed]
     """Append the audit entries of operators' actions, as the last thing a transaction does."""
     if not deeds:
         return
-    append_events(connection, batches, [occurrence for deed in deeds for occurrence in deed.occurrences])
+    append_events(connection, batches, [record for deed in deeds for record in deed.records])
     connection.execute(insert(tables.audit), [_audit_row(deed.entry) for deed in deeds])
 
 

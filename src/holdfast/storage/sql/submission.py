@@ -9,7 +9,7 @@ from sqlalchemy import insert, select, update
 
 from holdfast.ports.store import ASKED_OF_SETS
 from holdfast.storage.refusals import known_job_set, known_jobs, no_such_job_set, require_version, reused_key
-from holdfast.storage.requests import deeds_of, happened, request_of
+from holdfast.storage.requests import deeds_of, request_of, submission_events
 from holdfast.storage.sql import codec, jobset_rows, selects, tables
 from holdfast.storage.sql.facts import dump_json, load_json
 from holdfast.storage.sql.logs import append_deeds, append_events
@@ -65,7 +65,7 @@ class SqlSubmissionStore:
             self._batches.new_jobs.run(connection, jobs)
             self._batches.new_labels.run(connection, labels)
             _append(connection, request)
-            append_events(connection, self._batches, happened(submission))
+            append_events(connection, self._batches, submission_events(submission))
         return ids
 
     def _claim_key(

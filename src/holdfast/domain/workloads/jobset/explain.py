@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.policy.explain import happened
+from holdfast.domain.policy.explain import failure_lines
 from holdfast.domain.policy.model import SetAction
 from holdfast.domain.units import format_duration
 
@@ -49,7 +49,7 @@ def attempt_of(decision: SetDecision) -> int:
 
 def _failed(decision: SetDecision, failure: Failure | None) -> str:
     number = attempt_of(decision)
-    return f"Attempt {number} failed." if failure is None else next(happened(failure, number))
+    return f"Attempt {number} failed." if failure is None else next(failure_lines(failure, number))
 
 
 def _rule(decision: SetDecision) -> Iterator[str]:
