@@ -123,51 +123,51 @@ _POLICY: Mapping[Act, Callable[[str, int], CatalogueEvent]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class AuditedChange:
     """What to write in the log about an action."""
 
     entry: AuditEntry
     records: tuple[EventRecord, ...]
 
 
-def on_policy(by: Caller | None, act: Act, policy: RetryPolicy) -> Deed | None:
+def on_policy(by: Caller | None, act: Act, policy: RetryPolicy) -> AuditedChange | None:
     """Describe the creation, update or deletion of a retry policy."""
-    return _deed(by, act, Subject.POLICY, policy.name, event=_POLICY[act](policy.name, policy.revision))
+    return _audited(by, act, Subject.POLICY, policy.name, event=_POLICY[act](policy.name, policy.revision))
 
 
-def on_queue(by: Caller | None, act: Act, name: str) -> Deed | None:
+def on_queue(by: Caller | None, act: Act, name: str) -> AuditedChange | None:
     """Describe the creation, update or deletion of a queue."""
-    return _deed(by, act, Subject.QUEUE, name, event=_QUEUE[act](name))
+    return _audited(by, act, Subject.QUEUE, name, event=_QUEUE[act](name))
 
 
-def on_category(by: Caller | None, act: Act, name: str) -> Deed | None:
+def on_category(by: Caller | None, act: Act, name: str) -> AuditedChange | None:
     """Describe the creation, update or deletion of a failure category."""
-    return _deed(by, act, Subject.CATEGORY, name, event=_CATEGORY[act](name))
+    return _audited(by, act, Subject.CATEGORY, name, event=_CATEGORY[act](name))
 
 
-def on_settings(by: Caller | None, settings: RetrySettings, default_policy: str | None) -> Deed | None:
+def on_settings(by: Caller | None, settings: RetrySettings, default_policy: str | None) -> AuditedChange | None:
     """Describe a change of settings."""
     event = SettingsUpdated(settings.global_max_retries, default_policy)
-    return _deed(by, Act.UPDATE, Subject.SETTINGS, "settings", event=event)
+    return _audited(by, Act.UPDATE, Subject.SETTINGS, "settings", event=event)
 
 
-def on_job(by: Caller | None, act: Act, job_id: str, reason: str) -> Deed | None:
+def on_job(by: Caller | None, act: Act, job_id: str, reason: str) -> AuditedChange | None:
     """Describe a request about a job; what comes of it is in the job's own events."""
-    return _deed(by, act, Subject.JOB, job_id, detail=reason)
+    return _audited(by, act, Subject.JOB, job_id, detail=reason)
 
 
-def on_job_set(by: Caller | None, act: Act, set_id: str, reason: str) -> Deed | None:
+def on_job_set(by: Caller | None, act: Act, set_id: str, reason: str) -> AuditedChange | None:
     """Describe a request about a job set; what comes of it is in its own events."""
-    return _deed(by, act, Subject.JOB_SET, set_id, detail=reason)
+    return _audited(by, act, Subject.JOB_SET, set_id, detail=reason)
 
 
-def _deed(
+def _audited(
     by: Caller | None, act: Act, subject: Subject, name: str, *, event: CatalogueEvent | None = None, detail: str = ""
-) -> Deed | None:
+) -> AuditedChange | None:
     if by is None:
         return None
     acted = OperatorActed(by.actor, act.value, subject.value, name, by.origin, by.request_id)
     events = (acted,) if event is None else (event, acted)
-    return Deed(
+    return AuditedChange(
         AuditEntry(by, act, subject, name, detail=detail), tuple(EventRecord(None, by.at, each) for each in events)
     )

@@ -86,12 +86,12 @@ class People:
             batch = min(jobs, chance.randint(1, 5))
             jobs -= batch
             self._agenda.at(chance.moment(now, now + (until - now) * 0.7), partial(self._submit, batch))
-        deeds = (self._cancel, self._hold, self._release, self._release, self._edit, self._edit_queue, self._settings)
+        actions = (self._cancel, self._hold, self._release, self._release, self._edit, self._edit_queue, self._settings)
         for _ in range(chance.randint(0, 14)):
-            self._agenda.at(chance.moment(now, until), self.willing(chance.choice(deeds)))
+            self._agenda.at(chance.moment(now, until), self.willing(chance.choice(actions)))
 
-    def willing(self, deed: Callable[[], None]) -> Callable[[], None]:
-        """Wrap a deed so that it is tried again when the disk is full."""
+    def willing(self, action: Callable[[], None]) -> Callable[[], None]:
+        """Wrap an action so that it is tried again when the disk is full."""
 
         def act() -> None:
             if self._at_peace:
@@ -101,7 +101,7 @@ class People:
             except Unavailable:
                 self._agenda.after(_COME_BACK_S, act)
                 return
-            deed()
+            action()
             if self._chance.happens(0.7):
                 self._hint()
 

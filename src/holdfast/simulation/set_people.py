@@ -53,7 +53,7 @@ class SetPeople:
             chance: Decides who asks for what.
             trace: The world's trace.
             record: Told of accepted sets and jobs.
-            willing: Wraps a deed so that it is tried again when the disk is full.
+            willing: Wraps an action so that it is tried again when the disk is full.
         """
         self._store = store
         self._agenda = agenda
@@ -62,7 +62,7 @@ class SetPeople:
         self._record = record
         self._willing = willing
         self._submitted = 0
-        self._deeds = (self._suspend, self._resume, self._resume, self._restart, self._restart, self._delete)
+        self._actions = (self._suspend, self._resume, self._resume, self._restart, self._restart, self._delete)
 
     def plan(self, until: float) -> None:
         """Put on the agenda what will be asked for until then."""
@@ -72,8 +72,8 @@ class SetPeople:
         for _ in range(chance.randint(*_BATCH_JOBS)):
             self._agenda.at(chance.moment(now, now + (until - now) * 0.7), self._submit_job)
         for _ in range(chance.randint(0, 8)):
-            deed = chance.choice((*self._deeds, self._resize))
-            self._agenda.at(chance.moment(now, until), self._willing(deed))
+            action = chance.choice((*self._actions, self._resize))
+            self._agenda.at(chance.moment(now, until), self._willing(action))
 
     def make_peace(self) -> None:
         """Resume what is suspended, most of it."""

@@ -12,7 +12,7 @@ from holdfast.ports.store import Request, RequestKind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from holdfast.domain.audit import Caller, Deed
+    from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.ports.store import Submission
 
 _ACTS = {RequestKind.CANCEL: Act.CANCEL, RequestKind.HOLD: Act.HOLD, RequestKind.RELEASE: Act.RELEASE}
@@ -42,12 +42,12 @@ def submission_events(submission: Submission) -> Iterator[EventRecord]:
     yield from map(submitted, submission.jobs)
 
 
-def deeds_of(request: Request, by: Caller | None) -> list[Deed]:
-    """Return one deed for each job or job set, if the caller is known; submissions have events only."""
+def audited_changes(request: Request, by: Caller | None) -> list[AuditedChange]:
+    """Return an audited change for each job or job set, if the caller is known; submissions have events only."""
     if request.kind in _SET_ACTS:
-        deeds = [on_job_set(by, _SET_ACTS[request.kind], set_id, request.reason) for set_id in request.targets]
+        audited = [on_job_set(by, _SET_ACTS[request.kind], set_id, request.reason) for set_id in request.targets]
     elif request.kind in _ACTS:
-        deeds = [on_job(by, _ACTS[request.kind], job_id, request.reason) for job_id in request.targets]
+        audited = [on_job(by, _ACTS[request.kind], job_id, request.reason) for job_id in request.targets]
     else:
-        deeds = []
-    return [deed for deed in deeds if deed is not None]
+        audited = []
+    return [change for change in audited if change is not None]

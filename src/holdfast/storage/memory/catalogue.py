@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from threading import RLock
 
-    from holdfast.domain.audit import Caller, Deed
+    from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.category import FailureCategory
     from holdfast.domain.policy.model import RetryPolicy
     from holdfast.storage.memory.jobs import JobTable
@@ -139,9 +139,9 @@ class MemoryCatalogueStore(MemoryLogStore):
                 self._settings, self._default_policy = settings, default_policy
                 self._edited(audit.on_settings(by, settings, default_policy))
 
-    def _edited(self, deed: Deed | None) -> None:
+    def _edited(self, change: AuditedChange | None) -> None:
         self._version += 1
-        self.append_deeds([deed] if deed is not None else [])
+        self.append_audited([change] if change is not None else [])
 
 
 def _put_act(current: object) -> Act:

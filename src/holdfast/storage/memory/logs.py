@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from threading import RLock
 
-    from holdfast.domain.audit import AuditEntry, Deed
+    from holdfast.domain.audit import AuditedChange, AuditEntry
     from holdfast.domain.events import EventRecord
     from holdfast.ports.events import EventFilter
     from holdfast.storage.memory.jobs import JobTable
@@ -40,11 +40,11 @@ class MemoryLogStore:
                 number = self._by_job[job_id]
             self._events.append(StoredEvent(len(self._events) + 1, job_id, number, at, event))
 
-    def append_deeds(self, deeds: Iterable[Deed]) -> None:
+    def append_audited(self, audited: Iterable[AuditedChange]) -> None:
         """Append the audit entries of operators' actions."""
-        for deed in deeds:
-            self.append_events(deed.records)
-            self._audit.append(StoredAuditEntry(len(self._audit) + 1, deed.entry))
+        for change in audited:
+            self.append_events(change.records)
+            self._audit.append(StoredAuditEntry(len(self._audit) + 1, change.entry))
 
     def events(self, *, after: int = 0, limit: int, where: EventFilter = EVERYTHING) -> Sequence[StoredEvent]:
         """Read the oldest events with ``seq > after``, in order."""

@@ -20,7 +20,7 @@ from holdfast.storage.refusals import (
     reused_key,
     unknown_job,
 )
-from holdfast.storage.requests import deeds_of, request_of, submission_events
+from holdfast.storage.requests import audited_changes, request_of, submission_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -146,7 +146,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
         """Append a request; with a caller, also to the audit log. The version of a job set it is about grows by one."""
         with self._lock:
             self.move_versions(request, version)
-            self.append_deeds(deeds_of(request, by))
+            self.append_audited(audited_changes(request, by))
             self._requested += 1
             self._requests[self._requested] = replace(request, id=self._requested)
 

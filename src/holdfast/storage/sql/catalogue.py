@@ -21,14 +21,14 @@ from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
 from holdfast.storage import refusals
 from holdfast.storage.sql import selects, tables
-from holdfast.storage.sql.logs import append_deeds
+from holdfast.storage.sql.logs import append_audited
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from sqlalchemy import Connection, Table
 
-    from holdfast.domain.audit import Caller, Deed
+    from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.category import FailureCategory
     from holdfast.domain.policy.model import RetryPolicy
     from holdfast.storage.sql.batch import Batches
@@ -195,8 +195,8 @@ class SqlCatalogueStore:
                 _move_version(connection)
                 self._tell(connection, audit.on_settings(by, settings, default_policy))
 
-    def _tell(self, connection: Connection, deed: Deed | None) -> None:
-        append_deeds(connection, self._batches, [deed] if deed is not None else [])
+    def _tell(self, connection: Connection, change: AuditedChange | None) -> None:
+        append_audited(connection, self._batches, [change] if change is not None else [])
 
     @contextmanager
     def _editing(self) -> Iterator[tuple[Connection, Catalogue]]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row, Select
 
-    from holdfast.domain.audit import Deed
+    from holdfast.domain.audit import AuditedChange
     from holdfast.domain.events import Event, EventRecord
     from holdfast.ports.events import EventFilter
     from holdfast.storage.sql.batch import Batches
@@ -96,12 +96,12 @@ def append_events(connection: Connection, batches: Batches, records: Iterable[Ev
         batches.events.run(connection, rows)
 
 
-def append_deeds(connection: Connection, batches: Batches, deeds: Sequence[Deed]) -> None:
+def append_audited(connection: Connection, batches: Batches, audited: Sequence[AuditedChange]) -> None:
     """Append the audit entries of operators' actions, as the last thing a transaction does."""
-    if not deeds:
+    if not audited:
         return
-    append_events(connection, batches, [record for deed in deeds for record in deed.records])
-    connection.execute(insert(tables.audit), [_audit_row(deed.entry) for deed in deeds])
+    append_events(connection, batches, [record for change in audited for record in change.records])
+    connection.execute(insert(tables.audit), [_audit_row(change.entry) for change in audited])
 
 
 def _take_turn(connection: Connection) -> None:

@@ -9,10 +9,10 @@ from sqlalchemy import insert, select, update
 
 from holdfast.ports.store import ASKED_OF_SETS
 from holdfast.storage.refusals import known_job_set, known_jobs, no_such_job_set, require_version, reused_key
-from holdfast.storage.requests import deeds_of, request_of, submission_events
+from holdfast.storage.requests import audited_changes, request_of, submission_events
 from holdfast.storage.sql import codec, jobset_rows, selects, tables
 from holdfast.storage.sql.facts import dump_json, load_json
-from holdfast.storage.sql.logs import append_deeds, append_events
+from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.retention import keep_specs
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class SqlSubmissionStore:
             if request.kind in ASKED_OF_SETS:
                 _move_versions(connection, request, version)
             _append(connection, request)
-            append_deeds(connection, self._batches, deeds_of(request, by))
+            append_audited(connection, self._batches, audited_changes(request, by))
 
 
 def _move_versions(connection: Connection, request: Request, version: int | None) -> None:
