@@ -23,6 +23,6 @@ def test_no_more_than_the_most_are_ever_kept() -> None:
 
 def test_what_may_have_changed_is_worked_out_anew() -> None:
     answers: BoundedCache[str] = BoundedCache(3)
-    answers.answer("law", lambda: "old")
+    answers.answer("ruleset", lambda: "old")
     answers.forget()
-    assert answers.answer("law", lambda: "new") == "new"
+    assert answers.answer("ruleset", lambda: "new") == "new"

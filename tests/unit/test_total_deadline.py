@@ -13,7 +13,7 @@ from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
 from holdfast.domain.resources import Resources
-from holdfast.domain.workloads.gang.verdict import DecisionContext, Law, Verdict, fail
+from holdfast.domain.workloads.gang.verdict import DecisionContext, Ruleset, Verdict, fail
 from holdfast.engines.simulated.engine import SimulatedRun
 from tests.unit.conftest import NOW, exits, job_named, retrying
 
@@ -30,11 +30,11 @@ def judged(
 ) -> Verdict:
     """Judge a failure of a job that may be retried for ever, within its total deadline."""
     spec = job_named("job", retrying(None, delay_s=delay_s), deadline_s=deadline_s, total_deadline_s=TOTAL_S)
-    law = Law(PolicySet.compile(spec.inline_policies), NO_CATEGORIES, RetrySettings())
+    ruleset = Ruleset(PolicySet.compile(spec.inline_policies), NO_CATEGORIES, RetrySettings())
     job = Job("job", "job", "default", 0, submitted_at=NOW, spec="", state=JobState.RUNNING, attempt=1)
     cause = Cause.EXECUTION_TIMEOUT if ended_by is EndedBy.DEADLINE else Cause.KERNEL_NONZERO_EXIT
     failure = Failure(cause, frozenset(), failed_at=now, ended_by=ended_by, message="ran longer than 3 s")
-    return fail(job, Attempt("job", 1), failure, DecisionContext(law, spec, now))
+    return fail(job, Attempt("job", 1), failure, DecisionContext(ruleset, spec, now))
 
 
 @pytest.mark.parametrize(

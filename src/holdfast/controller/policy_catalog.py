@@ -11,7 +11,7 @@ from holdfast.domain.category_match import CompiledCategories
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.compose import effective_policies
-from holdfast.domain.workloads.gang.verdict import Law
+from holdfast.domain.workloads.gang.verdict import Ruleset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,13 +62,13 @@ class PolicyCatalog:
         found = self._catalogue.queues.get(queue)
         return (self._catalogue.settings.handler_limits, found.handler_limits if found is not None else {})
 
-    def law(self, job: Job, spec: JobSpec, places: Sequence[Place]) -> Law:
+    def ruleset(self, job: Job, spec: JobSpec, places: Sequence[Place]) -> Ruleset:
         """Return what is in force for a job now."""
         policies = self._compiled.answer(
             (job.queue, job.spec),
             lambda: PolicySet.compile(self.policies_of(job, spec), infrastructure=INFRASTRUCTURE),
         )
-        return Law(policies, self._categories, self._catalogue.settings, places)
+        return Ruleset(policies, self._categories, self._catalogue.settings, places)
 
     @property
     def categories(self) -> CompiledCategories:

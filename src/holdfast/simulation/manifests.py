@@ -9,7 +9,7 @@ from holdfast.domain.policy.model import SetAction
 from holdfast.domain.workloads.jobset.model import DependencyStatus, Operator, RestartStrategy, StartupOrder
 from holdfast.domain.workloads.jobset.names import EXCLUSIVE_TOPOLOGY
 from holdfast.domain.workloads.kubejob.model import UNLIMITED
-from holdfast.simulation.laws import POLICIES, QUEUES
+from holdfast.simulation.policies import POLICIES, QUEUES
 
 if TYPE_CHECKING:
     from holdfast.simulation.chance import Chance

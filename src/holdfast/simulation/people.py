@@ -13,7 +13,14 @@ from holdfast.compiled.codec import dump_spec
 from holdfast.domain.job import Ceiling, Job
 from holdfast.errors import Unavailable
 from holdfast.ports.store import Request, RequestKind, Submission
-from holdfast.simulation.laws import POLICIES, QUEUES, network_category, random_policy, random_queue, random_settings
+from holdfast.simulation.policies import (
+    POLICIES,
+    QUEUES,
+    network_category,
+    random_policy,
+    random_queue,
+    random_settings,
+)
 from holdfast.simulation.work import random_spec
 
 if TYPE_CHECKING:

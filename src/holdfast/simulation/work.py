@@ -13,7 +13,7 @@ from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.simulation.chance import Chance
-from holdfast.simulation.laws import GIB, POLICIES, QUEUES, random_policy
+from holdfast.simulation.policies import GIB, POLICIES, QUEUES, random_policy
 
 if TYPE_CHECKING:
     from holdfast.ports.engine import RunOrder

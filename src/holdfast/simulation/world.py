@@ -37,12 +37,12 @@ from holdfast.simulation.invariants.setrecord import SetRecord
 from holdfast.simulation.invariants.sets import SetChecks
 from holdfast.simulation.invariants.ticks import TickChecks
 from holdfast.simulation.invariants.truth import TruthChecks
-from holdfast.simulation.laws import GIB
 from holdfast.simulation.leases import TTL_S, Leases
 from holdfast.simulation.lines import FATES, OVERTAKEN, Line
 from holdfast.simulation.machines.machine import Machine
 from holdfast.simulation.machines.programs import Programs
 from holdfast.simulation.people import People
+from holdfast.simulation.policies import GIB
 from holdfast.simulation.set_people import SetPeople
 from holdfast.simulation.trace import Fuse, Trace
 from holdfast.simulation.work import pod_script, script

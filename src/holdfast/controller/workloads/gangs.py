@@ -238,7 +238,7 @@ class Gangs:
     def _context(self, job: Job, now: float) -> DecisionContext:
         spec = self._state.spec(job)
         places = list(self._state.capacity.places.values())
-        return DecisionContext(self._judging.catalog.law(job, spec, places), spec, now, self._judging.draw())
+        return DecisionContext(self._judging.catalog.ruleset(job, spec, places), spec, now, self._judging.draw())
 
     def _conclude(self, active: Active, now: float) -> Verdict:
         runs = sorted(active.runs.values(), key=lambda run: run.rank)

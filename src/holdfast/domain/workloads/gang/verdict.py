@@ -33,7 +33,7 @@ _CLOCKS_DIFFER_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class Ruleset:
     """Everything in force when a failure is judged."""
 
     policies: PolicySet
@@ -45,9 +45,9 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """The circumstances of one judgement."""
+    """What one decision depends on."""
 
-    law: Law
+    ruleset: Ruleset
     spec: JobSpec
     now: float
     draw: float = 0.0
@@ -76,7 +76,7 @@ def conclude(job: Job, attempt: Attempt, runs: Sequence[Run], at: DecisionContex
     if job.cancel_requested:
         started = any(run.started_at is not None for run in runs)
         return cancelled(job, attempt, at.now, started=started)
-    return fail(job, attempt, judged_failure(attempt, runs, at.law, at.now), at)
+    return fail(job, attempt, judged_failure(attempt, runs, at.ruleset, at.now), at)
 
 
 def fail(job: Job, attempt: Attempt, failure: Failure, at: DecisionContext) -> Verdict:
@@ -93,12 +93,12 @@ def fail(job: Job, attempt: Attempt, failure: Failure, at: DecisionContext) -> V
         failure = evolve(failure, message=over)
         decision = Decision(Action.FAIL, DecisionCode.TOTAL_DEADLINE, over)
     else:
-        decision = decide(at.law.policies, failure, history, at.law.settings, draw=at.draw)
+        decision = decide(at.ruleset.policies, failure, history, at.ruleset.settings, draw=at.draw)
         decision = _suspected(decision, job, failure, at.suspicion)
     due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=at.now, grace_s=at.spec.grace_s)
     decision = _within_total_deadline(decision, job, at, due)
     grown = evolve(shape_of(job, at.spec.node_selector), request=evolve(job.request, memory=decision.memory or 0))
-    decision = that_still_fits(decision, grown, at.law.places)
+    decision = that_still_fits(decision, grown, at.ruleset.places)
     ended = evolve(
         attempt,
         status=ENDING_STATUS[Ending.FAILED if failure.started else Ending.NEVER_STARTED],
@@ -112,7 +112,7 @@ def fail(job: Job, attempt: Attempt, failure: Failure, at: DecisionContext) -> V
     return Verdict(_after(job, decision, failure, now=at.now, due=due), ended)
 
 
-def judged_failure(attempt: Attempt, runs: Sequence[Run], law: Law, now: float) -> Failure:
+def judged_failure(attempt: Attempt, runs: Sequence[Run], ruleset: Ruleset, now: float) -> Failure:
     """Classify the failure to judge: the earliest one, never one we caused ourselves."""
     ended = [(run.rank, run.outcome) for run in runs if run.outcome is not None]
     index = initiating(ended)
@@ -123,7 +123,7 @@ def judged_failure(attempt: Attempt, runs: Sequence[Run], law: Law, now: float) 
             Cause.UNKNOWN, frozenset(), message=attempt.message or "no run reported how it ended", failed_at=now
         )
     rank, outcome = ended[index]
-    return classify(outcome, rank=rank, categories=law.categories)
+    return classify(outcome, rank=rank, categories=ruleset.categories)
 
 
 def _never_started(attempt: Attempt, runs: Sequence[Run], now: float) -> Failure:
