@@ -19,8 +19,8 @@ from holdfast.controller.workloads import gang_phases
 from holdfast.domain.job import Job, Run
 from holdfast.domain.policy import decide
 from holdfast.domain.scheduling import Round
-from holdfast.domain.workloads.gang import verdict
-from holdfast.domain.workloads.gang.verdict import Verdict
+from holdfast.domain.workloads.gang import conclusion
+from holdfast.domain.workloads.gang.conclusion import Conclusion
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import RunPhase
 from holdfast.ports.store import RequestKind
@@ -47,11 +47,11 @@ def the_global_cap_is_ignored(patch: pytest.MonkeyPatch) -> None:
     def uncapped(policies: Any, failure: Any, history: Any, settings: Any, **rest: Any) -> Any:
         return judge(policies, failure, history, replace(settings, global_max_retries=None), **rest)
 
-    patch.setattr(verdict, "decide", uncapped)
+    patch.setattr(conclusion, "decide", uncapped)
 
 
 def counters_are_not_stored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(verdict, "_counted", lambda counters, _: counters)
+    patch.setattr(conclusion, "_counted", lambda counters, _: counters)
 
 
 def a_refused_commit_is_published(patch: pytest.MonkeyPatch) -> None:
@@ -73,8 +73,8 @@ def capacity_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_retry_does_not_wait(patch: pytest.MonkeyPatch) -> None:
-    after = verdict._after
-    patch.setattr(verdict, "_after", lambda job, *rest, now, due: after(job, *rest, now=now, due=min(now, due)))
+    after = conclusion._after
+    patch.setattr(conclusion, "_after", lambda job, *rest, now, due: after(job, *rest, now=now, due=min(now, due)))
 
 
 def a_uid_is_used_for_every_attempt(patch: pytest.MonkeyPatch) -> None:
@@ -97,33 +97,33 @@ def results_are_forgotten_before_they_are_safe(patch: pytest.MonkeyPatch) -> Non
 
 
 def a_failure_hides_a_cancellation(patch: pytest.MonkeyPatch) -> None:
-    conclude = verdict.conclude
+    conclude = conclusion.conclude
 
-    def blind(job: Job, *rest: Any) -> Verdict:
+    def blind(job: Job, *rest: Any) -> Conclusion:
         judged = conclude(replace(job, cancel_requested=False), *rest)
-        return Verdict(replace(judged.job, cancel_requested=job.cancel_requested), judged.attempt)
+        return Conclusion(replace(judged.job, cancel_requested=job.cancel_requested), judged.attempt)
 
-    patch.setattr(verdict, "conclude", blind)
+    patch.setattr(conclusion, "conclude", blind)
 
 
 def a_gang_is_judged_rank_by_rank(patch: pytest.MonkeyPatch) -> None:
-    fail = verdict.fail
+    fail = conclusion.fail
 
-    def each(job: Job, attempt: Any, failure: Any, at: Any) -> Verdict:
+    def each(job: Job, attempt: Any, failure: Any, at: Any) -> Conclusion:
         judged = fail(job, attempt, failure, at)
         return fail(judged.job, attempt, failure, at) if job.gang > 1 and not judged.job.terminal else judged
 
-    patch.setattr(verdict, "fail", each)
+    patch.setattr(conclusion, "fail", each)
 
 
 def one_good_rank_is_enough(patch: pytest.MonkeyPatch) -> None:
-    conclude = verdict.conclude
+    conclude = conclusion.conclude
 
-    def lenient(job: Job, attempt: Any, runs: Any, at: Any) -> Verdict:
+    def lenient(job: Job, attempt: Any, runs: Any, at: Any) -> Conclusion:
         good = [run for run in runs if run.outcome is not None and run.outcome.succeeded]
         return conclude(job, attempt, good or runs, at)
 
-    patch.setattr(verdict, "conclude", lenient)
+    patch.setattr(conclusion, "conclude", lenient)
 
 
 def an_executor_ignores_its_lease(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from holdfast.controller.work_queue import WorkQueue
 from holdfast.controller.workloads.gang_phases import TerminateAttempts
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.lifecycle.judge import HandlerResult
-from holdfast.domain.workloads.gang import verdict
+from holdfast.domain.workloads.gang import conclusion
 from holdfast.executor.executor import Executor
 from holdfast.simulation import controllers
 from holdfast.simulation.clocks import ProcessClock
@@ -46,7 +46,7 @@ def an_overtaken_answer_is_acted_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_retry_is_granted_past_the_total_deadline(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(verdict, "_within_total_deadline", lambda decision, *_: decision)
+    patch.setattr(conclusion, "_within_total_deadline", lambda decision, *_: decision)
 
 
 def ranks_are_stopped_one_by_one(patch: pytest.MonkeyPatch) -> None:

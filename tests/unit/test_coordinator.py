@@ -26,7 +26,7 @@ from holdfast.domain.lifecycle import (
 )
 from holdfast.domain.lifecycle.judge import HandlerOptions, HandlerResult
 from holdfast.domain.lifecycle.table import JUDGED
-from holdfast.domain.workloads.gang.verdict import Verdict
+from holdfast.domain.workloads.gang.conclusion import Conclusion
 from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -92,11 +92,11 @@ class Stage:
         made.patience = options
         return made
 
-    def _conclude(self, active: Active, now: float) -> Verdict:
+    def _conclude(self, active: Active, now: float) -> Conclusion:
         self.concluded.append(active.attempt.job_id)
         waited = active.attempt.status is AttemptStatus.PENDING
         ended = active.attempt.entered(AttemptStatus.CANCELLED if waited else AttemptStatus.TERMINATED, now)
-        return Verdict(replace(active.job, state=JobState.SUCCEEDED), ended)
+        return Conclusion(replace(active.job, state=JobState.SUCCEEDED), ended)
 
     def _requeue(self, active: Active, now: float, why: str) -> None:
         del why

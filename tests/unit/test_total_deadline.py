@@ -13,7 +13,7 @@ from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
 from holdfast.domain.resources import Resources
-from holdfast.domain.workloads.gang.verdict import DecisionContext, Ruleset, Verdict, fail
+from holdfast.domain.workloads.gang.conclusion import Conclusion, DecisionContext, Ruleset, fail
 from holdfast.engines.simulated.engine import SimulatedRun
 from tests.unit.conftest import NOW, exits, job_named, retrying
 
@@ -27,7 +27,7 @@ TOTAL_S = 100.0
 
 def judged(
     *, now: float, delay_s: float = 0.0, ended_by: EndedBy = EndedBy.ITSELF, deadline_s: float | None = None
-) -> Verdict:
+) -> Conclusion:
     """Judge a failure of a job that may be retried for ever, within its total deadline."""
     spec = job_named("job", retrying(None, delay_s=delay_s), deadline_s=deadline_s, total_deadline_s=TOTAL_S)
     ruleset = Ruleset(PolicySet.compile(spec.inline_policies), NO_CATEGORIES, RetrySettings())
@@ -53,13 +53,13 @@ def judged(
 def test_no_retry_is_granted_that_could_only_start_past_the_total_deadline(
     at_s: float, delay_s: float, *, granted: bool
 ) -> None:
-    verdict = judged(now=NOW + at_s, delay_s=delay_s)
-    decision = verdict.attempt.decision
+    conclusion = judged(now=NOW + at_s, delay_s=delay_s)
+    decision = conclusion.attempt.decision
     assert decision is not None
     assert decision.runs_again is granted
-    assert (verdict.job.retries, verdict.attempt.retry_at is not None) == (int(granted), granted)
+    assert (conclusion.job.retries, conclusion.attempt.retry_at is not None) == (int(granted), granted)
     if not granted:
-        assert (verdict.job.state, decision.code) == (JobState.FAILED, DecisionCode.TOTAL_DEADLINE)
+        assert (conclusion.job.state, decision.code) == (JobState.FAILED, DecisionCode.TOTAL_DEADLINE)
         assert decision.reason == "total deadline of 1m40s leaves no time for a retry"
 
 
@@ -68,8 +68,8 @@ def test_no_retry_is_granted_that_could_only_start_past_the_total_deadline(
     [(3.0, None, True), (TOTAL_S, 3.0, True), (TOTAL_S - 0.5, 3.0, True), (50.0, 3.0, False)],
 )
 def test_what_was_ended_by_a_deadline_says_by_which(at_s: float, deadline_s: float | None, *, total: bool) -> None:
-    verdict = judged(now=NOW + at_s, ended_by=EndedBy.DEADLINE, deadline_s=deadline_s)
-    decision, failure = verdict.attempt.decision, verdict.attempt.failure
+    conclusion = judged(now=NOW + at_s, ended_by=EndedBy.DEADLINE, deadline_s=deadline_s)
+    decision, failure = conclusion.attempt.decision, conclusion.attempt.failure
     assert decision is not None
     assert failure is not None
     assert failure.cause is Cause.EXECUTION_TIMEOUT

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.active import Active
     from holdfast.domain.lifecycle.judge import HandlerResult
-    from holdfast.domain.workloads.gang.verdict import Verdict
+    from holdfast.domain.workloads.gang.conclusion import Conclusion
 
 NOW = 1_000_000.0
 
@@ -75,7 +75,7 @@ class _Raising:
         raise RuntimeError(msg)
 
 
-def _no_conclusion(active: Active, now: float) -> Verdict:
+def _no_conclusion(active: Active, now: float) -> Conclusion:
     msg = f"nothing about {active.job.id} is concluded at {now}"
     raise AssertionError(msg)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, RunStatus
 from holdfast.domain.workloads.base import UNREAD
-from holdfast.domain.workloads.gang.verdict import cancelled, cancelled_in_line
+from holdfast.domain.workloads.gang.conclusion import cancelled, cancelled_in_line
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from holdfast.domain.lifecycle import (
     RunStatus,
     Step,
 )
+from holdfast.domain.workloads.kubejob.ending import DEADLINE
 from holdfast.domain.workloads.kubejob.moves import END_PODS, PodsAre, moves
 from holdfast.domain.workloads.kubejob.standing import standing
-from holdfast.domain.workloads.kubejob.verdict import DEADLINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

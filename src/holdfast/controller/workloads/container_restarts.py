@@ -13,7 +13,7 @@ from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import Action, Backoff, RetryHistory
 from holdfast.domain.units import format_duration
-from holdfast.domain.workloads.gang.verdict import that_still_fits
+from holdfast.domain.workloads.gang.conclusion import that_still_fits
 from holdfast.domain.workloads.jobset.state import Event
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
 from holdfast.domain.workloads.kubejob.observed import is_disruption

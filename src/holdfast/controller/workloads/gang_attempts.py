@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
     from holdfast.domain.lifecycle import AttemptHandler, AttemptPromotion
     from holdfast.domain.lifecycle.judge import HandlerLimits, HandlerOptions
-    from holdfast.domain.workloads.gang.verdict import Verdict
+    from holdfast.domain.workloads.gang.conclusion import Conclusion
 
     Row = AttemptHandler | AttemptPromotion
 
@@ -53,7 +53,7 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         self,
         state: ControllerState,
         *,
-        conclude: Callable[[Active, float], Verdict],
+        conclude: Callable[[Active, float], Conclusion],
         requeue: Callable[[Active, float, str], None],
         limits: Callable[[str], tuple[HandlerLimits, ...]] = lambda _: (),
         lease_s: float | None = None,
@@ -129,10 +129,10 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         if active.attempt.status is AttemptStatus.PENDING:
             active.attempt = evolve(active.attempt, message=step.message)
             active.job = evolve(active.job, attempt=active.attempt.number)
-        verdict = self._conclude(active, step.now)
-        self._state.record(active, step, verdict.attempt.status)
-        self._state.put_attempt(active, verdict.attempt)
-        self._state.put_job(verdict.job)
+        conclusion = self._conclude(active, step.now)
+        self._state.record(active, step, conclusion.attempt.status)
+        self._state.put_attempt(active, conclusion.attempt)
+        self._state.put_job(conclusion.job)
 
     def expire(self, active: Active, now: float, message: str) -> None:
         """Give up an attempt that found no place in time."""

@@ -20,8 +20,8 @@ from holdfast.domain.pending_queue import GroupKey, Waiting
 from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import GANG
-from holdfast.domain.workloads.gang import due, verdict
-from holdfast.domain.workloads.gang.verdict import DecisionContext, shape_of
+from holdfast.domain.workloads.gang import conclusion, due
+from holdfast.domain.workloads.gang.conclusion import DecisionContext, shape_of
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.state import ControllerState
     from holdfast.domain.placement import PlaceKey
-    from holdfast.domain.workloads.gang.verdict import Verdict
+    from holdfast.domain.workloads.gang.conclusion import Conclusion
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.store import Snapshot
 
@@ -153,7 +153,7 @@ class Gangs:
     def _on_time(self, job: Job, now: float) -> None:
         """Act on what is due: a retry, a scheduling timeout or a total deadline."""
         if _is_over(due.retry_due(job), now):
-            job = verdict.queued(job, now)
+            job = conclusion.queued(job, now)
             self._state.put_job(job)
         spec = self._state.spec(job)
         if _is_over(due.total_deadline(job, spec), now):
@@ -186,10 +186,10 @@ class Gangs:
                 self._cancel(job, request.cancel_reason, now)
             case RequestKind.HOLD:
                 if job.state in JOB_WAITING:
-                    self._state.put_job(verdict.held(job, request.reason or "held by a user", now))
+                    self._state.put_job(conclusion.held(job, request.reason or "held by a user", now))
             case RequestKind.RELEASE:
                 if job.state is JobState.HELD:
-                    self._state.put_job(verdict.queued(job, now))
+                    self._state.put_job(conclusion.queued(job, now))
             case RequestKind.SUBMIT:
                 pass  # it exists already
             case (
@@ -209,7 +209,7 @@ class Gangs:
         if active is None:
             job = replace(job, reason=reason)
             self._close_unplaced(job, CANCEL_JOB, now)
-            self._state.put_job(verdict.cancelled_in_line(job, now))
+            self._state.put_job(conclusion.cancelled_in_line(job, now))
         elif not job.cancel_requested:
             self._state.put_job(replace(job, cancel_requested=True, reason=reason, updated_at=now))
             self._terminate(active, CANCEL_JOB, now)
@@ -222,7 +222,7 @@ class Gangs:
         step = Step(row.name, Outcome.SUCCESS, now, message=job.reason)
         self._state.record(active, step, row.moves[active.attempt.status])
         if active.attempt.dispatch:
-            self._state.put_attempt(active, verdict.cancelled(job, active.attempt, now, started=False).attempt)
+            self._state.put_attempt(active, conclusion.cancelled(job, active.attempt, now, started=False).attempt)
 
     def _terminate(self, active: Active, row: RequestRow[AttemptStatus], now: float) -> None:
         """Begin to end an attempt on request; one already ending is published with the new reason."""
@@ -240,13 +240,13 @@ class Gangs:
         places = list(self._state.capacity.places.values())
         return DecisionContext(self._judging.catalog.ruleset(job, spec, places), spec, now, self._judging.draw())
 
-    def _conclude(self, active: Active, now: float) -> Verdict:
+    def _conclude(self, active: Active, now: float) -> Conclusion:
         runs = sorted(active.runs.values(), key=lambda run: run.rank)
         context = self._context(active.job, now)
         suspicion = self._judging.losses.suspicion(active.job.id, runs)
         if suspicion is not None:
             context = replace(context, suspicion=suspicion)
-        return verdict.conclude(active.job, active.attempt, runs, context)
+        return conclusion.conclude(active.job, active.attempt, runs, context)
 
     def _requeue(self, active: Active, now: float, why: str) -> None:
         """Take an attempt that was never handed out off its places; it will be placed anew with fresh uids."""

@@ -1,6 +1,6 @@
 """One look at a Kubernetes Job: its specification, its state and its pods in, the new state and what to do out.
 
-A verdict becomes final in two steps: pods that still work are ended first, and ``Failed`` or ``Complete`` follow once
+An ending becomes final in two steps: pods that still work are ended first, and ``Failed`` or ``Complete`` follow once
 all have gone, with the reason and message of the interim condition.
 """
 
@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.evolve import evolve
+from holdfast.domain.workloads.kubejob.ending import ending_of
 from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobState, Synced
 from holdfast.domain.workloads.kubejob.replacing import plan
 from holdfast.domain.workloads.kubejob.tally import tally
-from holdfast.domain.workloads.kubejob.verdict import judged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.domain.workloads.kubejob.ending import JobEnding
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec, Pod
-    from holdfast.domain.workloads.kubejob.verdict import JobVerdict
 
 CONTROLLER = "kubernetes.io/job-controller"
 """The ``managedBy`` that means us; a Job managed by anyone else is left alone."""
@@ -39,9 +39,9 @@ def sync(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float
     if state.finished or spec.managed_by not in {None, CONTROLLER}:
         return Synced(state=state)
     counted = tally(spec, _started(spec, state, now), pods)
-    verdict = judged(spec, counted, pods, now)
-    if verdict is not None:
-        return _ending(counted.state, verdict, pods, now)
+    ending = ending_of(spec, counted, pods, now)
+    if ending is not None:
+        return _ending(counted.state, ending, pods, now)
     if spec.suspend:
         return _suspended(counted.state, pods, now)
     return _going_on(spec, counted.state, pods, now)
@@ -57,11 +57,11 @@ def _started(spec: KubeJobSpec, state: KubeJobState, now: float) -> KubeJobState
     return evolve(state, started_at=now)
 
 
-def _ending(state: KubeJobState, verdict: JobVerdict, pods: Sequence[Pod], now: float) -> Synced:
+def _ending(state: KubeJobState, ending: JobEnding, pods: Sequence[Pod], now: float) -> Synced:
     """End what still runs, and the Job once nothing does."""
     working = [pod.name for pod in pods if pod.active]
-    interim, final = ("FailureTarget", "Failed") if verdict.failed else ("SuccessCriteriaMet", "Complete")
-    state = with_condition(state, _condition(interim, verdict, now))
+    interim, final = ("FailureTarget", "Failed") if ending.failed else ("SuccessCriteriaMet", "Complete")
+    state = with_condition(state, _condition(interim, ending, now))
     if working or state.terminating:
         ended = evolve(
             state,
@@ -72,7 +72,7 @@ def _ending(state: KubeJobState, verdict: JobVerdict, pods: Sequence[Pod], now: 
             counted=state.counted | frozenset(working),
         )
         return Synced(state=ended, delete=tuple(working))
-    return Synced(state=evolve(with_condition(state, _condition(final, verdict, now)), finished_at=now))
+    return Synced(state=evolve(with_condition(state, _condition(final, ending, now)), finished_at=now))
 
 
 def _suspended(state: KubeJobState, pods: Sequence[Pod], now: float) -> Synced:
@@ -105,8 +105,8 @@ def _going_on(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: 
     return Synced(state=new, create=planned.create, delete=planned.delete, wake_at=min(due, default=None))
 
 
-def _condition(type_: str, verdict: JobVerdict, now: float) -> JobCondition:
-    return JobCondition(type_, status=True, reason=verdict.reason, message=verdict.message, since=now)
+def _condition(type_: str, ending: JobEnding, now: float) -> JobCondition:
+    return JobCondition(type_, status=True, reason=ending.reason, message=ending.message, since=now)
 
 
 def with_condition(state: KubeJobState, condition: JobCondition) -> KubeJobState:

@@ -57,7 +57,7 @@ class DecisionContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Conclusion:
     """A job and its attempt after the attempt is over."""
 
     job: Job
@@ -69,7 +69,7 @@ def shape_of(job: Job, selector: Mapping[str, str]) -> Shape:
     return Shape(job.request, job.gang, tuple(sorted(selector.items())), job.avoid_node)
 
 
-def conclude(job: Job, attempt: Attempt, runs: Sequence[Run], at: DecisionContext) -> Verdict:
+def conclude(job: Job, attempt: Attempt, runs: Sequence[Run], at: DecisionContext) -> Conclusion:
     """Conclude an attempt whose runs have all stopped, or that found no place in time."""
     if runs and all(run.outcome is not None and run.outcome.succeeded for run in runs):
         return _succeeded(job, attempt, at.now)
@@ -79,7 +79,7 @@ def conclude(job: Job, attempt: Attempt, runs: Sequence[Run], at: DecisionContex
     return fail(job, attempt, judged_failure(attempt, runs, at.ruleset, at.now), at)
 
 
-def fail(job: Job, attempt: Attempt, failure: Failure, at: DecisionContext) -> Verdict:
+def fail(job: Job, attempt: Attempt, failure: Failure, at: DecisionContext) -> Conclusion:
     """Judge a failure and move the job on: retry, hold or give up."""
     history = RetryHistory(
         job_id=job.id,
@@ -109,7 +109,7 @@ def fail(job: Job, attempt: Attempt, failure: Failure, at: DecisionContext) -> V
         decision=decision,
         retry_at=due if decision.runs_again else None,
     )
-    return Verdict(_after(job, decision, failure, now=at.now, due=due), ended)
+    return Conclusion(_after(job, decision, failure, now=at.now, due=due), ended)
 
 
 def judged_failure(attempt: Attempt, runs: Sequence[Run], ruleset: Ruleset, now: float) -> Failure:
@@ -148,7 +148,7 @@ def _never_started(attempt: Attempt, runs: Sequence[Run], now: float) -> Failure
     )
 
 
-def cancelled(job: Job, attempt: Attempt, now: float, *, started: bool) -> Verdict:
+def cancelled(job: Job, attempt: Attempt, now: float, *, started: bool) -> Conclusion:
     """End an attempt and its job on a user's request."""
     ending = Ending.CANCELLED if started else Ending.NEVER_STARTED
     failure = Failure(
@@ -162,7 +162,7 @@ def cancelled(job: Job, attempt: Attempt, now: float, *, started: bool) -> Verdi
         ending=ending,
         failure=failure,
     )
-    return Verdict(cancelled_in_line(job, now), ended)
+    return Conclusion(cancelled_in_line(job, now), ended)
 
 
 def cancelled_in_line(job: Job, now: float) -> Job:
@@ -188,11 +188,11 @@ def queued(job: Job, now: float) -> Job:
     return evolve(job, state=JobState.QUEUED, reason="", retry_at=None, queued_at=now, updated_at=now)
 
 
-def _succeeded(job: Job, attempt: Attempt, now: float) -> Verdict:
+def _succeeded(job: Job, attempt: Attempt, now: float) -> Conclusion:
     ended = evolve(
         attempt, status=ENDING_STATUS[Ending.SUCCEEDED], status_since=now, ended_at=now, ending=Ending.SUCCEEDED
     )
-    return Verdict(evolve(job, state=JobState.SUCCEEDED, reason="", ended_at=now, updated_at=now), ended)
+    return Conclusion(evolve(job, state=JobState.SUCCEEDED, reason="", ended_at=now, updated_at=now), ended)
 
 
 def _over_total_deadline(job: Job, failure: Failure, at: DecisionContext) -> str:

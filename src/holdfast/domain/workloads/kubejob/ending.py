@@ -1,6 +1,6 @@
 """Decides whether a Job has failed or is complete.
 
-Checks in the Job controller's order: an earlier verdict; FailJob; backoffLimit; activeDeadlineSeconds; failed indexes;
+Checks in the Job controller's order: an earlier ending; FailJob; backoffLimit; activeDeadlineSeconds; failed indexes;
 successPolicy; completions. Failure beats success in one look, a recorded success beats any later failure. Pods ended
 because the Job was active too long fail it by its deadline, however they ended. Reasons and messages are an interface:
 rules of job sets match them.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class JobVerdict:
+class JobEnding:
     """How a Job ends."""
 
     failed: bool
@@ -29,17 +29,17 @@ class JobVerdict:
     message: str
 
 
-BACKOFF_LIMIT = JobVerdict(
+BACKOFF_LIMIT = JobEnding(
     failed=True, reason="BackoffLimitExceeded", message="Job has reached the specified backoff limit"
 )
-DEADLINE = JobVerdict(failed=True, reason="DeadlineExceeded", message="Job was active longer than specified deadline")
-MAX_FAILED_INDEXES = JobVerdict(
+DEADLINE = JobEnding(failed=True, reason="DeadlineExceeded", message="Job was active longer than specified deadline")
+MAX_FAILED_INDEXES = JobEnding(
     failed=True,
     reason="MaxFailedIndexesExceeded",
     message="Job has exceeded the specified maximal number of failed indexes",
 )
-FAILED_INDEXES = JobVerdict(failed=True, reason="FailedIndexes", message="Job has failed indexes")
-COMPLETIONS = JobVerdict(failed=False, reason="CompletionsReached", message="Reached expected number of succeeded pods")
+FAILED_INDEXES = JobEnding(failed=True, reason="FailedIndexes", message="Job has failed indexes")
+COMPLETIONS = JobEnding(failed=False, reason="CompletionsReached", message="Reached expected number of succeeded pods")
 FAILURE_REASONS = (
     "BackoffLimitExceeded",
     "DeadlineExceeded",
@@ -50,7 +50,7 @@ FAILURE_REASONS = (
 """Why a Job can have failed, unless its pod failure policy names a reason of its own."""
 
 
-def judged(spec: KubeJobSpec, tally: Tally, pods: Sequence[Pod], now: float) -> JobVerdict | None:
+def ending_of(spec: KubeJobSpec, tally: Tally, pods: Sequence[Pod], now: float) -> JobEnding | None:
     """Judge a Job whose pods are counted; ``None`` while it goes on."""
     state = tally.state
     if before := _decided_before(state):
@@ -58,7 +58,7 @@ def judged(spec: KubeJobSpec, tally: Tally, pods: Sequence[Pod], now: float) -> 
     if past_deadline(spec, state, now) and any(pod.overdue for pod in pods):
         return DEADLINE
     if tally.fatal is not None:
-        return JobVerdict(failed=True, reason=tally.fatal.reason, message=tally.fatal.message)
+        return JobEnding(failed=True, reason=tally.fatal.reason, message=tally.fatal.message)
     if state.failed > spec.backoff_limit or _restarted_too_often(spec, pods):
         return BACKOFF_LIMIT
     if past_deadline(spec, state, now):
@@ -66,10 +66,10 @@ def judged(spec: KubeJobSpec, tally: Tally, pods: Sequence[Pod], now: float) -> 
     return _lost_indexes(spec, state) or _success(spec, state)
 
 
-def _decided_before(state: KubeJobState) -> JobVerdict | None:
+def _decided_before(state: KubeJobState) -> JobEnding | None:
     for type_ in ("SuccessCriteriaMet", "FailureTarget"):
         if found := state.condition(type_):
-            return JobVerdict(failed=type_ == "FailureTarget", reason=found.reason, message=found.message)
+            return JobEnding(failed=type_ == "FailureTarget", reason=found.reason, message=found.message)
     return None
 
 
@@ -89,7 +89,7 @@ def past_deadline(spec: KubeJobSpec, state: KubeJobState, now: float) -> bool:
     return now - state.started_at >= spec.active_deadline_s
 
 
-def _lost_indexes(spec: KubeJobSpec, state: KubeJobState) -> JobVerdict | None:
+def _lost_indexes(spec: KubeJobSpec, state: KubeJobState) -> JobEnding | None:
     if not spec.indexed or spec.backoff_limit_per_index is None or spec.completions is None:
         return None
     lost = len(state.failed_indexes)
@@ -98,10 +98,10 @@ def _lost_indexes(spec: KubeJobSpec, state: KubeJobState) -> JobVerdict | None:
     return FAILED_INDEXES if lost and lost + state.succeeded >= spec.completions else None
 
 
-def _success(spec: KubeJobSpec, state: KubeJobState) -> JobVerdict | None:
+def _success(spec: KubeJobSpec, state: KubeJobState) -> JobEnding | None:
     rule = satisfied_rule(spec, state.completed_indexes)
     if rule is not None:
-        return JobVerdict(failed=False, reason="SuccessPolicy", message=f"Matched rules at index {rule}")
+        return JobEnding(failed=False, reason="SuccessPolicy", message=f"Matched rules at index {rule}")
     if spec.completions is None:
         return COMPLETIONS if state.succeeded and not state.active else None
     return COMPLETIONS if state.succeeded >= spec.completions else None
