@@ -17,9 +17,10 @@ import psutil
 from bench.rig import Rig
 from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.domain.policy.model import SetAction, SetRule
+from holdfast.domain.workloads.jobset.children import Child, ChildPhase, CreateJob, DeleteJob
 from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
 from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
-from holdfast.domain.workloads.jobset.state import Child, ChildPhase, CreateJob, DeleteJob, JobSetState
+from holdfast.domain.workloads.jobset.state import JobSetState
 from holdfast.engines.simulated.engine import SimulatedRun
 
 if TYPE_CHECKING:

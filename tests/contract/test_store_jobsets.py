@@ -13,8 +13,16 @@ from holdfast.domain.events import EventRecord, JobQueued, JobSetCreated, JobSet
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
-from holdfast.domain.workloads.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision, Terminal
-from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+from holdfast.domain.workloads.jobset.state import (
+    Condition,
+    Event,
+    GroupStatus,
+    JobSet,
+    JobSetState,
+    SetDecision,
+    SetLogEntry,
+    Terminal,
+)
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import AlreadyExists, Conflict, Internal, NotFound

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.compiled.codec import load_change, load_set_spec
 from holdfast.domain.audit import Act, Caller
-from holdfast.domain.workloads.jobset.stored import JobSet
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, NotFound, VersionConflict
 from holdfast.ports.store import AskedOf, Changes, Request, RequestKind, Submission
 from holdfast.service.jobsets.control import SetControl

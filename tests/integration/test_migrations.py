@@ -27,7 +27,7 @@ from holdfast.domain.job import Ceiling, ChildOf
 from holdfast.domain.lifecycle import EntityKind, HistoryRow, Outcome
 from holdfast.domain.policy.model import Action, Decision, DecisionCode
 from holdfast.domain.workloads.jobset.model import JobSetSpec
-from holdfast.domain.workloads.jobset.stored import JobSet
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict
 from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
 from holdfast.storage.sql import migrations, open_store

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.domain.policy.model import Backoff, SetAction, SetRule
-from holdfast.domain.workloads.jobset.children import is_previous
+from holdfast.domain.workloads.jobset.children import Child, ChildPhase, CreateJob, DeleteJob, is_previous
 from holdfast.domain.workloads.jobset.model import (
     DependencyStatus,
     DependsOn,
@@ -22,7 +22,7 @@ from holdfast.domain.workloads.jobset.model import (
     SuccessPolicy,
 )
 from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
-from holdfast.domain.workloads.jobset.state import Child, ChildPhase, CreateJob, DeleteJob, JobSetState, SetDecision
+from holdfast.domain.workloads.jobset.state import JobSetState, SetDecision
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 
 UNCOUNTED = {

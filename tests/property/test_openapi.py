@@ -31,8 +31,15 @@ from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, History
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryPolicy, SetAction
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.model import JobSetSpec
-from holdfast.domain.workloads.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision
-from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+from holdfast.domain.workloads.jobset.state import (
+    Condition,
+    Event,
+    GroupStatus,
+    JobSet,
+    JobSetState,
+    SetDecision,
+    SetLogEntry,
+)
 from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec

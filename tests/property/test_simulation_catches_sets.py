@@ -16,8 +16,8 @@ from holdfast.controller.workloads.jobsets import JobSets
 from holdfast.controller.workloads.kubejobs import KubeJobs
 from holdfast.controller.workloads.pod_queue import Domains
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
-from holdfast.domain.workloads.jobset import creation, reconcile, startup
-from holdfast.domain.workloads.jobset.budget import Budget
+from holdfast.domain.workloads.jobset import children, reconcile
+from holdfast.domain.workloads.jobset.rules import Budget
 from holdfast.simulation.run import simulate
 from holdfast.simulation.world import SETS_EVERY
 
@@ -58,13 +58,13 @@ def limits_are_ignored(patch: pytest.MonkeyPatch) -> None:
 def a_generation_starts_before_the_last_has_gone(patch: pytest.MonkeyPatch) -> None:
 
     def hasty(spec: Any, state: Any, jobs: Sorted, allowed: Any) -> Any:
-        return creation.create(spec, state, replace(jobs, previous=[]), allowed)
+        return children.create(spec, state, replace(jobs, previous=[]), allowed)
 
     patch.setattr(reconcile, "create", hasty)
 
 
 def dependencies_are_ignored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(startup, "dependencies_met", lambda *_: True)
+    patch.setattr(reconcile, "dependencies_met", lambda *_: True)
 
 
 def a_restart_loses_what_is_remembered_of_pods(patch: pytest.MonkeyPatch) -> None:

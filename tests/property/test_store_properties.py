@@ -18,8 +18,7 @@ from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Queue, Ru
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, RunStatus, SubStep, attempt_id
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.resources import Resources
-from holdfast.domain.workloads.jobset.state import Event, JobSetState
-from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+from holdfast.domain.workloads.jobset.state import Event, JobSet, JobSetState, SetLogEntry
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import HoldfastError
 from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission

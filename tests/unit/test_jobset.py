@@ -8,8 +8,18 @@ from typing import Any
 import pytest
 
 from holdfast.domain.policy.model import Backoff, LimitUse, SetAction, SetRule
-from holdfast.domain.workloads.jobset import names
-from holdfast.domain.workloads.jobset.in_place import InPlace
+from holdfast.domain.workloads.jobset.children import (
+    Child,
+    ChildPhase,
+    CreateJob,
+    DeleteJob,
+    DeleteJobSet,
+    ResizeJob,
+    ResumeJob,
+    SuspendJob,
+    job_labels,
+    pod_environment,
+)
 from holdfast.domain.workloads.jobset.model import (
     Coordinator,
     DependencyStatus,
@@ -21,21 +31,10 @@ from holdfast.domain.workloads.jobset.model import (
     RestartStrategy,
     StartupOrder,
     SuccessPolicy,
+    job_key,
 )
-from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
-from holdfast.domain.workloads.jobset.state import (
-    Child,
-    ChildPhase,
-    CreateJob,
-    DeleteJob,
-    DeleteJobSet,
-    JobSetState,
-    ResizeJob,
-    Result,
-    ResumeJob,
-    SuspendJob,
-    Terminal,
-)
+from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, Result, settle
+from holdfast.domain.workloads.jobset.state import JobSetState, Terminal
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 
 GROUPS = (ReplicatedJob(name="driver"), ReplicatedJob(name="workers", replicas=3))
@@ -394,14 +393,14 @@ def test_jobs_and_pods_are_told_who_they_are() -> None:
     groups = (ReplicatedJob(name="a", replicas=2), ReplicatedJob(name="b", replicas=3, group_name="g"))
     spec = JobSetSpec(name="js", replicated_jobs=groups, coordinator=Coordinator("a"))
     job = CreateJob("js-b-1", "b", 1, 3, 2, 5)
-    labels = names.labels(spec, job, uid="u")
+    labels = job_labels(spec, job, uid="u")
     expected = {
         "jobset-name": "js", "jobset-uid": "u", "replicatedjob-name": "b", "replicatedjob-replicas": "3",
-        "job-index": "1", "job-key": names.job_key("js-b-1"), "job-global-index": "3", "global-replicas": "5",
+        "job-index": "1", "job-key": job_key("js-b-1"), "job-global-index": "3", "global-replicas": "5",
         "restart-attempt": "2", "job-restart-attempt": "5", "group-name": "g", "group-replicas": "3",
         "job-group-index": "1", "coordinator": "js-a-0-0.js",
     }  # fmt: skip
     assert labels == {f"jobset.sigs.k8s.io/{key}": value for key, value in expected.items()}
-    environment = names.environment(spec, job, 7)
+    environment = pod_environment(spec, job, 7)
     assert environment["JOB_COMPLETION_INDEX"] == "7"
     assert environment["JOBSET_COORDINATOR"] == "js-a-0-0.js"

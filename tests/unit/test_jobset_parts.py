@@ -12,21 +12,22 @@ from holdfast.dialects.jobset.program import read_program
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.policy.model import Backoff, SetAction, SetRule
 from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.jobset.children import Child, ChildPhase, CreateJob, DeleteJob
 from holdfast.domain.workloads.jobset.explain import explain
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
 from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
-from holdfast.domain.workloads.jobset.record import job_record, job_state, set_record, set_state
-from holdfast.domain.workloads.jobset.state import Child, ChildPhase, CreateJob, DeleteJob, JobSetState, Terminal
+from holdfast.domain.workloads.jobset.state import JobSetState, Terminal
 from holdfast.domain.workloads.kubejob.model import CompletionMode, KubeJobSpec, KubeJobState, Pod, PodPhase
 from holdfast.domain.workloads.kubejob.program import Program
 from holdfast.domain.workloads.kubejob.sync import sync
 from holdfast.errors import Conflict, NotFound
+from holdfast.storage.sql.jobset_rows import job_record, job_state, set_record, set_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.domain.workloads.jobset.conditions import Transition
+    from holdfast.domain.workloads.jobset.state import Transition
 
 SPEC = JobSetSpec(
     name="js",

@@ -25,8 +25,16 @@ from holdfast.domain.lifecycle import (
 )
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse, SetAction
 from holdfast.domain.resources import Resources
-from holdfast.domain.workloads.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision, Terminal
-from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+from holdfast.domain.workloads.jobset.state import (
+    Condition,
+    Event,
+    GroupStatus,
+    JobSet,
+    JobSetState,
+    SetDecision,
+    SetLogEntry,
+    Terminal,
+)
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import Internal

@@ -18,8 +18,16 @@ from holdfast.domain.workloads.jobset.model import (
     JobSetSpec,
     ReplicatedJob,
 )
-from holdfast.domain.workloads.jobset.state import Condition, Event, GroupStatus, JobSetState, SetDecision, Terminal
-from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+from holdfast.domain.workloads.jobset.state import (
+    Condition,
+    Event,
+    GroupStatus,
+    JobSet,
+    JobSetState,
+    SetDecision,
+    SetLogEntry,
+    Terminal,
+)
 from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobSpec, KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import Problem

@@ -7,11 +7,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.workloads.jobset import names
-from holdfast.domain.workloads.jobset.children import sort
-from holdfast.domain.workloads.jobset.startup import dependencies_met, started
-from holdfast.domain.workloads.jobset.state import ChildPhase, CreateJob, JobSetState
-from holdfast.domain.workloads.jobset.success import expected
+from holdfast.domain.workloads.jobset.children import ChildPhase, CreateJob, job_labels, sort
+from holdfast.domain.workloads.jobset.model import global_index, pod_host
+from holdfast.domain.workloads.jobset.reconcile import dependencies_met, expected, started
+from holdfast.domain.workloads.jobset.state import JobSetState
 from tools.cases import jobset_validation, podjob, podjob_backoff
 from tools.cases.jobset_manifest import jobset_manifest, read_jobset
 from tools.cases.jobset_steps import do
@@ -155,7 +154,7 @@ def _labels(world: World, wanted: Mapping[str, str]) -> object:
     got: dict[str, str] = {}
     for child in world.children.values():
         order = CreateJob(child.name, child.group, child.index, child.global_index, child.restart, child.job_restart)
-        labels = names.labels(world.spec, order)
+        labels = job_labels(world.spec, order)
         got.update(
             {
                 key: labels.get(key, "")
@@ -170,13 +169,13 @@ def _global_index(world: World, wanted: Mapping[str, str]) -> object:
     found = {}
     for reference in wanted:
         group, _, index = reference.rpartition("/")
-        found[reference] = str(names.global_index(world.spec, group, int(index)))
+        found[reference] = str(global_index(world.spec, group, int(index)))
     return found
 
 
 def _hosts(world: World, wanted: list[str]) -> object:
     every = {
-        names.pod_host(world.spec, group.name, index, pod)
+        pod_host(world.spec, group.name, index, pod)
         for group in world.spec.replicated_jobs
         for index in range(group.replicas)
         for pod in range(group.job.parallelism)

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
-from holdfast.domain.workloads.jobset import conditions
-from holdfast.domain.workloads.jobset.in_place import InPlace
-from holdfast.domain.workloads.jobset.state import Child, ChildPhase, GroupStatus
+from holdfast.domain.workloads.jobset import state as records
+from holdfast.domain.workloads.jobset.children import Child, ChildPhase
+from holdfast.domain.workloads.jobset.reconcile import InPlace
+from holdfast.domain.workloads.jobset.state import GroupStatus
 from tools.cases.jobset_manifest import group_name, read_jobset
 from tools.cases.jobset_validation import check_change, updated
 from tools.cases.results import Skip
@@ -128,13 +129,13 @@ def _mutate_template(world: World, step: Mapping[str, Any]) -> None:
 
 
 def _ended(world: World, step: Mapping[str, Any]) -> None:
-    end = conditions.completed if step["do"] == "completed" else _failed
+    end = records.completed if step["do"] == "completed" else _failed
     world.state = end(world.state, step["at"]).state
     world.now = step["at"]
 
 
-def _failed(state: Any, now: float) -> conditions.Transition:  # noqa: ANN401 - as conditions.completed
-    return conditions.failed(state, *conditions.FAILED_JOBS, now)
+def _failed(state: Any, now: float) -> records.Transition:  # noqa: ANN401 - as records.completed
+    return records.failed(state, *records.FAILED_JOBS, now)
 
 
 def _now(world: World, step: Mapping[str, Any]) -> None:

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
-from holdfast.domain.workloads.jobset.names import global_index, job_name, pod_name
-from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
-from holdfast.domain.workloads.jobset.state import (
+from holdfast.domain.workloads.jobset.children import (
     Child,
     ChildPhase,
     CreateJob,
     DeleteJob,
     DeleteJobSet,
-    JobSetState,
     ResizeJob,
     ResumeJob,
     SuspendJob,
 )
+from holdfast.domain.workloads.jobset.model import global_index, job_name, pod_name
+from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
+from holdfast.domain.workloads.jobset.state import JobSetState
 from holdfast.domain.workloads.kubejob.model import KubeJobState, Pod, PodPhase
 from holdfast.domain.workloads.kubejob.sync import sync
 from tools.cases.results import Skip
@@ -31,9 +31,10 @@ from tools.cases.results import Skip
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from holdfast.domain.workloads.jobset.in_place import InPlace
+    from holdfast.domain.workloads.jobset.children import Order
     from holdfast.domain.workloads.jobset.model import JobSetSpec
-    from holdfast.domain.workloads.jobset.state import Event, GroupStatus, Order, SetDecision
+    from holdfast.domain.workloads.jobset.reconcile import InPlace
+    from holdfast.domain.workloads.jobset.state import Event, GroupStatus, SetDecision
 
 NOW = 1_000_000.0
 _SHORT_NAME = re.compile(r"(.+)/(\d+)")

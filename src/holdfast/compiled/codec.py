@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from _typeshed import DataclassInstance
 
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet
 
 T = TypeVar("T")
 VERSION = 1

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.scheduling import RetryBalance
     from holdfast.domain.workloads.base import Quarantined
-    from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.workloads.jobset.state import JobSet, SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.store import Snapshot

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, JobState, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined
-    from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.workloads.jobset.state import JobSet, SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.catalogue import Catalogue
 

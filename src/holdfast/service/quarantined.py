@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.base import Quarantined
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet
 
 CONDITION = "Quarantined"
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from holdfast.domain.job import Attempt, Job, Run
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.store import Changes, Request, Snapshot, Store
     from holdfast.simulation.agenda import Agenda

@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset.loading import QUEUE_LABEL
 from holdfast.domain.policy.model import SetAction
-from holdfast.domain.workloads.jobset.model import DependencyStatus, Operator, RestartStrategy, StartupOrder
-from holdfast.domain.workloads.jobset.names import EXCLUSIVE_TOPOLOGY
+from holdfast.domain.workloads.jobset.model import (
+    EXCLUSIVE_TOPOLOGY,
+    DependencyStatus,
+    Operator,
+    RestartStrategy,
+    StartupOrder,
+)
 from holdfast.domain.workloads.kubejob.model import UNLIMITED
 from holdfast.simulation.policies import POLICIES, QUEUES
 

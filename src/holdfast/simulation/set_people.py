@@ -12,7 +12,7 @@ from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_
 from holdfast.dialects.jobset.loading import dump_set, plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
 from holdfast.domain.workloads.jobset.model import JobSetSpec
-from holdfast.domain.workloads.jobset.stored import JobSet
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.ports.store import Request, RequestKind, Submission
 from holdfast.service.jobsets.accepted import as_accepted, suspending
 from holdfast.service.jobsets.children import jobs_of

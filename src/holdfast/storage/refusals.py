@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from holdfast.domain.job import Queue
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet
 
 SHORTEST_PREFIX = 6
 """Of a job's id, to be taken as one."""

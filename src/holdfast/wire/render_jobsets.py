@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy
-from holdfast.domain.workloads.jobset.names import coordinator_endpoint
+from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy, coordinator_endpoint
 from holdfast.domain.workloads.jobset.state import GroupStatus, SetDecision
 from holdfast.wire.base import optional_timestamp, timestamp
 from holdfast.wire.decisions import ConsideredView, LimitView
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import ChildOf, Job
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
-    from holdfast.domain.workloads.jobset.state import Condition, JobSetState
-    from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.workloads.jobset.state import Condition, JobSet, JobSetState, SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.errors import Problem
 

@@ -112,7 +112,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a job set restarts once too often",
-        "domain/workloads/jobset/budget.py",
+        "domain/workloads/jobset/rules.py",
         "limit.used >= limit.limit",
         "limit.used > limit.limit",
         ("unit/test_jobset.py",),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.controller.workloads.memory import SetWork
     from holdfast.controller.workloads.owners import Owners
     from holdfast.controller.workloads.plans import Plans
-    from holdfast.domain.workloads.jobset.conditions import Transition
+    from holdfast.domain.workloads.jobset.state import Transition
     from holdfast.ports.store import ControllerStore, Request
 
 SET_REQUESTS = frozenset(

@@ -14,11 +14,7 @@ from holdfast.controller.workloads.jobset_requests import SET_REQUESTS, SetReque
 from holdfast.controller.workloads.plans import created
 from holdfast.domain.events import JobSetDeleted, JobSetEnded
 from holdfast.domain.workloads.base import JOBSET, KUBEJOB
-from holdfast.domain.workloads.jobset.in_place import InPlace, expected_pods
-from holdfast.domain.workloads.jobset.model import RestartStrategy
-from holdfast.domain.workloads.jobset.observed import child_of
-from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
-from holdfast.domain.workloads.jobset.state import (
+from holdfast.domain.workloads.jobset.children import (
     ChildPhase,
     CreateJob,
     DeleteJob,
@@ -26,7 +22,10 @@ from holdfast.domain.workloads.jobset.state import (
     ResizeJob,
     ResumeJob,
     SuspendJob,
+    child_of,
 )
+from holdfast.domain.workloads.jobset.model import RestartStrategy
+from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, expected_pods, settle
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
 if TYPE_CHECKING:
@@ -38,8 +37,10 @@ if TYPE_CHECKING:
     from holdfast.controller.workloads.owners import Owners
     from holdfast.controller.workloads.plans import Plans
     from holdfast.domain.job import Job
+    from holdfast.domain.workloads.jobset.children import Order
     from holdfast.domain.workloads.jobset.model import JobSetSpec
-    from holdfast.domain.workloads.jobset.state import JobSetState, Order, Result
+    from holdfast.domain.workloads.jobset.reconcile import Result
+    from holdfast.domain.workloads.jobset.state import JobSetState
     from holdfast.ports.store import ControllerStore, Request, RequestKind, Snapshot
 
 

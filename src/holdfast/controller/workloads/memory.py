@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from holdfast.domain.failure import RunOutcome
     from holdfast.domain.job import Run
+    from holdfast.domain.workloads.jobset.children import Child, CreateJob
     from holdfast.domain.workloads.jobset.model import JobSetSpec
-    from holdfast.domain.workloads.jobset.state import Child, CreateJob
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 
 

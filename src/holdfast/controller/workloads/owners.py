@@ -8,8 +8,7 @@ from holdfast.compiled.codec import set_spec_of
 from holdfast.controller.workloads.memory import SetWork
 from holdfast.domain.events import EventRecord, JobSetDecided, JobSetNoted
 from holdfast.domain.workloads.base import JOBSET
-from holdfast.domain.workloads.jobset.state import Event, SetDecision
-from holdfast.domain.workloads.jobset.stored import SetLogEntry
+from holdfast.domain.workloads.jobset.state import Event, SetDecision, SetLogEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
     from holdfast.domain.events import JobSetEvent
     from holdfast.domain.job import Job
-    from holdfast.domain.workloads.jobset.state import JobSetState
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
 
 
 class Owners:

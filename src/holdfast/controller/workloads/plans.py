@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.bounded_cache import BoundedCache
 from holdfast.controller.publisher import sooner
-from holdfast.domain.workloads.jobset import names
-from holdfast.domain.workloads.jobset.model import RestartStrategy
-from holdfast.domain.workloads.jobset.state import CreateJob
+from holdfast.domain.workloads.jobset.children import CreateJob, pod_environment
+from holdfast.domain.workloads.jobset.model import RestartStrategy, global_index
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 from holdfast.ports.engine import RunOrder
 
@@ -97,7 +96,7 @@ class Plans:
         if job.child is None:
             return {"JOB_COMPLETION_INDEX": str(rank)}
         spec = self._sets[job.child.set_id].spec
-        return names.environment(spec, created(spec, job, work), rank)
+        return pod_environment(spec, created(spec, job, work), rank)
 
 
 def created(spec: JobSetSpec, job: Job, work: JobWork) -> CreateJob:
@@ -110,7 +109,7 @@ def created(spec: JobSetSpec, job: Job, work: JobWork) -> CreateJob:
             name=job.name,
             group=job.child.group,
             index=job.child.index,
-            global_index=names.global_index(spec, job.child.group, job.child.index),
+            global_index=global_index(spec, job.child.group, job.child.index),
             restart=work.record.restart,
             job_restart=work.record.job_restart,
         )

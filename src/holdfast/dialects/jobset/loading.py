@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.documents import Document
-from holdfast.domain.workloads.jobset.names import PREFIX
+from holdfast.domain.workloads.jobset.model import PREFIX
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec, KubeJob
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from holdfast.dialects.native.envelope import take_kind
 from holdfast.dialects.reading import Fields
 from holdfast.domain.workloads.jobset.model import (
     DEFAULT_GROUP,
+    EXCLUSIVE_TOPOLOGY,
     Coordinator,
     DependencyStatus,
     DependsOn,
@@ -23,7 +24,6 @@ from holdfast.domain.workloads.jobset.model import (
     StartupOrder,
     SuccessPolicy,
 )
-from holdfast.domain.workloads.jobset.names import EXCLUSIVE_TOPOLOGY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

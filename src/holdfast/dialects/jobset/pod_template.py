@@ -14,7 +14,7 @@ from holdfast.dialects.jobset.scalars import count
 from holdfast.dialects.jobset.wording import shown as quoted_value
 from holdfast.dialects.reading import Fields, shown
 from holdfast.domain.suggestion import closest
-from holdfast.domain.workloads.jobset.names import NAMESPACE
+from holdfast.domain.workloads.jobset.model import NAMESPACE
 from holdfast.domain.workloads.kubejob.model import UNLIMITED
 
 if TYPE_CHECKING:

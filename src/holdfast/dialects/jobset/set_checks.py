@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 from holdfast.dialects.jobset.kube_names import TOO_LONG, dns_1035_label, dns_1123_subdomain, label_value
 from holdfast.dialects.jobset.wording import shown
 from holdfast.domain.policy.model import SetAction
-from holdfast.domain.workloads.jobset.model import RestartStrategy, StartupOrder
-from holdfast.domain.workloads.jobset.names import COORDINATOR, coordinator_endpoint, job_name, pod_name
+from holdfast.domain.workloads.jobset.model import (
+    COORDINATOR,
+    RestartStrategy,
+    StartupOrder,
+    coordinator_endpoint,
+    job_name,
+    pod_name,
+)
 from holdfast.domain.workloads.kubejob.model import UNLIMITED, PodReplacement
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.domain.category import FailureCategory
     from holdfast.domain.job import Queue
     from holdfast.domain.policy.model import RetryPolicy, RetrySettings
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.service.jobsets.sets import Applied, Child
     from holdfast.service.jobsets.story import SetExplanation
     from holdfast.service.query import JobDetail

@@ -18,7 +18,7 @@ from holdfast.ports.store import RequestKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.store import AskedOf, Request
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.loading import child_spec
 from holdfast.domain.job import ChildOf, JobState
-from holdfast.domain.workloads.jobset.names import job_name
+from holdfast.domain.workloads.jobset.model import job_name
 from holdfast.service.submit import new_job
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.jobset.model import JobSetSpec
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.domain.workloads.spec import JobSpec
 
 

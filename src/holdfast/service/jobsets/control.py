@@ -21,7 +21,7 @@ from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, r
 
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
     from holdfast.service.jobsets.accepted import Versions

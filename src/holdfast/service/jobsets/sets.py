@@ -16,7 +16,7 @@ from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.manifests import located, read_one
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.workloads.jobset.model import JobSetSpec
-from holdfast.domain.workloads.jobset.stored import JobSet
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
 from holdfast.service.audit import audited, put_act
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import ChildOf, Job
-    from holdfast.domain.workloads.jobset.stored import SetLogEntry
+    from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.store import Store

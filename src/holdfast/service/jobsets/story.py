@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.job import JobState
 from holdfast.domain.units import format_duration
-from holdfast.domain.workloads.jobset.budget import Budget
-from holdfast.domain.workloads.jobset.conditions import FAILED_JOBS
 from holdfast.domain.workloads.jobset.explain import attempt_of, explain
 from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy, StartupOrder
-from holdfast.domain.workloads.jobset.state import SetDecision, Terminal
+from holdfast.domain.workloads.jobset.rules import Budget
+from holdfast.domain.workloads.jobset.state import FAILED_JOBS, SetDecision, Terminal
 from holdfast.errors import NotFound
 from holdfast.ports.store import JobFilter
 from holdfast.service.prose import job_line
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.failure import Failure
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
-    from holdfast.domain.workloads.jobset.state import JobSetState
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
     from holdfast.service.jobsets.sets import JobSets
 
 MOST_STORIES = 20

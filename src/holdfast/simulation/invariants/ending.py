@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Job
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.store import Store
     from holdfast.simulation.invariants.record import Record
     from holdfast.simulation.invariants.setrecord import SetRecord

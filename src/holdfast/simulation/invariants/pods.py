@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.domain.job import Job, Run
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
     from holdfast.ports.store import Changes
     from holdfast.simulation.clocks import Readings

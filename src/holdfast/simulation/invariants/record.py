@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.job import Attempt, Job, Run
-    from holdfast.domain.workloads.jobset.stored import SetLogEntry
+    from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.ports.store import Changes, Store
 
 _ALL_EVENTS = 1_000_000

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.jobset.model import JobSetSpec
-    from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.workloads.jobset.state import JobSet, SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
     from holdfast.ports.store import Changes, Store
     from holdfast.simulation.invariants.record import Record

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from holdfast.domain.job import Attempt
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import Changes
     from holdfast.simulation.clocks import Readings

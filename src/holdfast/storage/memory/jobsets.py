@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from threading import RLock
 
     from holdfast.domain.job import Job
-    from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.workloads.jobset.state import JobSet, SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import Changes, Request
     from holdfast.storage.memory.jobs import JobTable

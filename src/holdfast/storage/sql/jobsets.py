@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row, Select
 
     from holdfast.domain.job import Job
-    from holdfast.domain.workloads.jobset.stored import JobSet, SetLogEntry
+    from holdfast.domain.workloads.jobset.state import JobSet, SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.storage.sql.engine import Database
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
-    from holdfast.domain.workloads.jobset.stored import JobSet
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.store import Request, Submission
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database

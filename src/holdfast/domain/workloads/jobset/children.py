@@ -1,18 +1,117 @@
-"""Sorts a set's jobs into past, failed, succeeded and active ones, and counts them by replicated job in linear time."""
+"""The jobs of a set: how they look, which are past, failed or active, and what is to be done with them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.domain.workloads.jobset.state import ChildPhase, GroupStatus
+from holdfast.domain.workloads.jobset.model import PREFIX, RestartStrategy, coordinator_endpoint, job_key, job_name
+from holdfast.domain.workloads.jobset.state import GroupStatus, JobSetState, backoff_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from holdfast.domain.workloads.jobset.model import JobSetSpec
-    from holdfast.domain.workloads.jobset.state import Child, JobSetState
+    from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.workloads.kubejob.model import KubeJobSpec
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+
+
+class ChildPhase(StrEnum):
+    """The phase of a child job."""
+
+    ACTIVE = "active"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """One child job as last observed."""
+
+    name: str
+    group: str
+    """Its replicated job; a job without one matches no rule."""
+    index: int = 0
+    global_index: int = 0
+    restart: int = 0
+    """The set's restarts when it was created."""
+    job_restart: int = 0
+    """Its own restarts when it was created."""
+    phase: ChildPhase = ChildPhase.ACTIVE
+    reason: str = ""
+    """Why it failed."""
+    message: str = ""
+    failed_at: float = 0.0
+    certain: bool = False
+    """It is certain to fail and its last pods are going (``FailureTarget``)."""
+    active_pods: int = 0
+    ready_pods: int = 0
+    succeeded_pods: int = 0
+    suspended: bool = False
+    size: tuple[int, int | None] | None = None
+    """Its parallelism and completions, where they may differ from the template's."""
+    deleting_since: float | None = None
+    """When its deletion was ordered; it still exists."""
+
+    @property
+    def attempt(self) -> tuple[int, int]:
+        """Which attempt at this job it is; each is judged once."""
+        return (self.restart, self.job_restart)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateJob:
+    """Create a job."""
+
+    name: str
+    group: str
+    index: int
+    global_index: int
+    restart: int
+    job_restart: int
+    suspended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteJob:
+    """Delete a job and all of its pods; ``force`` waits for none of them."""
+
+    name: str
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendJob:
+    """Stop a job's pods and keep the job."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeJob:
+    """Let a job's pods start, with the set's current template."""
+
+    name: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeJob:
+    """Give a running job its template's current parallelism and completions."""
+
+    name: str
+    parallelism: int
+    completions: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteJobSet:
+    """Forget the whole set: its time to live is over."""
+
+
+Order: TypeAlias = CreateJob | DeleteJob | SuspendJob | ResumeJob | ResizeJob | DeleteJobSet
 
 
 @dataclass(slots=True)
@@ -62,38 +161,18 @@ def sort(spec: JobSetSpec, state: JobSetState, children: Iterable[Child]) -> Sor
 
 def group_statuses(spec: JobSetSpec, jobs: Sorted) -> tuple[GroupStatus, ...]:
     """Count the jobs of the current generation by replicated job."""
-    counts = {group.name: _Count() for group in spec.replicated_jobs}
-    for child in jobs.succeeded:
-        if child.group in counts:
-            counts[child.group].succeeded += 1
-    for child in (*jobs.failed, *jobs.left):
-        if child.group in counts:
-            counts[child.group].failed += 1
     needed = {group.name: group.ready_pods for group in spec.replicated_jobs}
+    found = Counter([(child.group, "succeeded") for child in jobs.succeeded])
+    found.update([(child.group, "failed") for child in (*jobs.failed, *jobs.left)])
     for child in jobs.active:
-        if child.group in counts:
-            counts[child.group].add(child, needed[child.group])
-    return tuple(
-        GroupStatus(name, count.ready, count.succeeded, count.failed, count.active, count.suspended)
-        for name, count in counts.items()
-    )
-
-
-@dataclass(slots=True)
-class _Count:
-    ready: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    active: int = 0
-    suspended: int = 0
-
-    def add(self, child: Child, needed: int) -> None:
         if child.suspended:
-            self.suspended += 1
-        elif child.succeeded_pods + child.ready_pods >= needed:
-            self.ready += 1
+            found[child.group, "suspended"] += 1
+        elif child.group in needed and child.succeeded_pods + child.ready_pods >= needed[child.group]:
+            found[child.group, "ready"] += 1
         if child.active_pods:
-            self.active += 1
+            found[child.group, "active"] += 1
+    counted = ("ready", "succeeded", "failed", "active", "suspended")
+    return tuple(GroupStatus(name, **{each: found[name, each] for each in counted}) for name in needed)
 
 
 def by_name(statuses: Iterable[GroupStatus]) -> Mapping[str, GroupStatus]:
@@ -105,3 +184,163 @@ def all_ready(spec: JobSetSpec, statuses: Iterable[GroupStatus]) -> bool:
     """Whether every job is ready or has succeeded."""
     found = by_name(statuses)
     return all(found[one.name].ready + found[one.name].succeeded == one.replicas for one in spec.replicated_jobs)
+
+
+def child_of(order: CreateJob, record: KubeJobRecord, template: KubeJobSpec) -> Child:
+    """Show a job to its set.
+
+    Args:
+        order: The order it was created by.
+        record: What is remembered of it.
+        template: Its set's template as of now.
+    """
+    state = record.state
+    ended = state.finished
+    target = state.condition("FailureTarget") if ended is None else None
+    told = ended or target
+    phase = ChildPhase.ACTIVE
+    if ended is not None:
+        phase = ChildPhase.SUCCEEDED if ended.type == "Complete" else ChildPhase.FAILED
+    return Child(
+        name=order.name,
+        group=order.group,
+        index=order.index,
+        global_index=order.global_index,
+        restart=record.restart,
+        job_restart=record.job_restart,
+        phase=phase,
+        reason=told.reason if told is not None else "",
+        message=told.message if told is not None else "",
+        failed_at=told.since if told is not None else 0.0,
+        certain=target is not None,
+        active_pods=state.active,
+        ready_pods=state.ready,
+        succeeded_pods=state.succeeded,
+        suspended=record.suspended,
+        size=_size(record, template),
+        deleting_since=record.deleting_since,
+    )
+
+
+def _size(record: KubeJobRecord, template: KubeJobSpec) -> tuple[int, int | None] | None:
+    """Return a job's size where it differs from the template's."""
+    wanted = (template.parallelism, template.completions)
+    if record.parallelism is None or (record.parallelism, record.completions) == wanted:
+        return None
+    return record.parallelism, record.completions
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """The jobs to create."""
+
+    orders: tuple[CreateJob, ...]
+    missing: bool
+    """Whether jobs that may run do not exist yet, whether created now or waiting."""
+
+
+def create(spec: JobSetSpec, state: JobSetState, jobs: Sorted, allowed: Iterable[ReplicatedJob]) -> Created:
+    """Create the jobs that are missing, may start, and whose names are free.
+
+    A job keeps its name until it has gone. With ``BlockingRecreate`` nothing is created while any job of a past
+    attempt is there; nothing in back-off is created.
+    """
+    blocking = spec.failure is not None and spec.failure.strategy is RestartStrategy.BLOCKING_RECREATE
+    missing = [one for group in allowed for one in _missing(spec, state, jobs, group)]
+    if blocking and jobs.previous:
+        return Created((), bool(missing))
+    if not state.not_before:
+        return Created(tuple(missing), bool(missing))
+    ready = tuple(one for one in missing if not _waits(state, one))
+    return Created(ready, bool(missing))
+
+
+def _missing(spec: JobSetSpec, state: JobSetState, jobs: Sorted, group: ReplicatedJob) -> list[CreateJob]:
+    if jobs.by_group.get(group.name, 0) >= group.replicas:
+        return []
+    offset, present = spec.offsets[group.name], jobs.present
+    names = (job_name(spec.name, group.name, index) for index in range(group.replicas))
+    return [
+        CreateJob(
+            name=name,
+            group=group.name,
+            index=index,
+            global_index=offset + index,
+            restart=state.restarts,
+            job_restart=state.restarts_of(group.name, index),
+            suspended=spec.suspend,
+        )
+        for index, name in enumerate(names)
+        if name not in present
+    ]
+
+
+def _waits(state: JobSetState, job: CreateJob) -> bool:
+    return any(key in state.not_before for key in backoff_keys(job.group, job.name))
+
+
+def suspend(jobs: Sorted) -> list[SuspendJob]:
+    """Stop every job that is not suspended yet."""
+    return [SuspendJob(child.name) for child in jobs.active if not child.suspended]
+
+
+def resume(jobs: Sorted, allowed: Iterable[ReplicatedJob]) -> list[ResumeJob]:
+    """Resume every suspended job that may start."""
+    names = {group.name for group in allowed}
+    return [ResumeJob(child.name, child.group) for child in jobs.active if child.suspended and child.group in names]
+
+
+def resize(spec: JobSetSpec, jobs: Sorted) -> list[ResizeJob]:
+    """Give running jobs the size their templates have now."""
+    orders = []
+    for child in jobs.active:
+        group = spec.by_name.get(child.group)
+        if group is None or child.size is None:
+            continue
+        wanted = (group.job.parallelism, group.job.completions)
+        if child.size != wanted:
+            orders.append(ResizeJob(child.name, *wanted))
+    return orders
+
+
+def job_labels(spec: JobSetSpec, job: CreateJob, *, uid: str = "") -> dict[str, str]:
+    """Return the labels of a job, which its pods and the annotations of both repeat."""
+    group = spec.by_name[job.group]
+    before, members = spec.in_groups[job.group]
+    found = {
+        "jobset-name": spec.name,
+        "jobset-uid": uid,
+        "replicatedjob-name": job.group,
+        "replicatedjob-replicas": str(group.replicas),
+        "job-index": str(job.index),
+        "job-key": job_key(job.name),
+        "job-global-index": str(job.global_index),
+        "global-replicas": str(spec.replicas),
+        "restart-attempt": str(job.restart),
+        "job-restart-attempt": str(job.job_restart),
+        "group-name": group.group_name,
+        "group-replicas": str(members),
+        "job-group-index": str(before + job.index),
+    }
+    if endpoint := coordinator_endpoint(spec):
+        found["coordinator"] = endpoint
+    return {f"{PREFIX}{key}": value for key, value in found.items()}
+
+
+def pod_environment(spec: JobSetSpec, job: CreateJob, pod: int) -> dict[str, str]:
+    """Return a pod's environment; upstream sets only its completion index."""
+    group = spec.by_name[job.group]
+    found = {
+        "JOB_COMPLETION_INDEX": str(pod),
+        "JOBSET_NAME": spec.name,
+        "REPLICATED_JOB_NAME": job.group,
+        "JOB_INDEX": str(job.index),
+        "JOB_GLOBAL_INDEX": str(job.global_index),
+        "JOBSET_RESTART_ATTEMPT": str(job.restart),
+        "JOB_RESTART_ATTEMPT": str(job.job_restart),
+        "GLOBAL_REPLICAS": str(spec.replicas),
+        "REPLICATED_JOB_REPLICAS": str(group.replicas),
+    }
+    if endpoint := coordinator_endpoint(spec):
+        found["JOBSET_COORDINATOR"] = endpoint
+    return found

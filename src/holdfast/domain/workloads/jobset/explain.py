@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import Failure
     from holdfast.domain.workloads.jobset.state import SetDecision
 
+
 _FOLLOWS = {
     SetAction.FAIL_JOB_SET: "the set fails at once, whatever maxRestarts says",
     SetAction.FAIL_JOB: "the job stays failed, and the others continue",

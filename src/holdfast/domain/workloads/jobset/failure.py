@@ -12,17 +12,26 @@ from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.delay import delay_s
 from holdfast.domain.policy.model import Backoff, SetAction
-from holdfast.domain.workloads.jobset.budget import Budget, LimitReached, Scope
-from holdfast.domain.workloads.jobset.conditions import FAILED_JOBS, Transition, failed, first_failed, restarting
-from holdfast.domain.workloads.jobset.rules import explained, taken
-from holdfast.domain.workloads.jobset.state import Event, SetDecision, backoff_keys
+from holdfast.domain.workloads.jobset.rules import Budget, LimitReached, Scope, explained, taken
+from holdfast.domain.workloads.jobset.state import (
+    FAILED_JOBS,
+    Event,
+    SetDecision,
+    Transition,
+    backoff_keys,
+    failed,
+    first_failed,
+    restarting,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.domain.workloads.jobset.children import Child
     from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec
     from holdfast.domain.workloads.jobset.rules import RuleMatch
-    from holdfast.domain.workloads.jobset.state import Child, JobSetState
+    from holdfast.domain.workloads.jobset.state import JobSetState
+
 
 UNCOUNTED_AT_ONCE = 20
 """Restarts beside ``maxRestarts`` that a rule grants at once, where nobody asks for a back-off."""

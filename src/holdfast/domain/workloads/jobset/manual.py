@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.domain.workloads.jobset.conditions import Transition, restarting
-from holdfast.domain.workloads.jobset.names import job_name
-from holdfast.domain.workloads.jobset.state import Event
+from holdfast.domain.workloads.jobset.model import job_name
+from holdfast.domain.workloads.jobset.state import Event, Transition, restarting
 from holdfast.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.workloads.jobset.state import JobSetState
+
 
 REASON = "RestartedByUser"
 

@@ -1,4 +1,4 @@
-"""The specification of a job set, already validated: replicated jobs and the policies over them.
+"""The specification of a job set, already validated, and the names of its jobs and pods.
 
 Fields and defaults are upstream's (``jobset.x-k8s.io/v1alpha2``); those beyond it say so.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from hashlib import sha1
 from typing import Any
 
 from holdfast.domain.policy.model import Backoff, SetRule  # noqa: TC001 - as above
@@ -186,3 +187,46 @@ class JobSetSpec:
     def replicas(self) -> int:
         """How many jobs it has in all."""
         return sum(group.replicas for group in self.replicated_jobs)
+
+
+PREFIX = "jobset.sigs.k8s.io/"
+EXCLUSIVE_TOPOLOGY = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+NODE_SELECTOR_STRATEGY = "alpha.jobset.sigs.k8s.io/node-selector"
+COORDINATOR = f"{PREFIX}coordinator"
+NAMESPACE = "default"
+
+
+def job_name(set_name: str, group: str, index: int) -> str:
+    """Name a job."""
+    return f"{set_name}-{group}-{index}"
+
+
+def pod_name(set_name: str, group: str, index: int, pod: int) -> str:
+    """Name a pod; its host name, too."""
+    return f"{set_name}-{group}-{index}-{pod}"
+
+
+def subdomain(spec: JobSetSpec) -> str:
+    """Name the domain of its pods' host names."""
+    return spec.network.subdomain or spec.name
+
+
+def pod_host(spec: JobSetSpec, group: str, index: int, pod: int) -> str:
+    """Return the full host name of a pod."""
+    return f"{pod_name(spec.name, group, index, pod)}.{subdomain(spec)}"
+
+
+def coordinator_endpoint(spec: JobSetSpec) -> str | None:
+    """Return the host name of the coordinator."""
+    at = spec.coordinator
+    return None if at is None else pod_host(spec, at.replicated_job, at.job_index, at.pod_index)
+
+
+def global_index(spec: JobSetSpec, group: str, index: int) -> int:
+    """Number a job over the whole set."""
+    return spec.offsets[group] + index
+
+
+def job_key(name: str) -> str:
+    """Return a fixed-length key of a job: the SHA-1 of its namespace and name."""
+    return sha1(f"{NAMESPACE}/{name}".encode(), usedforsecurity=False).hexdigest()

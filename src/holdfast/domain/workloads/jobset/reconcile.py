@@ -1,4 +1,4 @@
-"""One look at a job set: its specification, its state and its jobs in, the new state and what to do out.
+"""One pass over a job set: its specification, its state and its jobs in, the new state and what to do out.
 
 The order of a pass is upstream's and observable: jobs of past attempts go; failure beats success; after a failure
 nothing is created in the same pass. Idempotent: the orders of a pass and the state are connected only by the attempt
@@ -10,24 +10,150 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from holdfast.domain.workloads.jobset import conditions
-from holdfast.domain.workloads.jobset.children import all_ready, by_name, group_statuses, sort
-from holdfast.domain.workloads.jobset.creation import create, resize, resume, suspend
+from holdfast.domain.workloads.jobset.children import (
+    Child,
+    DeleteJob,
+    DeleteJobSet,
+    Order,
+    all_ready,
+    by_name,
+    create,
+    group_statuses,
+    resize,
+    resume,
+    sort,
+    suspend,
+)
 from holdfast.domain.workloads.jobset.failure import judge
-from holdfast.domain.workloads.jobset.in_place import restart_in_place
-from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy
-from holdfast.domain.workloads.jobset.startup import startup
-from holdfast.domain.workloads.jobset.state import DeleteJob, DeleteJobSet, Result
-from holdfast.domain.workloads.jobset.success import complete
+from holdfast.domain.workloads.jobset.model import CONTROLLER, DependencyStatus, Operator, RestartStrategy, StartupOrder
+from holdfast.domain.workloads.jobset.state import (
+    DEADLINE_EXCEEDED,
+    FAILED_JOBS,
+    REACHED_MAX_RESTARTS,
+    Event,
+    GroupStatus,
+    JobSetState,
+    SetDecision,
+    Transition,
+    completed,
+    failed,
+    jobs_ready,
+    left_failed,
+    resumed,
+    starting,
+    suspended,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.domain.workloads.jobset.children import Sorted
-    from holdfast.domain.workloads.jobset.conditions import Transition
-    from holdfast.domain.workloads.jobset.in_place import InPlace
-    from holdfast.domain.workloads.jobset.model import JobSetSpec
-    from holdfast.domain.workloads.jobset.state import Child, Event, JobSetState, Order, SetDecision
+    from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The result of one look at a set."""
+
+    state: JobSetState
+    orders: tuple[Order, ...] = ()
+    events: tuple[Event, ...] = ()
+    decisions: tuple[SetDecision, ...] = ()
+    wake_at: float | None = None
+    """When to look again although nothing happens."""
+
+
+def started(group: ReplicatedJob, status: GroupStatus) -> bool:
+    """Whether each of its jobs is ready or has ended; being active alone is not started."""
+    return status.ready + status.failed + status.succeeded == group.replicas
+
+
+def dependencies_met(spec: JobSetSpec, group: ReplicatedJob, statuses: Mapping[str, GroupStatus]) -> bool:
+    """Whether a replicated job's dependencies have the status it asks for."""
+    for dependency in group.depends_on:
+        other = spec.by_name[dependency.name]
+        status = statuses[other.name]
+        if dependency.status is DependencyStatus.COMPLETE and status.succeeded != other.replicas:
+            return False
+        if dependency.status is DependencyStatus.READY and not started(other, status):
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Startup:
+    """Which replicated jobs may have jobs now."""
+
+    allowed: tuple[ReplicatedJob, ...]
+    in_order: bool
+    """Whether the set starts in order at all, and is not suspended."""
+    done: bool
+    """Whether every replicated job has started."""
+
+
+def startup(spec: JobSetSpec, statuses: Mapping[str, GroupStatus]) -> Startup:
+    """Return which replicated jobs may have jobs: in order, up to the first that has not started."""
+    in_order = spec.startup is StartupOrder.IN_ORDER and not spec.suspend
+    allowed = []
+    for group in spec.replicated_jobs:
+        if not dependencies_met(spec, group, statuses):
+            continue
+        allowed.append(group)
+        if in_order and not started(group, statuses[group.name]):
+            return Startup(tuple(allowed), in_order=True, done=False)
+    return Startup(tuple(allowed), in_order=in_order, done=True)
+
+
+def counts(spec: JobSetSpec, group: str) -> bool:
+    """Whether the jobs of a replicated job count."""
+    return not spec.success.targets or group in spec.success.targets
+
+
+def expected(spec: JobSetSpec) -> int:
+    """Say how many jobs must succeed."""
+    if spec.success.operator is Operator.ANY:
+        return 1
+    return sum(group.replicas for group in spec.replicated_jobs if counts(spec, group.name))
+
+
+def complete(spec: JobSetSpec, succeeded: Sequence[Child]) -> bool:
+    """Whether enough jobs have succeeded; a set that has no jobs at all is complete at once."""
+    if not spec.replicas:
+        return True
+    return bool(succeeded) and sum(counts(spec, child.group) for child in succeeded) >= expected(spec)
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """What the pods of a set report."""
+
+    attempts: tuple[int | None, ...]
+    """Of each pod; ``None`` before it has reported."""
+    container_restarts: int = 0
+    """The most restarts of any one container: one that fails too early never reaches the barrier."""
+
+
+def expected_pods(spec: JobSetSpec) -> int:
+    """Say how many pods must meet at the barrier."""
+    return sum(group.replicas * group.job.parallelism for group in spec.replicated_jobs)
+
+
+def restart_in_place(
+    spec: JobSetSpec, policy: FailurePolicy, state: JobSetState, seen: InPlace, now: float
+) -> Transition:
+    """Move the barrier to where the pods are."""
+    attempts = [attempt for attempt in seen.attempts if attempt is not None]
+    latest = max(attempts, default=0)
+    uncounted = state.restarts - state.restarts_counted
+    if seen.container_restarts > policy.max_restarts or latest - uncounted > policy.max_restarts:
+        return failed(state, *REACHED_MAX_RESTARTS, now)
+    if len(attempts) == expected_pods(spec) and len(set(attempts)) == 1:
+        return Transition(replace(state, in_place_current=latest))
+    if latest == 0:
+        return Transition(state)
+    before = state.in_place_previous
+    return Transition(replace(state, in_place_previous=latest - 1 if before is None else max(before, latest - 1)))
+
 
 _MOST_PASSES = 8
 """More than any set needs to settle: a decision, what follows from it, and one pass that changes nothing."""
@@ -115,9 +241,9 @@ class _Passing:
         if self._jobs.failed:
             self._judge()
         elif complete(self._spec, self._jobs.succeeded):
-            self._turn(conditions.completed(self._state, self._now))
+            self._turn(completed(self._state, self._now))
         elif self._overdue():
-            self._turn(conditions.failed(self._state, *conditions.DEADLINE_EXCEEDED, self._now))
+            self._turn(failed(self._state, *DEADLINE_EXCEEDED, self._now))
         else:
             self._go_on()
 
@@ -164,7 +290,7 @@ class _Passing:
         if since != self._state.healthy_since:
             self._state = replace(self._state, healthy_since=since)
         if ready:
-            self._turn(conditions.jobs_ready(self._state, self._now))
+            self._turn(jobs_ready(self._state, self._now))
             self._give_back(self._state.healthy_since)
 
     def _give_back(self, healthy_since: float | None) -> None:
@@ -201,19 +327,19 @@ class _Passing:
     def _go_on(self) -> None:
         """Create what is missing, suspend or resume, and end a set that has nothing left to run."""
         allowed = startup(self._spec, by_name(self._state.groups))
-        created = create(self._spec, self._state, self._jobs, allowed)
+        created = create(self._spec, self._state, self._jobs, allowed.allowed)
         self._orders += created.orders
         self._due += self._state.not_before.values()
         self._orders += resize(self._spec, self._jobs)
         if self._spec.suspend:
             self._orders += suspend(self._jobs)
-            self._turn(conditions.suspended(self._state, self._now))
+            self._turn(suspended(self._state, self._now))
             return
-        self._orders += resume(self._jobs, allowed)
+        self._orders += resume(self._jobs, allowed.allowed)
         if self._state.holds("Suspended") and (allowed.done or not allowed.in_order):
-            self._turn(conditions.resumed(self._state, self._now))
+            self._turn(resumed(self._state, self._now))
         if allowed.in_order:
-            self._turn(conditions.startup(self._state, self._now, done=allowed.done))
+            self._turn(starting(self._state, self._now, done=allowed.done))
         self._meet_at_the_barrier()
         # Suspended jobs whose dependencies can no longer be met have nothing to wait for.
         names = {group.name for group in allowed.allowed}
@@ -224,10 +350,10 @@ class _Passing:
     def _nothing_left(self) -> None:
         """End a set with nothing left to do: failed if jobs were left failed, else complete."""
         if not self._jobs.left:
-            self._turn(conditions.completed(self._state, self._now))
+            self._turn(completed(self._state, self._now))
             return
-        message = conditions.left_failed([child.name for child in self._jobs.left])
-        self._turn(conditions.failed(self._state, conditions.FAILED_JOBS[0], message, self._now))
+        message = left_failed([child.name for child in self._jobs.left])
+        self._turn(failed(self._state, FAILED_JOBS[0], message, self._now))
 
     def _meet_at_the_barrier(self) -> None:
         policy, seen = self._spec.failure, self._look.in_place

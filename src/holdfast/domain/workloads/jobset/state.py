@@ -1,16 +1,18 @@
-"""What is remembered of a job set between two looks at its jobs, how those jobs look, and what is to be done.
+"""What is stored of a job set: its state between two passes, its conditions, and the log of what was decided.
 
-Times are seconds since the epoch, UTC.
+Times are seconds since the epoch, UTC. Reasons and messages of conditions are upstream's, word for word. No condition
+is created with status False, and an unchanged one keeps its time. A set that ends, is suspended or has become ready is
+no longer restarting.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from holdfast.domain.policy.model import Considered, LimitUse, SetAction
 
@@ -18,49 +20,6 @@ if TYPE_CHECKING:
 def backoff_keys(group: str, name: str) -> tuple[str, str, str]:
     """Return the keys a job's back-off may be kept under: its set's, its replicated job's and its own."""
     return "", f"group/{group}", f"job/{name}"
-
-
-class ChildPhase(StrEnum):
-    """The phase of a child job."""
-
-    ACTIVE = "active"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Child:
-    """One child job as last observed."""
-
-    name: str
-    group: str
-    """Its replicated job; a job without one matches no rule."""
-    index: int = 0
-    global_index: int = 0
-    restart: int = 0
-    """The set's restarts when it was created."""
-    job_restart: int = 0
-    """Its own restarts when it was created."""
-    phase: ChildPhase = ChildPhase.ACTIVE
-    reason: str = ""
-    """Why it failed."""
-    message: str = ""
-    failed_at: float = 0.0
-    certain: bool = False
-    """It is certain to fail and its last pods are going (``FailureTarget``)."""
-    active_pods: int = 0
-    ready_pods: int = 0
-    succeeded_pods: int = 0
-    suspended: bool = False
-    size: tuple[int, int | None] | None = None
-    """Its parallelism and completions, where they may differ from the template's."""
-    deleting_since: float | None = None
-    """When its deletion was ordered; it still exists."""
-
-    @property
-    def attempt(self) -> tuple[int, int]:
-        """Which attempt at this job it is; each is judged once."""
-        return (self.restart, self.job_restart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,59 +120,6 @@ class Event:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class CreateJob:
-    """Create a job."""
-
-    name: str
-    group: str
-    index: int
-    global_index: int
-    restart: int
-    job_restart: int
-    suspended: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteJob:
-    """Delete a job and all of its pods; ``force`` waits for none of them."""
-
-    name: str
-    force: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SuspendJob:
-    """Stop a job's pods and keep the job."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResumeJob:
-    """Let a job's pods start, with the set's current template."""
-
-    name: str
-    group: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResizeJob:
-    """Give a running job its template's current parallelism and completions."""
-
-    name: str
-    parallelism: int
-    completions: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteJobSet:
-    """Forget the whole set: its time to live is over."""
-
-
-Order: TypeAlias = CreateJob | DeleteJob | SuspendJob | ResumeJob | ResizeJob | DeleteJobSet
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetDecision:
     """What was decided about one failed job and why."""
@@ -236,12 +142,147 @@ class SetDecision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """The result of one look at a set."""
+class JobSet:
+    """One job set."""
+
+    id: str
+    name: str
+    """Unique among existing job sets."""
+    created_at: float
+    manifest: str
+    """As it is in force now, canonical JSON, for people."""
+    spec: str = ""
+    """What the manifest was compiled into (``compiled.codec``)."""
+    lenient: bool = False
+    """Whether it was read leniently, and will be again."""
+    generation: int = 1
+    """Grows with every change of the manifest."""
+    updated_at: float = 0.0
+    deleting: bool = False
+    """It is removed as soon as its programs have stopped."""
+    state: JobSetState = field(default_factory=JobSetState)
+    version: int = 1
+    """Grows with every request about it, when it is made; only the store changes it."""
+
+    @property
+    def resource_version(self) -> str:
+        """Unique forever, even if another set takes this one's name."""
+        return f"{self.id}.{self.version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetLogEntry:
+    """One decision about a job of a set, or one event of the set."""
+
+    set_id: str
+    at: float
+    what: SetDecision | Event
+    seq: int = 0
+    """Given by the store; in order over all sets."""
+
+
+REACHED_MAX_RESTARTS = ("ReachedMaxRestarts", "jobset failed due to reaching max number of restarts")
+FAILED_JOBS = ("FailedJobs", "jobset failed due to one or more job failures")
+DEADLINE_EXCEEDED = ("DeadlineExceeded", "jobset was active longer than specified deadline")
+MOST_NAMED = 10
+"""How many jobs left failed a message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A state after a condition changed, and the events of it."""
 
     state: JobSetState
-    orders: tuple[Order, ...] = ()
     events: tuple[Event, ...] = ()
-    decisions: tuple[SetDecision, ...] = ()
-    wake_at: float | None = None
-    """When to look again although nothing happens."""
+
+    def then(self, condition: Condition, *, event_type: str = "Normal") -> Transition:
+        """Set one more condition."""
+        more = turn(self.state, condition, event_type=event_type)
+        return Transition(more.state, self.events + more.events)
+
+
+def turn(state: JobSetState, condition: Condition, *, event_type: str = "Normal") -> Transition:
+    """Set a condition; a repetition updates its reason and message, keeps its time and makes no event."""
+    old = state.condition(condition.type)
+    if old is None:
+        if not condition.status:
+            return Transition(state)
+        new, told = (*state.conditions, condition), True
+    else:
+        told = old.status is not condition.status
+        if not told:
+            condition = replace(condition, since=old.since)
+        new = tuple(condition if one is old else one for one in state.conditions)
+    event = Event(event_type, condition.reason, condition.message)
+    return Transition(replace(state, conditions=new), (event,) if told else ())
+
+
+def first_failed(message: str, job: str) -> str:
+    """Add the job a message is about, as upstream does."""
+    return f"{message} (first failed job: {job})"
+
+
+def left_failed(names: Sequence[str]) -> str:
+    """Name the jobs that were left failed."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{FAILED_JOBS[1]} (jobs left failed: {', '.join(names[:MOST_NAMED])}{more})"
+
+
+def failed(state: JobSetState, reason: str, message: str, now: float) -> Transition:
+    """End a set as failed."""
+    ended = replace(state, terminal=Terminal.FAILED, ended_at=now, healthy_since=None, not_before={})
+    turned = turn(
+        ended, Condition("Failed", status=True, reason=reason, message=message, since=now), event_type="Warning"
+    )
+    return turned.then(_not_restarting("JobSetFailed", "jobset failed", now))
+
+
+def completed(state: JobSetState, now: float) -> Transition:
+    """End a set as complete."""
+    ended = replace(state, terminal=Terminal.COMPLETED, ended_at=now, healthy_since=None, not_before={})
+    message = "jobset completed successfully"
+    turned = turn(ended, Condition("Completed", status=True, reason="AllJobsCompleted", message=message, since=now))
+    return turned.then(_not_restarting("JobSetCompleted", "jobset completed", now))
+
+
+def restarting(state: JobSetState, reason: str, message: str, now: float) -> Transition:
+    """Note that a set is restarting and why."""
+    return turn(
+        state,
+        Condition("RestartingJobSet", status=True, reason=reason, message=message, since=now),
+        event_type="Warning",
+    )
+
+
+def jobs_ready(state: JobSetState, now: float) -> Transition:
+    """Note that a restart is over."""
+    return turn(state, _not_restarting("JobsReady", "all jobs are ready", now))
+
+
+def suspended(state: JobSetState, now: float) -> Transition:
+    """Note that a set is suspended."""
+    turned = turn(
+        state, Condition("Suspended", status=True, reason="SuspendedJobs", message="jobset is suspended", since=now)
+    )
+    return turned.then(_not_restarting("JobSetSuspended", "jobset suspended", now))
+
+
+def resumed(state: JobSetState, now: float) -> Transition:
+    """Note that a suspended set goes on."""
+    return turn(
+        state, Condition("Suspended", status=False, reason="ResumeJobs", message="jobset is resumed", since=now)
+    )
+
+
+def starting(state: JobSetState, now: float, *, done: bool) -> Transition:
+    """Note how far starting in order has come; the two conditions exclude each other."""
+    progress = ("InOrderStartupPolicyInProgress", "in order startup policy is in progress")
+    complete = ("InOrderStartupPolicyCompleted", "in order startup policy has completed")
+    reason, message = complete if done else progress
+    on, off = ("Completed", "InProgress") if done else ("InProgress", "Completed")
+    turned = turn(state, Condition(f"StartupPolicy{on}", status=True, reason=reason, message=message, since=now))
+    return turned.then(Condition(f"StartupPolicy{off}", status=False, reason=reason, message=message, since=now))
+
+
+def _not_restarting(reason: str, message: str, now: float) -> Condition:
+    return Condition("RestartingJobSet", status=False, reason=reason, message=message, since=now)
