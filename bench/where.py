@@ -15,7 +15,7 @@ from holdfast.app.embedded import Embedded
 from holdfast.controller.controller import Controller
 from holdfast.controller.observations import Observations
 from holdfast.controller.publisher import Publisher
-from holdfast.controller.workloads.gang_phases import ScheduleAttempts
+from holdfast.controller.workloads.gang_attempts import ScheduleAttempts
 from holdfast.engines.process.engine import ProcessEngine
 
 if TYPE_CHECKING:

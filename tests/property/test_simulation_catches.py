@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.controller.capacity import Capacity
 from holdfast.controller.controller import Controller
 from holdfast.controller.observations import Observations
-from holdfast.controller.outbox import Outbox
+from holdfast.controller.placement import Capacity
+from holdfast.controller.publisher import Outbox
 from holdfast.controller.requests import Requests
 from holdfast.controller.state import ControllerState
-from holdfast.controller.workloads import gang_phases
+from holdfast.controller.workloads import gang_attempts
 from holdfast.domain.job import Job, Run
 from holdfast.domain.policy import decide
 from holdfast.domain.scheduling import Round
@@ -81,7 +81,7 @@ def a_uid_is_used_for_every_attempt(patch: pytest.MonkeyPatch) -> None:
     def reused(**fields: Any) -> Run:
         return Run(**{**fields, "uid": f"{fields['job_id']}-1-{fields['rank']}-1"})
 
-    patch.setattr(gang_phases, "Run", reused)
+    patch.setattr(gang_attempts, "Run", reused)
 
 
 def results_are_forgotten_before_they_are_safe(patch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 from holdfast.controller import controller
 from holdfast.controller.observations import Observations
 from holdfast.controller.work_queue import WorkQueue
-from holdfast.controller.workloads.gang_phases import TerminateAttempts
+from holdfast.controller.workloads.gang_attempts import TerminateAttempts
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.lifecycle.judge import HandlerResult
 from holdfast.domain.workloads.gang import conclusion

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.controller.bounded_cache import BoundedCache
+from holdfast.controller.policy_catalog import BoundedCache
 
 
 def test_an_answer_is_worked_out_once_while_it_is_remembered() -> None:

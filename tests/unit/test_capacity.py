@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.controller.capacity import Capacity
+from holdfast.controller.placement import Capacity
 from holdfast.domain.job import Run
 from holdfast.domain.placement import Place
 from holdfast.domain.resources import Resources

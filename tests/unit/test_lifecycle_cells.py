@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.controller.workloads.gang_phases import TerminateAttempts
+from holdfast.controller.workloads.gang_attempts import TerminateAttempts
 from holdfast.domain.failure import Cause
 from holdfast.domain.job import Attempt, JobState, Queue, Run
 from holdfast.domain.lifecycle import (

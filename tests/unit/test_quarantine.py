@@ -119,7 +119,7 @@ def test_a_row_that_cannot_be_read_keeps_no_controller_from_starting(lab: Lab, s
 
 
 def test_a_job_that_cannot_be_placed_keeps_no_other_from_its_place(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    from holdfast.controller.workloads.gang_phases import ScheduleAttempts  # noqa: PLC0415 - beside what is done to it
+    from holdfast.controller.workloads.gang_attempts import ScheduleAttempts  # noqa: PLC0415 - beside what is done to it
 
     opened = ScheduleAttempts.open
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from holdfast.controller.coordinator import Patience
 from holdfast.controller.kind import ForEach, Pace
-from holdfast.controller.losses import Losses
-from holdfast.controller.observations import Observations
-from holdfast.controller.patience import Patience
+from holdfast.controller.observations import Losses, Observations
 from holdfast.controller.placement import Placement
 from holdfast.controller.policy_catalog import PolicyCatalog
 from holdfast.controller.publisher import Publisher
-from holdfast.controller.quarantine import Quarantine
-from holdfast.controller.reconcile import Reconciler
+from holdfast.controller.reconcile import Quarantine, Reconciler
 from holdfast.controller.requests import Requests
 from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S

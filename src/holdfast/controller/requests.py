@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from holdfast.controller.kind import Kind, OwnerKind
-    from holdfast.controller.quarantine import Quarantine
+    from holdfast.controller.reconcile import Quarantine
     from holdfast.controller.state import ControllerState
     from holdfast.ports.store import ControllerStore
 

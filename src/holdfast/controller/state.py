@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.controller.active import Active
-from holdfast.controller.capacity import Capacity
-from holdfast.controller.outbox import Outbox
+from holdfast.controller.placement import Capacity
+from holdfast.controller.publisher import Outbox
 from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run

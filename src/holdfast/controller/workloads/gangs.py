@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
-from holdfast.controller.bounded_cache import BoundedCache
-from holdfast.controller.workloads.gang_attempts import AttemptCoordinator
-from holdfast.controller.workloads.gang_phases import (
+from holdfast.controller.policy_catalog import BoundedCache
+from holdfast.controller.workloads.gang_attempts import (
+    AttemptCoordinator,
     PrepareAttempts,
     ScheduleAttempts,
     StartAttempts,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.active import Active
     from holdfast.controller.kind import ForEach, Pace
-    from holdfast.controller.losses import Losses
+    from holdfast.controller.observations import Losses
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.state import ControllerState
     from holdfast.domain.placement import PlaceKey

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from holdfast.controller.bounded_cache import BoundedCache
+from holdfast.controller.policy_catalog import BoundedCache
 from holdfast.controller.publisher import sooner
 from holdfast.domain.workloads.jobset.children import CreateJob, pod_environment
 from holdfast.domain.workloads.jobset.model import RestartStrategy, global_index
