@@ -11,12 +11,12 @@ import pytest
 
 from holdfast.controller.controller import Controller
 from holdfast.controller.observations import Observations
-from holdfast.controller.placement import Capacity
-from holdfast.controller.publisher import Outbox
 from holdfast.controller.requests import Requests
 from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads import gang_attempts
+from holdfast.domain.event_mapping import Outbox
 from holdfast.domain.job import Job, Run
+from holdfast.domain.placement import Capacity
 from holdfast.domain.policy import decide
 from holdfast.domain.scheduling import Round
 from holdfast.domain.workloads.gang import conclusion

@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
-from holdfast.domain.placement import Place, Shape, ever_fits, fit, why_not, without_hopeless_avoidance
+from holdfast.domain.placement import Place, Shape, Usage, ever_fits, fit, why_not, without_hopeless_avoidance
 from holdfast.domain.resources import Resources
-from holdfast.domain.scheduling import Plan, RetryBalance, Round, RoundLimits, Usage
+from holdfast.domain.scheduling import Plan, RetryBalance, Round, RoundLimits
 
 GIB = 1024**3
 

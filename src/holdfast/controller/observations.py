@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.state import NODE_WRITTEN_EVERY_S
 from holdfast.domain.classify import LOST
-from holdfast.domain.events import NodeLost, Occurrence
+from holdfast.domain.events import EventRecord, NodeLost
 from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import Condition, EndedBy, RunOutcome
 from holdfast.domain.job import Node, Run
@@ -301,7 +301,7 @@ class Losses:
         lost = blame.loss(executor, now, ran, frozenset(run.node for run in runs))
         self._remember(lost)
         event = NodeLost(executor, tuple(sorted(lost.nodes)), lost.taken, lost.longest_s, tuple(lost.jobs.items()))
-        self._state.happened(Occurrence(None, now, event))
+        self._state.emit(EventRecord(None, now, event))
 
     def _remember(self, lost: Loss) -> None:
         before = self._losses.get(lost.executor, ())

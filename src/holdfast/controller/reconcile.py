@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from holdfast.domain.events import Occurrence, WorkloadQuarantined, WorkloadReleased
+from holdfast.domain.events import EventRecord, WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.workloads.base import UNREAD, Quarantined
 from holdfast.errors import Unavailable
 
@@ -94,11 +94,11 @@ class Quarantine:
         self._known[quarantined.id] = quarantined
         self._state.quarantine(quarantined)
         event = WorkloadQuarantined(quarantined.id, quarantined.kind, quarantined.message)
-        self._state.happened(Occurrence(None, quarantined.since, event))
+        self._state.emit(EventRecord(None, quarantined.since, event))
 
     def _released(self, known: Quarantined, now: float) -> None:
         self._state.release(known.id)
-        self._state.happened(Occurrence(None, now, WorkloadReleased(known.id, known.kind)))
+        self._state.emit(EventRecord(None, now, WorkloadReleased(known.id, known.kind)))
 
 
 _MOST_TURNS = 32

@@ -10,15 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.controller.active import Active
-from holdfast.controller.placement import Capacity
-from holdfast.controller.publisher import Outbox
 from holdfast.controller.work_queue import WorkQueue
+from holdfast.domain.event_mapping import Outbox
 from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, EntityKind, HistoryRow, attempt_id
 from holdfast.domain.lifecycle.history import followed_by
 from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
-from holdfast.domain.placement import Place
+from holdfast.domain.placement import Capacity, Place
 from holdfast.domain.workloads.base import kind_of
 from holdfast.ports.store import Changes
 
@@ -141,7 +140,7 @@ class ControllerState:
     def put_job(self, job: Job) -> None:
         """Change a job."""
         self.changes.jobs[job.id] = job
-        self._outbox.job_changed(self.changes, self.jobs.get(job.id, job), job)
+        self._outbox.job_changed(self.changes.events, self.jobs.get(job.id, job), job)
         active = self.active.get(job.id) or self.unplaced.get(job.id)
         if active is not None:
             active.job = job
@@ -159,7 +158,7 @@ class ControllerState:
         self.changes.attempts |= {each.key: each for each in attempts}
         self.changes.runs |= {run.uid: run for run in runs}
         self.changes.jobs[job.id] = ended
-        self._outbox.job_changed(self.changes, job, ended)
+        self._outbox.job_changed(self.changes.events, job, ended)
 
     def note_reason(self, job_id: str, reason: str, now: float) -> bool:
         """Remember why a job waits; returns whether that is news."""
@@ -168,7 +167,7 @@ class ControllerState:
             return False
         noted = evolve(job, reason=reason, updated_at=now)
         self.jobs[job_id] = self.changes.jobs[job_id] = noted
-        self._outbox.job_changed(self.changes, job, noted)
+        self._outbox.job_changed(self.changes.events, job, noted)
         active = self.active.get(job_id) or self.unplaced.get(job_id)
         if active is not None:
             active.job = noted
@@ -194,7 +193,7 @@ class ControllerState:
         self.line.remove(job.id)
         self.touch(active)
         self.changes.attempts[attempt.key] = attempt
-        self._outbox.started(self.changes, job, attempt, runs)
+        self._outbox.started(self.changes.events, job, attempt, runs)
         self.capacity.usage_of(job.queue).jobs += 1
         for run in runs:
             active.runs[run.uid] = run
@@ -226,7 +225,7 @@ class ControllerState:
         """Note that a waiting job is running, with these runs."""
         job = active.job
         self.jobs[job.id] = self.changes.jobs[job.id] = job
-        self._outbox.started(self.changes, job, active.attempt, runs)
+        self._outbox.started(self.changes.events, job, active.attempt, runs)
 
     def wait(self, group: GroupKey, waiting: Waiting, *, job_id: str = "") -> None:
         """Put a job, or a pod of a job, in the queue for a place."""
@@ -297,7 +296,7 @@ class ControllerState:
 
     def emit(self, record: EventRecord) -> None:
         """Note an event that is about no single job."""
-        self._outbox.emit(self.changes, record)
+        self._outbox.emit(self.changes.events, record)
 
     def touch(self, active: Active) -> None:
         """Have an attempt's workload reconciled."""
@@ -316,13 +315,13 @@ class ControllerState:
         if attempt.status is before:
             return
         if self.unplaced.pop(attempt.job_id, None) is not None:
-            self._outbox.attempt_ended(self.changes, attempt)
+            self._outbox.attempt_ended(self.changes.events, attempt)
             return
         if attempt.status in ATTEMPT_TERMINAL:
-            self._outbox.attempt_ended(self.changes, attempt)
+            self._outbox.attempt_ended(self.changes.events, attempt)
             self._close(active)
         else:
-            self._outbox.attempt_moved(self.changes, attempt)
+            self._outbox.attempt_moved(self.changes.events, attempt)
             self.touch(active)
 
     def put_run(self, active: Active, run: Run) -> None:
@@ -358,7 +357,7 @@ class ControllerState:
     def withdraw(self, active: Active, attempt: Attempt) -> None:
         """Take an attempt that is to be placed anew out of flight; its job goes back in line."""
         self.changes.attempts[attempt.key] = attempt
-        self._outbox.attempt_withdrawn(self.changes, attempt)
+        self._outbox.attempt_withdrawn(self.changes.events, attempt)
         self._close(active)
         active.attempt = attempt
         self.unplaced[attempt.job_id] = active

@@ -5,7 +5,7 @@ Every change of a job's record is exactly one event about the job.
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import count, groupby
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.events import (
@@ -30,7 +30,7 @@ from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.lifecycle import AttemptStatus, Ending
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from holdfast.domain.events import JobEvent, Place
     from holdfast.domain.failure import Failure
@@ -221,3 +221,57 @@ def _places(runs: Sequence[Run]) -> tuple[Place, ...]:
         return ((runs[0].executor, runs[0].node, 1),)
     grouped = groupby(runs, key=lambda run: (run.executor, run.node))
     return tuple((executor, node, sum(1 for _ in ranks)) for (executor, node), ranks in grouped)
+
+
+class Outbox:
+    """The events since the last commit, written into the changes as they happen, so that both are one commit.
+
+    A status that an attempt enters and leaves within one tick gets no event.
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._numbers = count()
+        self._ended: dict[str, Attempt] = {}
+        """Attempts that ended and whose job has not moved on yet, by job id; both happen in one step."""
+        self._moves: dict[str, int] = {}
+        """The number of the last status event of each attempt in flight, by job id."""
+
+    def started(self, events: dict[int, EventRecord], job: Job, attempt: Attempt, runs: Sequence[Run]) -> None:
+        """Note that a job's attempt was given its places."""
+        self._write(events, (started(job, attempt, runs),))
+
+    def attempt_moved(self, events: dict[int, EventRecord], attempt: Attempt) -> None:
+        """Note an attempt's new status, replacing one of the same tick."""
+        if attempt.status in SHOWN_STATUSES:
+            self._forget_move(events, attempt.job_id)
+            self._moves[attempt.job_id] = number = next(self._numbers)
+            events[number] = attempt_moved(attempt)
+
+    def attempt_ended(self, events: dict[int, EventRecord], attempt: Attempt) -> None:
+        """Note that an attempt is over; its job moves on next."""
+        self._forget_move(events, attempt.job_id)
+        self._ended[attempt.job_id] = attempt
+        self._write(events, attempt_ended(attempt))
+
+    def attempt_withdrawn(self, events: dict[int, EventRecord], attempt: Attempt) -> None:
+        """Note that an attempt is to be placed anew."""
+        self._forget_move(events, attempt.job_id)
+
+    def job_changed(self, events: dict[int, EventRecord], before: Job, after: Job) -> None:
+        """Note a change of a job."""
+        self._write(events, events_of(before, after, self._ended.pop(after.id, None)))
+
+    def emit(self, events: dict[int, EventRecord], record: EventRecord) -> None:
+        """Note an event that is about no single job."""
+        self._write(events, (record,))
+
+    def _write(self, events: dict[int, EventRecord], records: Iterable[EventRecord]) -> None:
+        for record in records:
+            events[next(self._numbers)] = record
+
+    def _forget_move(self, events: dict[int, EventRecord], job_id: str) -> None:
+        # One already committed is no longer among the changes, and stays.
+        number = self._moves.pop(job_id, None)
+        if number is not None:
+            events.pop(number, None)

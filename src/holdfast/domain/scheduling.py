@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.domain.job import Queue
-from holdfast.domain.placement import Place, PlaceKey, ever_fits, fit, taken, why_not, without_hopeless_avoidance
+from holdfast.domain.placement import Place, PlaceKey, Usage, ever_fits, fit, taken, why_not, without_hopeless_avoidance
 from holdfast.domain.resources import Resources
 
 if TYPE_CHECKING:
@@ -38,14 +38,6 @@ class RoundLimits:
     """Most of the capacity that goes to retries while new jobs of that queue and priority wait."""
     reserve_after_s: float = 30.0
     """A job that fits an empty cluster and has waited longer gets nodes kept free for it."""
-
-
-@dataclass(slots=True)
-class Usage:
-    """What a queue uses now."""
-
-    resources: Resources = Resources(0)
-    jobs: int = 0
 
 
 @dataclass(slots=True)

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.lifecycle import AttemptPromotion
     from holdfast.domain.lifecycle.judge import HandlerLimits, HandlerOptions
-    from holdfast.domain.workloads.gang.conclusion import Conclusion
     from holdfast.domain.placement import PlaceKey
+    from holdfast.domain.workloads.gang.conclusion import Conclusion
 
     Row = AttemptHandler | AttemptPromotion
 

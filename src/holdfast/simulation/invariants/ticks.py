@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from holdfast.controller.active import Active
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Queue
-    from holdfast.domain.placement import PlaceKey
-    from holdfast.domain.scheduling import Usage
+    from holdfast.domain.placement import PlaceKey, Usage
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.store import Store
     from holdfast.simulation.invariants.record import Record
