@@ -46,14 +46,14 @@ class Cli:
             drive: Without a server, also run controller and executor here while the context is open.
             places: Whether these start jobs that wait.
         """
-        from holdfast.app.connect import connect  # noqa: PLC0415 - start-up time
+        from holdfast.app.connect import connect
 
         return connect(drive=drive, places=places)
 
     @staticmethod
     def is_unserved() -> bool:
         """Whether no server is named or runs here, which would do what is asked for."""
-        from holdfast.app import datadir, settings  # noqa: PLC0415 - start-up time
+        from holdfast.app import datadir, settings
 
         found = settings.read_settings()
         return found.url is None and datadir.DataDir(found.data).server() is None
@@ -65,7 +65,7 @@ class Cli:
 
     def serve(self, *, host: str, port: int, data: Path | None) -> None:
         """Run the server in this process until it is stopped."""
-        from holdfast.app.server import serve  # noqa: PLC0415 - start-up time
+        from holdfast.app.server import serve
 
         serve(
             host,
@@ -76,7 +76,7 @@ class Cli:
 
     def output(self) -> Output:
         """Return the writer of tables and documents."""
-        from holdfast.cli.render.output import Output  # noqa: PLC0415 - Rich costs 40 ms
+        from holdfast.cli.render.output import Output
 
         return Output(self.stdout)
 

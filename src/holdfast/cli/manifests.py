@@ -115,8 +115,8 @@ def _read(file: str, cli: Cli, *, lenient: bool) -> list[Manifest]:
 
 
 def _documents(text: str, name: str, *, lenient: bool = False) -> list[Document]:
-    from holdfast.dialects.diagnostics import all_problems  # noqa: PLC0415 - start-up time
-    from holdfast.dialects.documents import read_documents  # noqa: PLC0415 - start-up time
+    from holdfast.dialects.diagnostics import all_problems
+    from holdfast.dialects.documents import read_documents
 
     try:
         return read_documents(text, name=name, largest=_LARGEST_TEXT, lenient=lenient)
@@ -126,7 +126,7 @@ def _documents(text: str, name: str, *, lenient: bool = False) -> list[Document]
 
 
 def _hint(text: str) -> str | None:
-    from holdfast.dialects.documents import read_documents  # noqa: PLC0415 - start-up time
+    from holdfast.dialects.documents import read_documents
 
     if len(text) > _LARGEST_TRIED_LENIENTLY:
         return None
@@ -138,7 +138,7 @@ def _hint(text: str) -> str | None:
 
 def lenient_hint(documents: Sequence[Document]) -> str | None:
     """Offer ``--lenient`` for manifests that it would let pass and that are refused without."""
-    from holdfast.dialects.manifests import read_one  # noqa: PLC0415 - start-up time
+    from holdfast.dialects.manifests import read_one
 
     if any(read_one(document, lenient=True).manifest is None for document in documents):
         return None

@@ -59,7 +59,7 @@ def db(options: DbOptions, cli: Cli) -> int:
     form = flags.choice("--output", options.output, TEXT_FORMATS)
     age_s, keep = flags.duration("--older-than", options.older_than), flags.integer("--keep", options.keep)
     flags.finish()
-    from holdfast.app import upkeep  # noqa: PLC0415 - start-up time
+    from holdfast.app import upkeep
 
     file = Path(options.file or "")
     actions: dict[str, Callable[[], int]] = {

@@ -61,21 +61,21 @@ class Output:
 
     def _styled(self, line: str, style: str) -> None:
         if self._is_terminal:
-            from rich.text import Text  # noqa: PLC0415 - start-up time
+            from rich.text import Text
 
             self._console().print(Text(printable(line), style=style))
         else:
             self.text(line)
 
     def _console(self, width: int | None = None) -> Console:
-        from rich.console import Console  # noqa: PLC0415 - start-up time
+        from rich.console import Console
 
         return Console(file=self._stream, highlight=False, width=width)
 
     def document(self, value: object, form: str) -> None:
         """Write plain data as JSON or YAML."""
         if form == "yaml":
-            from holdfast.dialects.yaml_writing import write_yaml  # noqa: PLC0415 - start-up time
+            from holdfast.dialects.yaml_writing import write_yaml
 
             self._stream.write(write_yaml(value))
         else:
@@ -101,8 +101,8 @@ class Output:
 
 def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Make a table in which only the last column, the one of free text, is folded."""
-    from rich.table import Table  # noqa: PLC0415 - start-up time
-    from rich.text import Text  # noqa: PLC0415 - start-up time
+    from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="bold")
     for column in columns[:-1]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored looks fields' types up
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.domain.policy.model import RetryPolicy  # noqa: TC001 - as above
+from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.resources import Resources
-from holdfast.domain.workloads.kubejob.model import KubeJobSpec  # noqa: TC001 - as above
-from holdfast.domain.workloads.kubejob.program import Program  # noqa: TC001 - as above
+from holdfast.domain.workloads.kubejob.model import KubeJobSpec
+from holdfast.domain.workloads.kubejob.program import Program
 
 DEFAULT_QUEUE = "default"
 DEFAULT_GRACE_S = 10.0

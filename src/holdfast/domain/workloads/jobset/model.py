@@ -5,14 +5,14 @@ Fields and defaults are upstream's (``jobset.x-k8s.io/v1alpha2``); those beyond 
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored looks fields' types up
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from hashlib import sha1
 from typing import Any
 
-from holdfast.domain.policy.model import Backoff, SetRule  # noqa: TC001 - as above
+from holdfast.domain.policy.model import Backoff, SetRule
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 from holdfast.domain.workloads.kubejob.program import Program
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored looks fields' types up
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast.domain.resources import Resources
