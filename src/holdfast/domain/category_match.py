@@ -78,14 +78,14 @@ def _match(category: FailureCategory, rule: CategoryRule) -> CategoryMatch:
 
 
 def _tests(rule: CategoryRule) -> tuple[Test, ...]:
-    lens = ContainerSelector(rule.container_name, init=True)
+    selector = ContainerSelector(rule.container_name, init=True)
     tests: list[Test] = []
     if rule.conditions is not None:
-        tests.append(_of_failure(ConditionMatcher(lens, rule.conditions, _OF_POD)))
+        tests.append(_of_failure(ConditionMatcher(selector, rule.conditions, _OF_POD)))
     if rule.exit_codes is not None:
-        tests.append(_of_failure(ExitCodeMatcher(lens, rule.exit_codes)))
+        tests.append(_of_failure(ExitCodeMatcher(selector, rule.exit_codes)))
     if rule.termination_message is not None:
-        tests.append(_of_failure(MessageMatcher(lens, Pattern(rule.termination_message))))
+        tests.append(_of_failure(MessageMatcher(selector, Pattern(rule.termination_message))))
     if rule.log is not None:
         tests.append(_in_log(Pattern(rule.log)))
     if rule.pod_error is not None:

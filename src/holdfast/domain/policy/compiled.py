@@ -60,7 +60,7 @@ class PolicySet:
     """What applies when no rule matches."""
     may_ignore: bool
     """Whether any rule's action is ``Ignore``."""
-    sieve: RuleIndex
+    index: RuleIndex
 
     @classmethod
     def compile(cls, policies: Sequence[RetryPolicy], *, infrastructure: RetryPolicy | None = None) -> PolicySet:
@@ -86,7 +86,7 @@ class PolicySet:
 
     def first_match(self, failure: Failure) -> CompiledRule:
         """Return the first rule that matches a failure, else the default."""
-        bits = self.sieve.candidates(failure)
+        bits = self.index.candidates(failure)
         while bits:
             lowest = bits & -bits
             rule = self.rules[lowest.bit_length() - 1]

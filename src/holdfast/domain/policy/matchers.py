@@ -60,22 +60,22 @@ class ContainerSelector:
 class ContainerMatcher:
     """The named container failed."""
 
-    lens: ContainerSelector
+    selector: ContainerSelector
 
     def holds(self, failure: Failure) -> bool:
         """Whether it matches."""
-        return bool(self.lens.of(failure))
+        return bool(self.selector.of(failure))
 
     def because(self, failure: Failure) -> str:
         """Say why it does or does not."""
-        return f"container {self.lens.name!r} failed" if self.holds(failure) else self.lens.nothing()
+        return f"container {self.selector.name!r} failed" if self.holds(failure) else self.selector.nothing()
 
 
 @dataclass(frozen=True, slots=True)
 class ExitCodeMatcher:
     """A failed container's exit code is, or is not, one of these; 0 never matches, because it is no failure."""
 
-    lens: ContainerSelector
+    selector: ContainerSelector
     codes: ExitCodes
 
     def holds(self, failure: Failure) -> bool:
@@ -87,13 +87,13 @@ class ExitCodeMatcher:
         """Say why it does or does not."""
         looked_at = self._looked_at(failure)
         if not looked_at:
-            return self.lens.nothing()
+            return self.selector.nothing()
         is_in = self.holds(failure) is (self.codes.operator is ExitCodeOperator.IN)
         codes = _listed(container.exit_code for container in looked_at)
         return f"exit code {codes} is {'' if is_in else 'not '}one of {_listed(self.codes.values)}"
 
     def _looked_at(self, failure: Failure) -> list[ContainerResult]:
-        found = self.lens.of(failure)
+        found = self.selector.of(failure)
         return found[:1] if self.codes.scope is ContainerScope.FIRST_FAILED else found
 
 
@@ -101,7 +101,7 @@ class ExitCodeMatcher:
 class ConditionMatcher:
     """Any of these conditions holds; with a container's name, for that container itself."""
 
-    lens: ContainerSelector
+    selector: ContainerSelector
     wanted: frozenset[str]
     of_pod: frozenset[str] = frozenset()
     """Conditions that belong to the whole run even when a container is named."""
@@ -113,16 +113,16 @@ class ConditionMatcher:
     def because(self, failure: Failure) -> str:
         """Say why it does or does not."""
         there = self._there(failure)
-        whose = "" if self.lens.name is None else f" for container {self.lens.name!r}"
+        whose = "" if self.selector.name is None else f" for container {self.selector.name!r}"
         if hit := self.wanted & there:
             return f"condition {_listed(hit)} holds{whose}"
         missing = f"condition {_listed(self.wanted)} does not hold{whose}"
         return f"{missing}, only {_listed(there)}" if there else missing
 
     def _there(self, failure: Failure) -> set[str]:
-        looked_at = self.lens.of(failure)
+        looked_at = self.selector.of(failure)
         there = {container.reason for container in looked_at if container.reason in _CONDITIONS}
-        if self.lens.name is None:
+        if self.selector.name is None:
             return there | failure.conditions
         there |= failure.conditions & self.of_pod
         for container in looked_at:
@@ -147,18 +147,18 @@ def _charged_to(container: ContainerResult, failure: Failure) -> set[str]:
 class MessageMatcher:
     """The pattern occurs in a failed container's termination message; never in an empty one."""
 
-    lens: ContainerSelector
+    selector: ContainerSelector
     pattern: Pattern
 
     def holds(self, failure: Failure) -> bool:
         """Whether it matches."""
-        return any(self.pattern.found_in(container.message) for container in self.lens.of(failure))
+        return any(self.pattern.found_in(container.message) for container in self.selector.of(failure))
 
     def because(self, failure: Failure) -> str:
         """Say why it does or does not."""
-        looked_at = self.lens.of(failure)
+        looked_at = self.selector.of(failure)
         if not looked_at:
-            return self.lens.nothing()
+            return self.selector.nothing()
         for container in looked_at:
             if self.pattern.found_in(container.message):
                 return f"termination message {_quoted(container.message)} matches {self.pattern.text!r}"
@@ -192,16 +192,16 @@ class WordMatcher:
 class SignalMatcher:
     """One of these signals ended a failed container."""
 
-    lens: ContainerSelector
+    selector: ContainerSelector
     signals: frozenset[int]
 
     def holds(self, failure: Failure) -> bool:
         """Whether it matches."""
-        return any(container.signal in self.signals for container in self.lens.of(failure))
+        return any(container.signal in self.signals for container in self.selector.of(failure))
 
     def because(self, failure: Failure) -> str:
         """Say why it does or does not."""
-        seen = {container.signal for container in self.lens.of(failure) if container.signal is not None}
+        seen = {container.signal for container in self.selector.of(failure) if container.signal is not None}
         wanted = ", ".join(signal_name(number) for number in sorted(self.signals))
         if not seen:
             return f"it was not ended by a signal, so not by one of {wanted}"
@@ -239,7 +239,7 @@ def matchers_of(rule: Rule, pattern: Pattern | None) -> tuple[FailureMatcher, ..
         rule: The rule.
         pattern: Its termination message pattern, compiled.
     """
-    lens = ContainerSelector(rule.container_name, rule.include_init_containers)
+    selector = ContainerSelector(rule.container_name, rule.include_init_containers)
     words = (("cause", rule.causes), ("category", rule.categories), ("subcategory", rule.subcategories))
     found: list[FailureMatcher] = [
         WordMatcher(what, wanted, attrgetter(what)) for what, wanted in words if wanted is not None
@@ -249,15 +249,15 @@ def matchers_of(rule: Rule, pattern: Pattern | None) -> tuple[FailureMatcher, ..
     if rule.ran_longer_than_s is not None:
         found.append(RanMatcher(rule.ran_longer_than_s, shorter=False))
     if rule.exit_codes is not None:
-        found.append(ExitCodeMatcher(lens, rule.exit_codes))
+        found.append(ExitCodeMatcher(selector, rule.exit_codes))
     if rule.conditions is not None:
-        found.append(ConditionMatcher(lens, rule.conditions))
+        found.append(ConditionMatcher(selector, rule.conditions))
     if rule.signals is not None:
-        found.append(SignalMatcher(lens, rule.signals))
+        found.append(SignalMatcher(selector, rule.signals))
     if pattern is not None:
-        found.append(MessageMatcher(lens, pattern))
+        found.append(MessageMatcher(selector, pattern))
     if rule.container_name is not None:
-        found.append(ContainerMatcher(lens))
+        found.append(ContainerMatcher(selector))
     return tuple(found)
 
 

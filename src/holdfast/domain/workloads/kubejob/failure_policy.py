@@ -44,8 +44,8 @@ class _ExitCodes:
 
     def found(self, pod: Pod) -> ContainerResult | None:
         wanted = self.codes.operator is ExitCodeOperator.IN
-        lens = ContainerSelector(self.container, init=True)
-        failed = lens.of_containers(pod.containers)
+        selector = ContainerSelector(self.container, init=True)
+        failed = selector.of_containers(pod.containers)
         return next((one for one in failed if (one.exit_code in self.codes.values) is wanted), None)
 
     def holds(self, pod: Pod, /) -> bool:
