@@ -83,7 +83,7 @@ def test_every_fault_strikes_everything_that_it_can_strike() -> None:
         (fault, *column)
         for fault in {fault for fault, _, _ in reached}
         for column in COLUMNS
-        # What strikes one executor strikes what is there: attempts in line for a place, and their jobs, are nowhere.
+        # What strikes one executor strikes what is there: pending attempts, and their jobs, are nowhere.
         if (fault in everywhere or column not in NOWHERE) and not reached[fault, *column]
     ]
     assert missing == [], "\n".join(table(reached))

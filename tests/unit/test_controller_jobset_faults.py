@@ -206,12 +206,12 @@ def test_a_queued_job_whose_set_restarts_is_told_of_as_queued_anew() -> None:
 
 
 def test_pods_of_one_job_with_different_shapes_can_wait_at_once() -> None:
-    line = PendingQueue()
+    pending = PendingQueue()
     for number, avoid in enumerate(("n1", "n2")):
-        line.add(GroupKey("default", Shape(Resources(500), avoid=avoid), True), Waiting(0, 7, f"j-{number}", 0.0))  # noqa: FBT003
+        pending.add(GroupKey("default", Shape(Resources(500), avoid=avoid), True), Waiting(0, 7, f"j-{number}", 0.0))  # noqa: FBT003
     place = Place(("e0", "n0"), Resources(4000, 0, 0))
     plan = Round(
-        line=line,
+        pending=pending,
         places=[place],
         free={place.key: place.capacity},
         queues={},

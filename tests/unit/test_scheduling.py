@@ -25,7 +25,7 @@ class World:
     """A waiting line and some nodes; ``go`` runs one round."""
 
     def __init__(self, *cpus: int, queues: tuple[Queue, ...] = ()) -> None:
-        self.line = PendingQueue()
+        self.pending = PendingQueue()
         self.places = _places(*cpus)
         self.free = {place.key: place.capacity for place in self.places}
         self.queues = {queue.name: queue for queue in queues}
@@ -35,11 +35,11 @@ class World:
 
     def wait(self, job: str, shape: Shape, *, queue: str = "default", priority: int = 0, retry: bool = False) -> None:
         self.seq += 1
-        self.line.add(GroupKey(queue, shape, retry), Waiting(-priority, self.seq, job, 0.0))
+        self.pending.add(GroupKey(queue, shape, retry), Waiting(-priority, self.seq, job, 0.0))
 
     def go(self, now: float = 0.0, limits: RoundLimits | None = None) -> Plan:
         return Round(
-            line=self.line,
+            pending=self.pending,
             places=self.places,
             free=self.free,
             queues=self.queues,
@@ -192,10 +192,10 @@ def test_a_removed_job_is_not_started_and_a_moved_one_only_once() -> None:
     world = World(4)
     world.wait("gone", _shape())
     world.wait("moved", _shape())
-    world.line.remove("gone")
+    world.pending.remove("gone")
     world.wait("moved", _shape(2))
     assert world.started() == ["moved"]
-    assert len(world.line) == 0
+    assert len(world.pending) == 0
 
 
 def test_a_round_is_bounded() -> None:

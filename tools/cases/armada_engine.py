@@ -169,7 +169,7 @@ def check_design(case: Case) -> list[Mismatch]:
 
 
 def _check_due(retry_after: str, expect: str) -> list[Mismatch]:
-    """Check that a job stays out of line until its retry is due, and stands in it from that instant on."""
+    """Check that a job is not pending until its retry is due, and is from that instant on."""
     due = re.fullmatch(r"now\+(\d+)s", retry_after)
     if due is None or "until retryAfter <= now" not in expect:
         msg = "its prose names no time that a checker knows"
@@ -177,7 +177,7 @@ def _check_due(retry_after: str, expect: str) -> list[Mismatch]:
     at = NOW + int(due[1])
     got = ready_at(at, [NOW, at - 0.001, at, at + 1])
     expected = [False, False, True, True]
-    return [] if got == expected else [Mismatch("in line before, at and after retryAfter", expected, got)]
+    return [] if got == expected else [Mismatch("pending before, at and after retryAfter", expected, got)]
 
 
 def _composed(policy: Mapping[str, Any]) -> list[str]:

@@ -28,7 +28,7 @@ NOW = 1_000_000.0
 
 
 def ready_at(retry_at: float, moments: Sequence[float]) -> list[bool]:
-    """Say at which moments a job whose retry is due at a time stands in the line of jobs to place."""
+    """Say at which moments a job whose retry is due at a time is in the queue of pending jobs."""
     return [_stands_in_line(retry_at, moment) for moment in moments]
 
 
@@ -37,7 +37,7 @@ def _stands_in_line(retry_at: float, now: float) -> bool:
     store.submit(Submission([_job("job", JobState.BACKOFF, retry_at)]))
     controller = Controller(store, clock=_At(now), dice=_At(0.0), load_spec=load_spec, controller_epoch="cases")
     controller.tick()
-    return "job" in controller.state.line
+    return "job" in controller.state.pending
 
 
 class _At:

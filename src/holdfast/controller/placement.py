@@ -62,7 +62,7 @@ class Placement:
     def _plan(self, now: float) -> Plan:
         capacity = self._state.capacity
         return Round(
-            line=self._state.line,
+            pending=self._state.pending,
             places=list(capacity.places.values()),
             free=dict(capacity.free),
             queues=self._queues(),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, RunStatus
 from holdfast.domain.workloads.base import UNREAD
-from holdfast.domain.workloads.gang.conclusion import cancelled, cancelled_in_line
+from holdfast.domain.workloads.gang.conclusion import cancelled, cancelled_while_pending
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Requests:
             attempts = (each for each in self._store.attempts(key) if each.status not in ATTEMPT_TERMINAL)
             self._state.end_unread(
                 job,
-                cancelled_in_line(replace(job, reason=request.cancel_reason), now),
+                cancelled_while_pending(replace(job, reason=request.cancel_reason), now),
                 [cancelled(job, attempt, now, started=True).attempt for attempt in attempts],
                 [replace(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now) for run in runs],
             )

@@ -59,7 +59,7 @@ class ControllerState:
         """Attempts that wait for a place and have a history, by job id."""
         self.owner: dict[str, str] = {}
         """Job id by run uid."""
-        self.line = PendingQueue()
+        self.pending = PendingQueue()
         self.balances: dict[tuple[str, int], RetryBalance] = {}
         self.capacity = Capacity()
         self.changes = Changes()
@@ -101,7 +101,7 @@ class ControllerState:
             self.drop_runs(active)
         self.jobs.pop(job_id, None)
         self.unplaced.pop(job_id, None)
-        self.line.remove(job_id)
+        self.pending.remove(job_id)
         self.queue.forget(job_id)
 
     def resume(self, job: Job, attempt: Attempt | None, runs: Iterable[Run], last: HistoryRow | None) -> None:
@@ -109,12 +109,12 @@ class ControllerState:
         kind = self.kind_of(job)
         pods = self.kinds[kind].has_pods
         if attempt is None or (attempt.status is AttemptStatus.PENDING and not pods):
-            waiting = self.in_line(job)
+            waiting = self.waiting_attempt(job)
             waiting.attempt, waiting.last = attempt or waiting.attempt, last
             return
         active = Active(job, attempt, self.spec(job), last=last, placed=attempt.dispatch, kind=kind, pods=pods)
         self.active[job.id] = active
-        self.line.remove(job.id)
+        self.pending.remove(job.id)
         self.touch(active)
         self.capacity.usage_of(job.queue).jobs += not pods
         for run in runs:
@@ -147,7 +147,7 @@ class ControllerState:
         if job.terminal:
             self.jobs.pop(job.id, None)
             self.unplaced.pop(job.id, None)
-            self.line.remove(job.id)
+            self.pending.remove(job.id)
             self.queue.forget(job.id)
             return
         self.jobs[job.id] = job
@@ -173,7 +173,7 @@ class ControllerState:
             active.job = noted
         return True
 
-    def in_line(self, job: Job) -> Active:
+    def waiting_attempt(self, job: Job) -> Active:
         """Return the attempt that waits for a place."""
         active = self.unplaced.get(job.id)
         if active is None:
@@ -190,7 +190,7 @@ class ControllerState:
         active.job, active.attempt = job, attempt
         self.jobs[job.id] = self.changes.jobs[job.id] = job
         self.active[job.id] = active
-        self.line.remove(job.id)
+        self.pending.remove(job.id)
         self.touch(active)
         self.changes.attempts[attempt.key] = attempt
         self._outbox.started(self.changes.events, job, attempt, runs)
@@ -231,13 +231,13 @@ class ControllerState:
         """Put a job, or a pod of a job, in the queue for a place."""
         if job_id:
             self.owner[waiting.job_id] = job_id
-        self.line.add(group, waiting)
+        self.pending.add(group, waiting)
         self.schedule_needed = True
 
     def wait_no_more(self, key: str) -> None:
         """Take a job or a pod out of the queue for a place."""
         self.owner.pop(key, None)
-        self.line.remove(key)
+        self.pending.remove(key)
 
     def keep_place(self, run: Run, queue: str) -> None:
         """Charge a place for what will run there next."""
@@ -277,7 +277,7 @@ class ControllerState:
     def quarantine(self, quarantined: Quarantined) -> None:
         """Note that a workload is left alone."""
         self.changes.quarantined[quarantined.id] = quarantined
-        self.line.remove(quarantined.id)
+        self.pending.remove(quarantined.id)
         self.queue.forget(quarantined.id)
 
     def release(self, key: str) -> None:
@@ -355,7 +355,7 @@ class ControllerState:
         self.drop_runs(active)
 
     def withdraw(self, active: Active, attempt: Attempt) -> None:
-        """Take an attempt that is to be placed anew out of flight; its job goes back in line."""
+        """Take an attempt that is to be placed anew out of flight; its job is pending again."""
         self.changes.attempts[attempt.key] = attempt
         self._outbox.attempt_withdrawn(self.changes.events, attempt)
         self._close(active)

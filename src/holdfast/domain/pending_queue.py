@@ -62,12 +62,12 @@ class PendingQueue:
         return job_id in self._entries
 
     def add(self, key: GroupKey, waiting: Waiting) -> None:
-        """Put a job in line, or move it when it waits already."""
+        """Add a job, or move it when it waits already."""
         self._entries[waiting.job_id] = _Entry(key, waiting)
         heapq.heappush(self._heaps.setdefault(key, []), waiting)
 
     def remove(self, job_id: str) -> None:
-        """Take a job out of line; one that does not wait is ignored."""
+        """Remove a job; one that does not wait is ignored."""
         self._entries.pop(job_id, None)
 
     def head(self, key: GroupKey) -> Waiting | None:

@@ -79,7 +79,7 @@ class Plan:
 class Round:
     """One round's working state; ``plan`` is its only use."""
 
-    line: PendingQueue
+    pending: PendingQueue
     places: Sequence[Place]
     free: dict[PlaceKey, Resources]
     queues: Mapping[str, Queue]
@@ -97,7 +97,7 @@ class Round:
     """By request: the first place that may still have room; what is free only shrinks within a round."""
 
     def plan(self) -> Plan:
-        """Place jobs until nothing more fits; the line and the round's own free capacity and usage are updated."""
+        """Place jobs until nothing more fits, updating the queue and the round's free capacity and usage."""
         plan = Plan()
         self._gather()
         while self._heaps and not self._has_done_enough():
@@ -115,7 +115,7 @@ class Round:
         return self._jobs_placed * pods + self._pods_placed * jobs >= jobs * pods
 
     def _gather(self) -> None:
-        for key, head in self.line.heads():
+        for key, head in self.pending.heads():
             self._heaps.setdefault(key.queue, []).append(self._rank(key, head))
         for queue, heap in self._heaps.items():
             heapq.heapify(heap)
@@ -167,7 +167,7 @@ class Round:
         return rival[-1]
 
     def _try(self, key: GroupKey, plan: Plan) -> None:
-        head = self.line.head(key)
+        head = self.pending.head(key)
         if head is None:
             return
         shape = without_hopeless_avoidance(key.shape, self.places)
@@ -182,7 +182,7 @@ class Round:
         plan.placements.append(Placement(head.job_id, tuple(chosen)))
         self._pods_placed += head.pod
         self._jobs_placed += not head.pod
-        following = self.line.head(key)
+        following = self.pending.head(key)
         if following is not None:
             heapq.heappush(self._heaps[key.queue], self._rank(key, following))
 
@@ -205,7 +205,7 @@ class Round:
                 balance.retried_m += amount
             else:
                 balance.fresh_m += amount
-        self.line.remove(head.job_id)
+        self.pending.remove(head.job_id)
 
     def _queue_refuses(self, name: str, shape: Shape) -> str:
         queue, usage = self._queue(name), self.usage.setdefault(name, Usage())

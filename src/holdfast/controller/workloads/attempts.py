@@ -92,7 +92,7 @@ class PodAttempts:
         return min((at for at in (wake_at, *found) if at is not None), default=None)
 
     def going(self, active: Active, work: JobWork, now: float) -> float | None:
-        """Bring the attempt's status in line with its pods, all of which are being stopped.
+        """Bring the attempt's status into agreement with its pods, all of which are being stopped.
 
         Returns:
             When to look at the job again although nothing happens.
@@ -101,7 +101,7 @@ class PodAttempts:
         return self._next_look(active, work, None)
 
     def stand(self, active: Active, work: JobWork, now: float) -> float | None:
-        """Bring the attempt's status and the job's state in line with its pods.
+        """Bring the attempt's status and the job's state into agreement with its pods.
 
         Returns:
             When to look at the job again although nothing happens.
@@ -134,7 +134,7 @@ class PodAttempts:
         return self._next_look(active, work, wake_at)
 
     def put(self, job: Job, found: Standing, now: float) -> None:
-        """Change a job's state if it differs; in line, the reason is the one placement gives."""
+        """Change a job's state if it differs; while it is pending, the reason is the one placement gives."""
         state, reason, retry_at = found
         if state is job.state and (state is JobState.QUEUED or (reason, retry_at) == (job.reason, job.retry_at)):
             return

@@ -42,7 +42,7 @@ class ContainerRestarts:
     def __init__(
         self,
         state: ControllerState,
-        line: PodQueue,
+        pod_queue: PodQueue,
         catalog: PolicyCatalog,
         *,
         draw: Callable[[], float],
@@ -53,14 +53,14 @@ class ContainerRestarts:
 
         Args:
             state: The controller's memory.
-            line: Where pods wait for a place.
+            pod_queue: Where pods wait for a place.
             catalog: The operator's policies.
             draw: For random jitter.
             owners: The job sets of jobs.
             backoff: For ``OnFailure``.
         """
         self._state = state
-        self._line = line
+        self._pod_queue = pod_queue
         self._catalog = catalog
         self._draw = draw
         self._set_state = owners.state_of
@@ -84,10 +84,10 @@ class ContainerRestarts:
                 self._ended(active, pod, plan, pod.run.outcome, now)
 
     def _catch_up(self, active: Active, pod: PodWork) -> None:
-        """Let a pod that runs nothing catch up with the others' restart in place, even if it is in line already."""
+        """Let a pod that runs nothing catch up with the others' restart in place, even if it is pending already."""
         first = self.first_in_place(active.job)
         if pod.record.in_place < first:
-            self._line.remove(pod)
+            self._pod_queue.remove(pod)
             pod.record = replace(pod.record, in_place=first)
 
     def _stop_straggler(self, active: Active, pod: PodWork, now: float) -> None:
@@ -146,7 +146,7 @@ class ContainerRestarts:
             self._catalog.named(plan.policies), failure, history, self._catalog.catalogue.settings, draw=self._draw()
         )
         places = list(self._state.capacity.places.values())
-        shape = self._line.shape(active.job, replace(record, memory=decision.memory), plan)
+        shape = self._pod_queue.shape(active.job, replace(record, memory=decision.memory), plan)
         decision = that_still_fits(decision, shape, places)
         what = (
             f"pod {record.name}: {in_words(failure)}; policy {decision.policy}, rule {decision.rule}: {decision.reason}"
@@ -192,14 +192,14 @@ class ContainerRestarts:
         return state is not None and state.in_place_current == pod.record.in_place
 
     def start(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:
-        """Start a pod's program: on the place it kept, else in line for one."""
+        """Start a pod's program: on the place it kept, else in the pending queue."""
         kept = pod.kept
         if kept is None:
-            self._line.add(active, work, pod, plan, now)
+            self._pod_queue.add(active, work, pod, plan, now)
             return
         self.forget(pod)
         uid = fresh_uid(active, pod.record.rank)
-        self._line.start(active, pod, uid, (kept.executor, kept.node), now)
+        self._pod_queue.start(active, pod, uid, (kept.executor, kept.node), now)
 
     def resume(self, active: Active, pod: PodWork, plan: PodPlan) -> None:
         """Restore a pod that was waiting to restart when the last controller stopped; in place, it keeps its place."""

@@ -59,7 +59,7 @@ class ScheduleAttempts:
 
     def open(self, job: Job, places: tuple[PlaceKey, ...], now: float) -> Active:
         """Open a PENDING attempt at a job, with its runs on their places."""
-        waiting = self._state.in_line(job).attempt
+        waiting = self._state.waiting_attempt(job).attempt
         number, dispatch = waiting.number, waiting.dispatch + 1
         attempt = evolve(waiting, dispatch=dispatch, request=job.request)
         runs = [

@@ -91,12 +91,12 @@ class Gangs:
         """Do nothing: gangs have only jobs and attempts, already restored."""
 
     def admit(self, job: Job) -> None:
-        """Do nothing: a job in line is indexed already."""
+        """Do nothing: a pending job is indexed already."""
 
-    # in line
+    # pending
 
     def index(self, job: Job) -> None:
-        """Put a job that waits for a place in line, and plan when time moves it on."""
+        """Put a job that waits for a place in the pending queue, and plan when time moves it on."""
         spec = self._state.spec(job)
         if job.state is JobState.QUEUED and job.id not in self._state.active:
             self._state.wait(self._group(job, spec), Waiting(-job.priority, job.seq, job.id, job.queued_at))
@@ -120,7 +120,7 @@ class Gangs:
 
     def blocked(self, key: str, now: float) -> None:
         """Record why a job still waits for a place."""
-        self._coordinator.run(self._schedule, [self._state.in_line(self._state.jobs[key])], now)
+        self._coordinator.run(self._schedule, [self._state.waiting_attempt(self._state.jobs[key])], now)
 
     # moving on
 
@@ -163,7 +163,7 @@ class Gangs:
 
     def _expire(self, job: Job, timeout_s: float, now: float) -> None:
         waited = f"found no place within {format_duration(timeout_s)}" + (f": {job.reason}" if job.reason else "")
-        self._coordinator.expire(self._state.in_line(job), now, waited)
+        self._coordinator.expire(self._state.waiting_attempt(job), now, waited)
 
     def _total_deadline(self, job: Job, total_s: float, now: float) -> None:
         active = self._state.active.get(job.id)
@@ -209,7 +209,7 @@ class Gangs:
         if active is None:
             job = replace(job, reason=reason)
             self._close_unplaced(job, CANCEL_JOB, now)
-            self._state.put_job(conclusion.cancelled_in_line(job, now))
+            self._state.put_job(conclusion.cancelled_while_pending(job, now))
         elif not job.cancel_requested:
             self._state.put_job(replace(job, cancel_requested=True, reason=reason, updated_at=now))
             self._terminate(active, CANCEL_JOB, now)
@@ -218,7 +218,7 @@ class Gangs:
         """End an attempt that waits for a place; one that never had any leaves only its history."""
         if job.state is not JobState.QUEUED and job.id not in self._state.unplaced:
             return
-        active = self._state.in_line(job)
+        active = self._state.waiting_attempt(job)
         step = Step(row.name, Outcome.SUCCESS, now, message=job.reason)
         self._state.record(active, step, row.moves[active.attempt.status])
         if active.attempt.dispatch:

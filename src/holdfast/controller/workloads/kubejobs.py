@@ -48,7 +48,7 @@ class KubeJobs:
     def __init__(
         self,
         state: ControllerState,
-        line: PodQueue,
+        pod_queue: PodQueue,
         plans: Plans,
         restarts: ContainerRestarts,
         attempts: PodAttempts,
@@ -59,7 +59,7 @@ class KubeJobs:
 
         Args:
             state: The controller's memory.
-            line: Where pods wait for a place.
+            pod_queue: Where pods wait for a place.
             plans: What pods are made from.
             restarts: Says whether a program that failed runs again in its place.
             attempts: Keeps attempts and states in step.
@@ -67,7 +67,7 @@ class KubeJobs:
         """
         self.pace = pace
         self._state = state
-        self._line = line
+        self._pod_queue = pod_queue
         self._plans = plans
         self._restarts = restarts
         self._attempts = attempts
@@ -104,7 +104,7 @@ class KubeJobs:
             else:
                 self._restarts.forget(pod)
         if plan.topology is not None and record.domain:
-            self._line.domains.keep(plan.topology, record.domain, job.id)
+            self._pod_queue.domains.keep(plan.topology, record.domain, job.id)
 
     def admit(self, job: Job) -> None:
         """Add a new job; one without a set begins at once."""
@@ -211,7 +211,7 @@ class KubeJobs:
         """Hand out pods that got their places."""
         placed = {}
         for placement_id, places in placements:
-            active, _ = self._line.place(placement_id, places[0], now)
+            active, _ = self._pod_queue.place(placement_id, places[0], now)
             placed[active.attempt.job_id] = active
         for job_id, active in placed.items():
             work = self.jobs[job_id]
@@ -323,7 +323,7 @@ class KubeJobs:
         for name in pods:
             pod = work.pods[name]
             if pod.run is None:
-                self._line.remove(pod)
+                self._pod_queue.remove(pod)
                 self._restarts.forget(pod)
                 del work.pods[name]
                 dropped = True
@@ -370,9 +370,9 @@ class KubeJobs:
             self._attempts.put(job, standing(work.record, in_set=True), now)
 
     def _release(self, work: JobWork, job: Job) -> None:
-        self._line.awaiting_domain.pop(job.id, None)
+        self._pod_queue.awaiting_domain.pop(job.id, None)
         if work.record.domain:
-            self._line.domains.release(self._plan(job).topology, work.record.domain)
+            self._pod_queue.domains.release(self._plan(job).topology, work.record.domain)
             self._put(work, evolve(work.record, domain=""))
 
     def _put(self, work: JobWork, record: KubeJobRecord) -> None:

@@ -24,7 +24,7 @@ class PodWork:
     first: str = ""
     """Uid its first run will have."""
     placement_id: str = ""
-    """Its id in line; empty while it does not wait."""
+    """Its id in the pending queue; empty while it does not wait."""
     kept: Run | None = None
     """The place it keeps while it waits to restart in place, charged separately."""
 

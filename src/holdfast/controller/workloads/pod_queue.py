@@ -65,7 +65,7 @@ class PodQueue:
         """Ids of jobs that wait for a topology domain."""
 
     def add(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:
-        """Put a pod in line; one whose job has no topology domain yet waits for that first."""
+        """Put a pod in the pending queue; one whose job has no topology domain yet waits for that first."""
         job = active.job
         if plan.topology is not None and not self._has_domain(active, work, plan.topology, now):
             return
@@ -99,7 +99,7 @@ class PodQueue:
         return True
 
     def remove(self, pod: PodWork) -> None:
-        """Take a pod out of line."""
+        """Take a pod out of the pending queue."""
         if pod.placement_id:
             self._waiting.pop(pod.placement_id, None)
             self._state.wait_no_more(pod.placement_id)

@@ -42,7 +42,7 @@ class JobSetAside:
 
 @dataclass(frozen=True, slots=True)
 class JobQueued:
-    """A job is back in line: its retry is due, or it lost its place before its programs started."""
+    """A job is pending again: its retry is due, or it lost its place before its programs started."""
 
     attempt: int
     """Number of the last attempt that counts."""

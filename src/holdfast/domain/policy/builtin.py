@@ -40,7 +40,7 @@ INFRASTRUCTURE = RetryPolicy(
 
 A user's rules come first, so they can decide otherwise. Its retries use none of the limits of the user's policies;
 they do count towards ``globalMaxRetries``, because that caps the total, and its kill switch stops them too. A
-preempted run goes back in line at once: its place went to more important work, and the node itself is sound. The
+preempted run is pending again at once: its place went to more important work, and the node itself is sound. The
 others are spread over as long again as they wait: what was lost together must not come back together, or it meets
 whatever took the place down again and again.
 """

@@ -162,10 +162,10 @@ def cancelled(job: Job, attempt: Attempt, now: float, *, started: bool) -> Concl
         ending=ending,
         failure=failure,
     )
-    return Conclusion(cancelled_in_line(job, now), ended)
+    return Conclusion(cancelled_while_pending(job, now), ended)
 
 
-def cancelled_in_line(job: Job, now: float) -> Job:
+def cancelled_while_pending(job: Job, now: float) -> Job:
     """End a job without an attempt in flight on a user's request."""
     return evolve(
         job,
@@ -184,7 +184,7 @@ def held(job: Job, reason: str, now: float) -> Job:
 
 
 def queued(job: Job, now: float) -> Job:
-    """Put a job back in line: its hold was lifted, or its retry is due."""
+    """Make a job pending again: its hold was lifted, or its retry is due."""
     return evolve(job, state=JobState.QUEUED, reason="", retry_at=None, queued_at=now, updated_at=now)
 
 
