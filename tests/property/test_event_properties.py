@@ -122,7 +122,7 @@ class EventsTellEverything(RuleBasedStateMachine):
 
     @rule(broken=st.sampled_from([True, False, False]))
     def the_line_breaks_or_heals(self, broken: bool) -> None:  # noqa: FBT001 - drawn
-        self.lab.line.broken = broken
+        self.lab.transport.broken = broken
 
     @invariant()
     def every_job_is_what_its_events_make_of_it(self) -> None:

@@ -61,7 +61,7 @@ def test_worlds_see_every_kind_of_fault_and_much_work() -> None:
     expected = {
         *("controller crash", "controller crash before commit", "controller crash after commit"),
         *("controller crash in tick", "controller replaced", "executor crash", "executor crash in step"),
-        *("machine lost", "node lost", "line cut", "answers do not pass", "disk full", "write refused"),
+        *("machine lost", "node lost", "connection cut", "answers do not pass", "disk full", "write refused"),
         *("database locked", "read refused", "disk slow", "slow commit", "message lost", "message late"),
         *("message twice", "message answer lost", "message answer slow", "message answer overtaken"),
         *("controller's clock set", "executor's clock set", "controller stalls", "controller stalls in commit"),

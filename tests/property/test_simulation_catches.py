@@ -33,7 +33,7 @@ SEEDS = 100
 BESIDE = {"never-twice", "no-node-overloaded", "generations-apart", "domains-exclusive", "nothing-outlives"}
 """What can come of it when the controller does not know what still runs."""
 FIRST = {"an executor ignores its lease": 300_405, "messages to an earlier controller are believed": 201_135}
-"""Where to begin, for what few worlds can see: a line must be cut for longer than its lease under a long program,
+"""Where to begin, for what few worlds can see: a connection must be cut for longer than its lease under a long program,
 and another place be free; or the controller's memory be dropped between a late message and all newer ones."""
 
 

@@ -19,7 +19,7 @@ from holdfast.domain.workloads.gang import conclusion
 from holdfast.executor.executor import Executor
 from holdfast.simulation import controllers
 from holdfast.simulation.clocks import ProcessClock
-from holdfast.simulation.lines import Line
+from holdfast.simulation.connections import Connection
 from holdfast.simulation.run import simulate
 from holdfast.simulation.world import HARSH_EVERY
 from holdfast.storage.memory import store
@@ -41,8 +41,10 @@ TWICE = {
 
 
 def an_overtaken_answer_is_acted_on(patch: pytest.MonkeyPatch) -> None:
-    exchange = Line.exchange
-    patch.setattr(Line, "exchange", lambda self, request: replace(exchange(self, request), sequence=request.sequence))
+    exchange = Connection.exchange
+    patch.setattr(
+        Connection, "exchange", lambda self, request: replace(exchange(self, request), sequence=request.sequence)
+    )
 
 
 def a_retry_is_granted_past_the_total_deadline(patch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ class LoadedDice:
 
 
 class Direct:
-    """An exchange is one tick; ``broken`` cuts the line."""
+    """An exchange is one tick; ``broken`` cuts the connection."""
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
@@ -84,13 +84,13 @@ class Lab:
         self.plans: dict[str, Callable[[RunOrder], SimulatedRun]] = {}
         self.orders: list[RunOrder] = []
         self.controller = self._new_controller()
-        self.line = Direct(self)
+        self.transport = Direct(self)
         self.use(NodeInfo("n0", Resources(4000, 8 << 30, 0)))
 
     def use(self, *nodes: NodeInfo) -> None:
         """Begin anew with an engine that has these nodes."""
         self.engine = SimulatedEngine(self.clock, nodes, script=self._plan)
-        self.executor = Executor("local", self.engine, self.line, clock=self.clock, lease_s=self.lease_s)
+        self.executor = Executor("local", self.engine, self.transport, clock=self.clock, lease_s=self.lease_s)
 
     def _plan(self, order: RunOrder) -> SimulatedRun:
         self.orders.append(order)
@@ -114,7 +114,7 @@ class Lab:
 
     def restart_executor(self) -> None:
         """Begin a new life of the executor on the engine that is there."""
-        self.executor = Executor("local", self.engine, self.line, clock=self.clock, lease_s=self.lease_s)
+        self.executor = Executor("local", self.engine, self.transport, clock=self.clock, lease_s=self.lease_s)
 
     def submit(self, spec: JobSpec, plan: Callable[[RunOrder], SimulatedRun] | SimulatedRun | None = None) -> str:
         """Append a job whose runs do as planned (default: succeed at once)."""

@@ -78,11 +78,11 @@ def test_an_executor_that_was_heard_a_second_ago_is_not_lost_when_the_controller
 def test_an_executor_keeps_its_programs_when_its_clock_is_set_while_nobody_answers(lab: Lab) -> None:
     job = lab.submit(job_named("a"), exits(0, after_s=9 * HOUR))
     lab.pass_s(5)
-    lab.line.broken = True
+    lab.transport.broken = True
     lab.clock.set_by += HOUR
     lab.step(3)
     assert [seen.phase for seen in lab.engine.observe().values()] == [RunPhase.RUNNING]
-    lab.line.broken = False
+    lab.transport.broken = False
     lab.pass_s(5)
     assert (lab.job(job).state, len(lab.orders)) == (JobState.RUNNING, 1)
 

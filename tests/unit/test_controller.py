@@ -231,14 +231,14 @@ def test_anti_affinity_avoids_the_last_node_where_there_is_another(lab: Lab) -> 
 def test_a_lost_executor_is_not_the_users_failure(lab: Lab) -> None:
     job = lab.submit(job_named("job"), lambda order: FOREVER if order.attempt == 1 else exits(0))
     lab.pass_s(2)
-    lab.line.broken = True
+    lab.transport.broken = True
     for _ in range(70):
         lab.clock.time += 1.0
         lab.executor.step()
         lab.tick()
     assert all(seen.outcome for seen in lab.engine.observe().values()), "the executor fenced itself"
     assert "ExecutorLost" in (lab.attempts(job)[0].failure or pytest.fail("no failure")).conditions
-    lab.line.broken = False
+    lab.transport.broken = False
     lab.pass_s(10)
     assert (lab.job(job).state, lab.job(job).attempt) == (JobState.SUCCEEDED, 2)
 
@@ -333,9 +333,9 @@ def test_a_run_nobody_knows_is_stopped(lab: Lab) -> None:
 
 def test_a_run_stopped_before_it_was_begun_is_never_started(lab: Lab) -> None:
     job = lab.submit(job_named("job"), FOREVER)
-    lab.line.broken = True
+    lab.transport.broken = True
     lab.controller.tick()
-    lab.line.broken = False
+    lab.transport.broken = False
     lab.executor.step()
     lab.ask(RequestKind.CANCEL, job)
     lab.pass_s(2)

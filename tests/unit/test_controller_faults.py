@@ -29,7 +29,7 @@ class Slow:
     def exchange(self, request: ExchangeRequest) -> ExchangeResponse:
         if self.broken:
             raise Unavailable
-        answer = self.lab.line.exchange(request)
+        answer = self.lab.transport.exchange(request)
         self.lab.clock.time += self.takes_s
         return answer
 
@@ -41,7 +41,7 @@ class Recorded:
     """A line that remembers what it carried."""
 
     def __init__(self, lab: Lab) -> None:
-        self.inner = lab.line
+        self.inner = lab.transport
         self.requests: list[ExchangeRequest] = []
         self.broken = False
 
@@ -110,7 +110,7 @@ def test_an_attempt_is_not_given_up_while_its_silent_executor_may_still_run_it(m
     lab = make_lab(lease_s=120.0)
     job = lab.submit(job_named("stubborn", retrying(3), grace_s=1.0), FOREVER)
     lab.pass_s(2)
-    lab.line.broken = True
+    lab.transport.broken = True
     lab.ask(RequestKind.CANCEL, job)
     for _ in range(100):
         lab.clock.time += 1.0
@@ -150,7 +150,7 @@ def test_a_restarted_executor_that_reaches_nobody_stops_what_it_finds(make_lab: 
     lab = make_lab(lease_s=60.0)
     lab.submit(job_named("long"), FOREVER)
     lab.pass_s(2)
-    lab.line.broken = True
+    lab.transport.broken = True
     lab.clock.time += 50.0
     lab.restart_executor()
     lab.executor.step()
@@ -163,7 +163,7 @@ def test_a_long_grace_ends_with_the_lease(make_lab: type[Lab]) -> None:
     lab.pass_s(2)
     lab.ask(RequestKind.CANCEL, job)
     lab.pass_s(2)
-    lab.line.broken = True
+    lab.transport.broken = True
     lab.clock.time += 61.0
     lab.executor.step()
     assert [seen.phase for seen in lab.engine.observe().values()] == [RunPhase.FINISHED]
@@ -197,7 +197,7 @@ class Stale:
         self.lab = lab
 
     def exchange(self, request: ExchangeRequest) -> ExchangeResponse:
-        answer = self.lab.line.exchange(request)
+        answer = self.lab.transport.exchange(request)
         return ExchangeResponse(request.sequence - 1, answer.controller_epoch, {})
 
     def on_change(self, executor: str, wake: object) -> None:

@@ -68,16 +68,16 @@ class Counting(SimulatedEngine):
 
 
 class Stage:
-    """An executor between an engine and a line that both say what happened."""
+    """An executor between an engine and a connection that both say what happened."""
 
     def __init__(self, *, lease_s: float | None = 60.0) -> None:
         self.clock = VirtualClock()
         self.engine = Counting(self.clock)
-        self.line = Scripted()
-        self.executor = Executor("local", self.engine, self.line, clock=self.clock, lease_s=lease_s)
+        self.transport = Scripted()
+        self.executor = Executor("local", self.engine, self.transport, clock=self.clock, lease_s=lease_s)
 
     def want(self, *uids: str, stop: Sequence[str] = ()) -> None:
-        self.line.desired = {
+        self.transport.desired = {
             uid: DesiredRun(order(uid), stop=StopReason.CASCADE if uid in stop else None) for uid in (*uids, *stop)
         }
 
@@ -98,25 +98,25 @@ def test_an_answer_to_an_earlier_question_changes_nothing(stage: Stage) -> None:
     stage.want("a", "b")
     stage.executor.step()
     assert stage.engine.started == [["a", "b"]]
-    stage.line.behind = 1
-    stage.line.memory = "a memory that has passed"
+    stage.transport.behind = 1
+    stage.transport.memory = "a memory that has passed"
     stage.want("c", stop=["b"])
     assert not stage.executor.step(), "nothing is known of the lease"
     assert stage.phases() == {"a": RunPhase.RUNNING, "b": RunPhase.RUNNING}
     assert (stage.engine.started, stage.engine.stopped, stage.engine.forgotten) == ([["a", "b"]], [], [])
-    stage.line.behind = 0
-    stage.line.memory = "a memory"
+    stage.transport.behind = 0
+    stage.transport.memory = "a memory"
     stage.executor.step()
-    assert stage.line.asked[-1].acked == "a memory", "what an overtaken answer says is not heard either"
+    assert stage.transport.asked[-1].acked == "a memory", "what an overtaken answer says is not heard either"
 
 
 def test_an_answer_to_an_earlier_question_does_not_renew_the_lease(stage: Stage) -> None:
     stage.want("a")
     stage.executor.step()
-    stage.line.behind = 1
+    stage.transport.behind = 1
     stage.clock.time += 59.0
     stage.executor.step()
-    stage.line.desired = None
+    stage.transport.desired = None
     stage.clock.time += 2.0
     stage.executor.step()
     assert stage.engine.stopped == [["a"]]
@@ -165,7 +165,7 @@ def test_a_shorter_grace_is_told_at_once_and_a_longer_one_never(stage: Stage) ->
     stage.want("a")
     stage.executor.step()
     for grace_s in (10.0, 20.0, 10.0, 2.0, 30.0):
-        stage.line.desired = {"a": DesiredRun(replace(order("a"), grace_s=grace_s), stop=StopReason.USER)}
+        stage.transport.desired = {"a": DesiredRun(replace(order("a"), grace_s=grace_s), stop=StopReason.USER)}
         stage.executor.step()
         stage.clock.time += 0.1
     assert len(stage.engine.stopped) == 2

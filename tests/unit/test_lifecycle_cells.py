@@ -139,7 +139,7 @@ def is_never_heard_of_again(lab: Lab) -> str:
     lab.lease_s = None
     lab.restart_controller()
     job = takes_its_time_to_stop(lab)
-    lab.line.broken = True
+    lab.transport.broken = True
     for _ in range(130):
         lab.clock.time += 1.0
         lab.tick()

@@ -138,7 +138,7 @@ def test_a_job_that_cannot_be_placed_keeps_no_other_from_its_place(lab: Lab, mon
 
 def test_a_request_that_fails_is_about_its_workload_alone(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     Poison(monkeypatch, conclusion, "held", "bad")
-    monkeypatch.setattr(lab.line, "broken", True)  # so that both stay pending
+    monkeypatch.setattr(lab.transport, "broken", True)  # so that both stay pending
     bad, good = lab.submit(job_named("bad")), lab.submit(job_named("good"))
     lab.tick()
     for job in (bad, good):

@@ -34,10 +34,10 @@ POD_BACKOFF = Backoff(initial_s=1.0, max_s=8.0, multiplier=2.0)
 class ExecutorHost:
     """One executor's process, on a machine that outlives it."""
 
-    def __init__(self, machine: Machine, line: Transport, *, agenda: Agenda, trace: Trace, fuse: Fuse) -> None:
+    def __init__(self, machine: Machine, connection: Transport, *, agenda: Agenda, trace: Trace, fuse: Fuse) -> None:
         """Begin with the process down."""
         self.machine = machine
-        self._line = line
+        self._connection = connection
         self._agenda = agenda
         self._trace = trace
         self._fuse = fuse
@@ -64,7 +64,7 @@ class ExecutorHost:
             self._agenda.after(AFTER_FAILURE_S, self.boot)
         elif self._executor is None:
             clock = self.machine.wall.process()
-            self._executor = Executor(self.name, self.machine, self._line, clock=clock, lease_s=self.lease_s)
+            self._executor = Executor(self.name, self.machine, self._connection, clock=clock, lease_s=self.lease_s)
             self._trace.say(f"executor {self.name} starts")
             self.wake()
 

@@ -1,4 +1,4 @@
-"""One world: the real controller, store and executors, breakable machines and lines, people, faults, one seed.
+"""One world: the real controller, store and executors, breakable machines and connections, people, faults, one seed.
 
 A stormy part, in which people ask and things break, is followed by peace until everything has ended. What must hold
 throughout is in ``invariants``.
@@ -14,6 +14,7 @@ from holdfast.service.explain import Explainer
 from holdfast.simulation.agenda import Agenda
 from holdfast.simulation.chance import Chance
 from holdfast.simulation.clocks import Readings
+from holdfast.simulation.connections import FATES, OVERTAKEN, Connection
 from holdfast.simulation.controllers import ControllerHost, Front
 from holdfast.simulation.disk import Disk
 from holdfast.simulation.faults.harsh import HarshFaults
@@ -38,7 +39,6 @@ from holdfast.simulation.invariants.sets import SetChecks
 from holdfast.simulation.invariants.ticks import TickChecks
 from holdfast.simulation.invariants.truth import TruthChecks
 from holdfast.simulation.leases import TTL_S, Leases
-from holdfast.simulation.lines import FATES, OVERTAKEN, Line
 from holdfast.simulation.machines.machine import Machine
 from holdfast.simulation.machines.programs import Programs
 from holdfast.simulation.people import People
@@ -166,7 +166,7 @@ class World:
 
     def _build_executors(self) -> None:
         self.fuses: list[Fuse] = []
-        self.lines: list[Line] = []
+        self.connections: list[Connection] = []
         self.machines: list[Machine] = []
         self.executors: list[ExecutorHost] = []
         for index in range(self.chance.randint(1, 3)):
@@ -184,7 +184,7 @@ class World:
 
     def _build_executor(self, name: str) -> None:
         fuse = Fuse()
-        line = Line(
+        connection = Connection(
             Front(self.controllers),
             agenda=self.agenda,
             chance=Chance(f"{self.seed}/{name}"),
@@ -192,7 +192,7 @@ class World:
             fuse=fuse,
         )
         if self.harsh is not None:
-            line.fates = (*FATES, OVERTAKEN)
+            connection.fates = (*FATES, OVERTAKEN)
         machine = Machine(
             name,
             [self._node(f"{name}n{index}") for index in range(self.chance.randint(1, 3))],
@@ -203,9 +203,9 @@ class World:
             fuse=fuse,
         )
         self.fuses.append(fuse)
-        self.lines.append(line)
+        self.connections.append(connection)
         self.machines.append(machine)
-        host = ExecutorHost(machine, line, agenda=self.agenda, trace=self.trace, fuse=fuse)
+        host = ExecutorHost(machine, connection, agenda=self.agenda, trace=self.trace, fuse=fuse)
         host.lease_s = self._lease_s - (MARGIN_S if self.harsh is None else HARSH_MARGIN_S)
         self.executors.append(host)
 
@@ -231,7 +231,7 @@ class World:
             controllers=self.controllers,
             leases=self._leases,
             executors=self.executors,
-            lines=self.lines,
+            connections=self.connections,
             fuses=self.fuses,
             disk=self._disk,
             agenda=self.agenda,

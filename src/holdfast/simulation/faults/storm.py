@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from holdfast.simulation.agenda import Agenda
     from holdfast.simulation.chance import Chance
+    from holdfast.simulation.connections import Connection
     from holdfast.simulation.controllers import ControllerHost
     from holdfast.simulation.disk import Disk
     from holdfast.simulation.hosts import ExecutorHost
     from holdfast.simulation.leases import Leases
-    from holdfast.simulation.lines import Line
     from holdfast.simulation.trace import Fuse, Trace
 
 _MOST_FAULTS = 40
@@ -36,18 +36,18 @@ class Faults:
         controllers: Sequence[ControllerHost],
         leases: Leases,
         executors: Sequence[ExecutorHost],
-        lines: Sequence[Line],
+        connections: Sequence[Connection],
         fuses: Sequence[Fuse],
         disk: Disk,
         agenda: Agenda,
         chance: Chance,
         trace: Trace,
     ) -> None:
-        """Remember what can break; ``executors``, ``lines`` and ``fuses`` are in the same order."""
+        """Remember what can break; ``executors``, ``connections`` and ``fuses`` are in the same order."""
         self._controllers = controllers
         self._leases = leases
         self._executors = executors
-        self._lines = lines
+        self._connections = connections
         self._fuses = fuses
         self._disk = disk
         self._agenda = agenda
@@ -63,8 +63,8 @@ class Faults:
             self._executor_crash_in_step,
             self._machine_lost,
             self._node_lost,
-            self._line_cut,
-            self._line_deaf,
+            self._connection_cut,
+            self._connection_deaf,
             self._disk_full,
             self._disk_locked,
             self._disk_slow,
@@ -76,17 +76,17 @@ class Faults:
         kinds = chance.sample(self.kinds, chance.randint(1, len(self.kinds)))
         for _ in range(chance.randint(0, _MOST_FAULTS)):
             self._agenda.at(chance.moment(now, until), chance.choice(kinds))
-        for line in self._lines:
-            line.trouble = chance.choice((0.0, 0.05, 0.3))
+        for connection in self._connections:
+            connection.trouble = chance.choice((0.0, 0.05, 0.3))
 
     def heal(self) -> None:
         """End every fault, for good."""
         self._over = True
         self._disk.full = self._disk.locked = False
         self._disk.slow_s = 0.0
-        for line in self._lines:
-            line.cut = line.deaf = False
-            line.trouble = 0.0
+        for connection in self._connections:
+            connection.cut = connection.deaf = False
+            connection.trouble = 0.0
         for fuse in (*self._fuses, *(each.fuse for each in self._controllers)):
             fuse.put_out()
         for each in self._controllers:
@@ -205,21 +205,21 @@ class Faults:
         self._trace.fault("node lost", f"{node}, {killed} runs", where=machine.name)
         self._for_a_while(40.0, lambda: machine.lost.discard(node))
 
-    def _line_cut(self) -> None:
+    def _connection_cut(self) -> None:
         index = self._any()
-        line = self._lines[index]
+        connection = self._connections[index]
         if not self._over:
-            self._trace.fault("line cut", where=self._executors[index].name)
-            line.cut = True
-            self._for_a_while(2 * self._lease_s, lambda: setattr(line, "cut", False))
+            self._trace.fault("connection cut", where=self._executors[index].name)
+            connection.cut = True
+            self._for_a_while(2 * self._lease_s, lambda: setattr(connection, "cut", False))
 
-    def _line_deaf(self) -> None:
+    def _connection_deaf(self) -> None:
         index = self._any()
-        line = self._lines[index]
+        connection = self._connections[index]
         if not self._over:
             self._trace.fault("answers do not pass", where=self._executors[index].name)
-            line.deaf = True
-            self._for_a_while(2 * self._lease_s, lambda: setattr(line, "deaf", False))
+            connection.deaf = True
+            self._for_a_while(2 * self._lease_s, lambda: setattr(connection, "deaf", False))
 
     def _disk_full(self) -> None:
         if not self._over:

@@ -1,4 +1,4 @@
-"""The lines between executors and the controller: they lose, repeat, delay and reorder messages.
+"""The connections between executors and the controller: they lose, repeat, delay and reorder messages.
 
 A late request may outlive the controller it was sent to, like one that waits in a proxy.
 """
@@ -36,7 +36,7 @@ class Answers(Protocol):
         ...
 
 
-class Line(Transport):
+class Connection(Transport):
     """The ``Transport`` port of one executor."""
 
     def __init__(self, controller: Answers, *, agenda: Agenda, chance: Chance, trace: Trace, fuse: Fuse) -> None:
@@ -66,7 +66,7 @@ class Line(Transport):
         """The last answers to this life of the executor; none reaches another process than the one that asked."""
 
     def exchange(self, request: ExchangeRequest) -> ExchangeResponse:
-        """Carry one exchange, with the faults of the line.
+        """Carry one exchange, with the faults of the connection.
 
         Raises:
             Unavailable: No answer came back.
