@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class ResourceReader:
     """How one kind of thing is read and shown."""
 
     listed: Callable[[Client], Iterable[Any]]
@@ -42,28 +42,30 @@ def _audit_entry(client: Client, entry_id: str) -> object:
     return found[0]
 
 
-SHELVES: dict[Noun, Shelf] = {
-    Noun.JOB: Shelf(
+READERS: dict[Noun, ResourceReader] = {
+    Noun.JOB: ResourceReader(
         lambda client: client.jobs(), lambda client, name: client.job(name), partial(jobs.job_table, now_s=0.0)
     ),
-    Noun.JOB_SET: Shelf(
+    Noun.JOB_SET: ResourceReader(
         lambda client: client.job_sets(),
         lambda client, name: client.job_set(name),
         partial(jobsets.jobset_table, now_s=0.0),
     ),
-    Noun.QUEUE: Shelf(lambda client: client.queues(), lambda client, name: client.queue(name), catalogue.queue_table),
-    Noun.RETRY_POLICY: Shelf(
+    Noun.QUEUE: ResourceReader(
+        lambda client: client.queues(), lambda client, name: client.queue(name), catalogue.queue_table
+    ),
+    Noun.RETRY_POLICY: ResourceReader(
         lambda client: client.policies(),
         lambda client, name: client.policy(name),
         catalogue.policy_table,
     ),
-    Noun.CATEGORY: Shelf(
+    Noun.CATEGORY: ResourceReader(
         lambda client: client.categories(),
         lambda client, name: client.category(name),
         catalogue.category_table,
     ),
-    Noun.NODE: Shelf(lambda client: client.nodes(), _node, catalogue.node_table),
-    Noun.AUDIT: Shelf(lambda client: client.audit(), _audit_entry, events.audit_table),
+    Noun.NODE: ResourceReader(lambda client: client.nodes(), _node, catalogue.node_table),
+    Noun.AUDIT: ResourceReader(lambda client: client.audit(), _audit_entry, events.audit_table),
 }
 
 
@@ -79,7 +81,7 @@ def table_of(noun: Noun, *, now_s: float, wide: bool = False) -> Callable[[Seque
         return partial(jobs.job_table, now_s=now_s, wide=wide)
     if noun is Noun.JOB_SET:
         return partial(jobsets.jobset_table, now_s=now_s, wide=wide)
-    return SHELVES[noun].table
+    return READERS[noun].table
 
 
 class Put(Protocol):
@@ -91,7 +93,7 @@ class Put(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ResourceWriter:
     """How one kind of thing is written."""
 
     kind: str
@@ -101,15 +103,17 @@ class Desk:
     delete: Callable[[str], object]
 
 
-def desk(client: Client, noun: Noun, *, lenient: bool = False) -> Desk:
+def resource_writer(client: Client, noun: Noun, *, lenient: bool = False) -> ResourceWriter:
     """Return how things of a kind are written; ``lenient`` is how job sets are read."""
     if noun is Noun.JOB_SET:
         create, put = partial(client.create_job_set, lenient=lenient), partial(client.put_job_set, lenient=lenient)
-        return Desk("JobSet", create, put, client.delete_job_set)
+        return ResourceWriter("JobSet", create, put, client.delete_job_set)
     return {
-        Noun.QUEUE: Desk("Queue", client.create_queue, client.put_queue, client.delete_queue),
-        Noun.RETRY_POLICY: Desk("RetryPolicy", client.create_policy, client.put_policy, client.delete_policy),
-        Noun.CATEGORY: Desk("FailureCategory", client.create_category, client.put_category, client.delete_category),
+        Noun.QUEUE: ResourceWriter("Queue", client.create_queue, client.put_queue, client.delete_queue),
+        Noun.RETRY_POLICY: ResourceWriter("RetryPolicy", client.create_policy, client.put_policy, client.delete_policy),
+        Noun.CATEGORY: ResourceWriter(
+            "FailureCategory", client.create_category, client.put_category, client.delete_category
+        ),
     }[noun]
 
 

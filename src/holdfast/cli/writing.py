@@ -10,7 +10,7 @@ from holdfast.cli.manifests import located, located_set
 from holdfast.cli.nouns import Noun
 from holdfast.cli.remarks import tell_warnings
 from holdfast.cli.submission import rehearse, submit_jobs
-from holdfast.cli.things import SINGULAR, WRITTEN, desk
+from holdfast.cli.things import SINGULAR, WRITTEN, resource_writer
 from holdfast.errors import HoldfastError, InvalidManifest, NotFound, Problem
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def write_each(client: Client, written: Sequence[Written], verb: str, cli: Cli, 
 
 
 def _write(client: Client, thing: Written, verb: str, *, lenient: bool) -> object:
-    place = desk(client, thing.noun, lenient=lenient)
+    place = resource_writer(client, thing.noun, lenient=lenient)
     if verb == "create":
         return place.create(thing.manifest)
     return place.put(thing.name, thing.manifest, must_exist=verb == "update")

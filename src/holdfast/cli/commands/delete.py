@@ -12,7 +12,7 @@ from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.options import TimeoutOption
 from holdfast.cli.targets import required
-from holdfast.cli.things import SINGULAR, WRITTEN, desk
+from holdfast.cli.things import SINGULAR, WRITTEN, resource_writer
 from holdfast.cli.watching.waiting import JOB_SETS, Wanted, wait_until_gone
 from holdfast.errors import NotFound
 
@@ -52,7 +52,7 @@ def delete(options: DeleteOptions, cli: Cli) -> int:
     with cli.connect() as client:
         return do_each(
             required(options.names, "holdfast delete queue NAME"),
-            desk(client, noun).delete,
+            resource_writer(client, noun).delete,
             cli,
             what=SINGULAR[noun],
             done="deleted",

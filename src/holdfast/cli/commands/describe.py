@@ -14,7 +14,7 @@ from holdfast.cli.printing import plain
 from holdfast.cli.render.describe import job_facts, job_sections
 from holdfast.cli.render.jobsets import jobset_facts, jobset_sections
 from holdfast.cli.targets import JOBS_OR_SETS
-from holdfast.cli.things import SHELVES
+from holdfast.cli.things import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ def describe(options: DescribeOptions, cli: Cli) -> int:
         for place, name in enumerate(names):
             if place:
                 cli.output().text("" if noun in JOBS_OR_SETS else "---")
-            thing = SHELVES[noun].fetched(client, name)
+            thing = READERS[noun].fetched(client, name)
             if noun is Noun.JOB:
                 sections = job_sections(thing, client.history(thing.id), now_s=cli.clock())
                 _print(job_facts(thing), sections, cli.output())
@@ -64,7 +64,7 @@ def describe(options: DescribeOptions, cli: Cli) -> int:
 def _target(words: list[str]) -> tuple[Noun, list[str]]:
     """Tell a kind from a job's name; a single word is always a job."""
     if len(words) > 1:
-        return read_noun(words[0], tuple(SHELVES)), words[1:]
+        return read_noun(words[0], tuple(READERS)), words[1:]
     return Noun.JOB, words
 
 

@@ -14,7 +14,7 @@ from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.printing import GET_FORMATS, print_thing, print_things
 from holdfast.cli.render.catalogue import settings_table
-from holdfast.cli.things import SHELVES, SINGULAR, table_of
+from holdfast.cli.things import READERS, SINGULAR, table_of
 from holdfast.cli.watching.waiting import JOB_STATES
 
 if TYPE_CHECKING:
@@ -117,13 +117,13 @@ def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
 
 
 def _fetched(client: "Client", noun: Noun, names: Sequence[str]) -> Sequence[Any]:
-    return [SHELVES[noun].fetched(client, name) for name in names]
+    return [READERS[noun].fetched(client, name) for name in names]
 
 
 def _listed(client: "Client", noun: Noun, where: dict[str, Any], limit: int | None, *, full: bool) -> Sequence[Any]:
     if noun is Noun.JOB:
         return list((client.full_jobs if full else client.jobs)(**where, limit=limit))
-    return list(SHELVES[noun].listed(client))[:limit]
+    return list(READERS[noun].listed(client))[:limit]
 
 
 GET = Command(

@@ -15,7 +15,7 @@ from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.printing import plain
 from holdfast.cli.render.catalogue import settings_table
-from holdfast.cli.things import SHELVES, WRITTEN
+from holdfast.cli.things import READERS, WRITTEN
 from holdfast.cli.writing import Written, dry_run_of, write_each
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _update_things(options: UpdateOptions, noun: Noun, cli: Cli) -> int:
 
 
 def _changed(client: Client, noun: Noun, name: str, changes: dict[str, Any], limits: list[str]) -> Written:
-    spec = {**SHELVES[noun].fetched(client, name).spec, **changes}
+    spec = {**READERS[noun].fetched(client, name).spec, **changes}
     if limits:
         spec["handlerLimits"] = with_limits(spec.get("handlerLimits", {}), limits, Flags())
     return Written(noun, name, manifest_of(noun, name, spec))
