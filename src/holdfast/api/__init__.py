@@ -1,1 +1,1 @@
-"""The ways in over the network; each only converts between its protocol and ``service``."""
+"""The APIs over the network; each only converts between its protocol and ``service``."""

@@ -1,4 +1,4 @@
-"""The command line: people's way in, over the public REST interface only.
+"""The command line, over the public REST interface only.
 
 Read ``main``, then ``command`` (what a command is), then one file of ``commands``.
 """

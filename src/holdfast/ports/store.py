@@ -1,6 +1,6 @@
-"""The storage port, split by user: the controller, the ways in, readers, operators.
+"""The storage port, split by user: the controller, the APIs, readers, operators.
 
-Only the controller writes lifecycle state, in one ``commit`` per tick. The ways in append jobs and requests and edit
+Only the controller writes lifecycle state, in one ``commit`` per tick. The APIs append jobs and requests and edit
 the catalogue. Records are ``domain`` values; no row or session leaves an adapter.
 """
 
@@ -34,7 +34,7 @@ RECENT_EVENTS = 50_000
 
 
 class RequestKind(StrEnum):
-    """What a way in asks the controller to do."""
+    """What an API asks the controller to do."""
 
     SUBMIT = "submit"
     """The named jobs were appended; take them in."""
@@ -245,7 +245,7 @@ class ControllerStore(Protocol):
 
 
 class SubmissionStore(Protocol):
-    """What the ways in may write, and what they compare it with."""
+    """What the APIs may write, and what they compare it with."""
 
     def submit(self, submission: Submission) -> tuple[str, ...]:
         """Append jobs and the request to take them in, in one transaction; ``seq`` is given here.

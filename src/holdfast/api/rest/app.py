@@ -35,7 +35,7 @@ from holdfast.api.rest.routes import (
     logs as log_routes,
 )
 from holdfast.api.rest.strict import known_query_only
-from holdfast.service.doors.use_cases import use_cases_over
+from holdfast.service.api.use_cases import use_cases_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.exceptions import HTTPException
 
-from holdfast.service.doors.manifests import Format, Text
+from holdfast.service.api.manifests import Format, Text
 
 _FORMATS = {
     "application/json": Format.JSON,

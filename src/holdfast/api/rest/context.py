@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from holdfast.api.rest.metrics import Metrics
-from holdfast.service.doors.use_cases import UseCases
+from holdfast.service.api.use_cases import UseCases
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from fastapi import Depends, Query
 
 from holdfast.api.rest.context import Use
 from holdfast.ports.store import JobFilter
-from holdfast.service.doors.cursors import read_number, write_cursor
-from holdfast.service.doors.filters import Wanted, mark_of, read_filter
+from holdfast.service.api.cursors import read_number, write_cursor
+from holdfast.service.api.filters import Wanted, mark_of, read_filter
 from holdfast.service.query import LARGEST_PAGE
 
 DEFAULT_PAGE = 100

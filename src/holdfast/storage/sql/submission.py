@@ -1,4 +1,4 @@
-"""What the ways in may write: jobs, job sets and requests."""
+"""What the APIs may write: jobs, job sets and requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class SqlSubmissionStore:
-    """The part of the store for the ways in."""
+    """The part of the store for the APIs."""
 
     def __init__(self, database: Database, batches: Batches) -> None:
         """Work on an open database whose schema is current."""

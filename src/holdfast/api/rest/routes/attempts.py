@@ -5,7 +5,7 @@ from fastapi import APIRouter, Response
 from holdfast.api.rest.answers import answer, refusals
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import AttemptNumber, Ref, WhichAttempt
-from holdfast.service.doors.views import decisions_of
+from holdfast.service.api.views import decisions_of
 from holdfast.wire.base import API
 from holdfast.wire.decisions import DecisionPage, Why
 from holdfast.wire.jobs import AttemptPage, AttemptView

@@ -8,8 +8,8 @@ from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import DryRun, MustExist, Name, created
 from holdfast.domain.category import FailureCategory
-from holdfast.service.doors.manifests import manifest_of
-from holdfast.service.doors.views import category_view
+from holdfast.service.api.manifests import manifest_of
+from holdfast.service.api.views import category_view
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import CategoryPage, CategoryView
 

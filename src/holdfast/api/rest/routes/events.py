@@ -11,8 +11,8 @@ from holdfast.api.rest.pages import LONGEST_TEXT, MOST_FILTERS, Word
 from holdfast.api.rest.streams import EventStream
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.events import EventFilter
+from holdfast.service.api.use_cases import UseCases
 from holdfast.service.audit import LARGEST_PAGE
-from holdfast.service.doors.use_cases import UseCases
 from holdfast.service.events import LARGEST_PART, EventPart
 from holdfast.wire.base import API
 from holdfast.wire.events import EVENT_STREAM, AuditPage, EventPage

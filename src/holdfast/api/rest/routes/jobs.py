@@ -8,7 +8,7 @@ from holdfast.api.rest.answers import answer, refusals
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.pages import Paging
 from holdfast.api.rest.parameters import Ref
-from holdfast.service.doors.views import full_job
+from holdfast.service.api.views import full_job
 from holdfast.wire.base import API
 from holdfast.wire.jobs import HistoryPage, JobPage, JobStates, JobView, StatesQuery
 from holdfast.wire.render_jobs import history_entry, job_summary

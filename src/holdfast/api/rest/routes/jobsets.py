@@ -11,9 +11,9 @@ from holdfast.api.rest.context import Process, Use
 from holdfast.api.rest.pages import DEFAULT_PAGE, Word
 from holdfast.api.rest.parameters import DryRun, Key, Lenient, MustExist, SetRef
 from holdfast.api.rest.versions import IfMatch, tagged
-from holdfast.service.doors.cursors import LARGEST_SEQ, read_name, read_number, write_cursor
-from holdfast.service.doors.manifests import one_document, set_named
-from holdfast.service.doors.views import applied_set, children_of, full_set, set_summary, set_why
+from holdfast.service.api.cursors import LARGEST_SEQ, read_name, read_number, write_cursor
+from holdfast.service.api.manifests import one_document, set_named
+from holdfast.service.api.views import applied_set, children_of, full_set, set_summary, set_why
 from holdfast.service.jobsets.sets import LARGEST_PAGE, Applied
 from holdfast.wire.base import API
 from holdfast.wire.jobsets import ChildPage, JobSetApplied, JobSetLog, JobSetPage, JobSetView, JobSetWhy

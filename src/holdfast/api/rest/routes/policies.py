@@ -9,8 +9,8 @@ from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import DryRun, MustExist, Name, created
 from holdfast.api.rest.versions import IfMatch, tagged
 from holdfast.domain.policy.model import RetryPolicy
-from holdfast.service.doors.manifests import manifest_of
-from holdfast.service.doors.views import policy_view
+from holdfast.service.api.manifests import manifest_of
+from holdfast.service.api.views import policy_view
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import PolicyPage, PolicyView
 

@@ -6,8 +6,8 @@ from holdfast.api.rest.answers import answer, refusals, takes
 from holdfast.api.rest.bodies import BodyText
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import Lenient
-from holdfast.service.doors.manifests import documents_of, several
-from holdfast.service.doors.rehearsal import Verb
+from holdfast.service.api.manifests import documents_of, several
+from holdfast.service.api.rehearsal import Verb
 from holdfast.wire.base import API
 from holdfast.wire.jobs import BulkItem, BulkResult
 from holdfast.wire.render_problems import problem_entry

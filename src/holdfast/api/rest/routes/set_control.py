@@ -10,7 +10,7 @@ from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import SetRef
 from holdfast.api.rest.versions import IfMatch, tagged
 from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.service.doors.views import set_summary
+from holdfast.service.api.views import set_summary
 from holdfast.wire.base import API
 from holdfast.wire.jobs import Reason
 from holdfast.wire.jobsets import JobSetRestart, JobSetSummary

@@ -7,8 +7,8 @@ from holdfast.api.rest.bodies import BodyText
 from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import DryRun
-from holdfast.service.doors.manifests import read_settings
-from holdfast.service.doors.views import settings_view
+from holdfast.service.api.manifests import read_settings
+from holdfast.service.api.views import settings_view
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import SettingsView
 

@@ -11,8 +11,8 @@ from holdfast.api.rest.context import Health, Process, Use
 from holdfast.api.rest.errors import details_of
 from holdfast.api.rest.parameters import DryRun, Key, Lenient
 from holdfast.errors import HoldfastError
-from holdfast.service.doors.manifests import bulk_items, documents_of, written_job
-from holdfast.service.doors.use_cases import UseCases
+from holdfast.service.api.manifests import bulk_items, documents_of, written_job
+from holdfast.service.api.use_cases import UseCases
 from holdfast.service.submit import MOST_JOBS, Outcome, Written
 from holdfast.wire.base import API
 from holdfast.wire.jobs import BulkItem, BulkResult, JobAccepted

@@ -1,14 +1,14 @@
-"""All use cases over one store, as given to a front door."""
+"""All use cases over one store, as given to an API."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.service.api.rehearsal import Rehearsal
 from holdfast.service.audit import Audit
 from holdfast.service.categories import Categories
 from holdfast.service.control import Control
-from holdfast.service.doors.rehearsal import Rehearsal
 from holdfast.service.events import EventLog
 from holdfast.service.explain import Explainer
 from holdfast.service.jobsets.control import SetControl
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UseCases:
-    """Everything a front door may call."""
+    """Everything an API may call."""
 
     store: Store
     submitter: Submitter

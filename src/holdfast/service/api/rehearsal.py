@@ -15,8 +15,8 @@ from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.errors import HoldfastError, Problem
+from holdfast.service.api.manifests import catalogue_manifest, written_job
 from holdfast.service.categories import Categories
-from holdfast.service.doors.manifests import catalogue_manifest, written_job
 from holdfast.service.jobsets.sets import JobSets, name_of
 from holdfast.service.policies import Policies
 from holdfast.service.queues import Queues
