@@ -101,7 +101,7 @@ def test_a_disk_filled_by_one_program_is_its_failure_and_another_goes_on(server:
         why = client.why(view.id)
     assert (view.state, other.state) == ("Failed", "Succeeded")
     assert any("No space left on device" in line for line in view.attempts[0].runs[0].log_tail)
-    assert why.prose
+    assert why.summary
 
 
 @pytest.fixture

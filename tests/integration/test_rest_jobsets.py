@@ -253,9 +253,9 @@ def test_decisions_are_logged_and_explained(client: Client, lab: SetLab) -> None
     assert [entry.seq for entry in client.last_job_set_log("train", tail=1)] == [entries[-1].seq]
     why = client.job_set_why("train")
     assert (why.state, why.headline) == ("Completed", "Job set train is complete: jobset completed successfully.")
-    assert [story.decision.job for story in why.stories] == ["train-workers-1"]
-    assert why.stories[0].prose[0] == "Attempt 1 failed on node n0 after 1s: exit code 3."
-    assert client.job_set_why("train", job="train-workers-0").stories == []
+    assert [trace.decision.job for trace in why.traces] == ["train-workers-1"]
+    assert why.traces[0].summary[0] == "Attempt 1 failed on node n0 after 1s: exit code 3."
+    assert client.job_set_why("train", job="train-workers-0").traces == []
     with pytest.raises(NotFound):
         client.job_set_why("train", job="nobody")
     job = client.job("train-workers-1")

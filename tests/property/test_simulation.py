@@ -35,21 +35,21 @@ ONCE_BROKEN = (200_444, 219, 201_135, 201_203)
 def test_everything_that_was_promised_holds_in_every_world(first: int) -> None:
     for seed in range(first, first + CHUNK):
         report = simulate(seed)
-        story = "\n".join([*report.last, report.story, f"replay: {report.replay}"])
+        story = "\n".join([*report.last, report.message, f"replay: {report.replay}"])
         assert not report.broken, story
 
 
 @pytest.mark.parametrize("seed", ONCE_BROKEN)
 def test_a_world_that_once_broke_a_promise_keeps_it(seed: int) -> None:
     report = simulate(seed)
-    assert not report.broken, "\n".join([*report.last, report.story])
+    assert not report.broken, "\n".join([*report.last, report.message])
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("first", range(10_001, 12_001, MANY))
 def test_everything_that_was_promised_holds_in_two_thousand_more_worlds(first: int) -> None:
-    broken = {report.replay: report.story for report in map(simulate, range(first, first + MANY)) if report.broken}
+    broken = {report.replay: report.message for report in map(simulate, range(first, first + MANY)) if report.broken}
     assert broken == {}
 
 

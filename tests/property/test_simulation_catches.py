@@ -212,6 +212,6 @@ def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -
     for seed in range(first, first + SEEDS):
         report = simulate(seed)
         if report.broken:
-            assert report.broken in expected, report.story
+            assert report.broken in expected, report.message
             return
     pytest.fail(f"{SEEDS} seeds saw nothing wrong")

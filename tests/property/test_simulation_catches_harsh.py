@@ -112,11 +112,11 @@ def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -
     for seed in range(first, first + SEEDS * HARSH_EVERY, HARSH_EVERY):
         report = simulate(seed)
         if report.broken:
-            assert report.broken in expected, report.story
+            assert report.broken in expected, report.message
             return
     pytest.fail(f"{SEEDS} seeds saw nothing wrong")
 
 
 def test_the_world_catches_nothing_in_the_code_as_it_is() -> None:
-    told = {seed: simulate(seed).story for seed in range(HARSH_EVERY, 21, HARSH_EVERY)}
+    told = {seed: simulate(seed).message for seed in range(HARSH_EVERY, 21, HARSH_EVERY)}
     assert told == dict.fromkeys(told, "")

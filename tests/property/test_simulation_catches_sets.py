@@ -173,6 +173,6 @@ def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -
     for seed in range(1, 1 + SEEDS * SETS_EVERY, SETS_EVERY):
         report = simulate(seed)
         if report.broken:
-            assert report.broken in expected, report.story
+            assert report.broken in expected, report.message
             return
     pytest.fail(f"{SEEDS} seeds saw nothing wrong")

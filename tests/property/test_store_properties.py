@@ -258,10 +258,10 @@ class Stores(RuleBasedStateMachine):
         self.both(lambda store: list(store.running()))
         self.both(lambda store: store.nodes())
         for job in self._memory.jobs(JobFilter()):
-            self.both(partial(whole_story, job_id=job.id))
+            self.both(partial(all_stored, job_id=job.id))
 
 
-def whole_story(store: Store, job_id: str) -> list[object]:
+def all_stored(store: Store, job_id: str) -> list[object]:
     """Everything stored about one job."""
     return [store.attempts(job_id), store.runs(job_id), store.history(job_id), store.kube_jobs([job_id])]
 

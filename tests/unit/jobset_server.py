@@ -172,9 +172,9 @@ class Server:
 
     def job_set_why(self, reference: str, *, job: str | None = None) -> JobSetWhy:
         self.asked.append(("why", reference, job))
-        story = {"at": AT, "decision": DECISION, "prose": ["Rule preempted matched: the reason is Preempted."]}
-        why = {"id": "01s", "name": "train", "state": "Running", "headline": "Job set train runs.", "stories": [story]}
-        return JobSetWhy.model_validate({**why, "untold": 4})
+        trace = {"at": AT, "decision": DECISION, "summary": ["Rule preempted matched: the reason is Preempted."]}
+        why = {"id": "01s", "name": "train", "state": "Running", "headline": "Job set train runs.", "traces": [trace]}
+        return JobSetWhy.model_validate({**why, "omitted": 4})
 
 
 @dataclass(slots=True)

@@ -175,7 +175,7 @@ def test_off_a_terminal_there_are_no_colours(monkeypatch: pytest.MonkeyPatch) ->
     stream = io.StringIO()
     output = Output(stream)
     output.heading("Attempts")
-    output.prose("Attempt 1 failed.")
+    output.paragraph("Attempt 1 failed.")
     output.table(("STATE",), [("Failed",)])
     assert "\x1b" not in stream.getvalue()
 
@@ -239,7 +239,7 @@ STEERING = set("\x1b\x9b\x07\r\u202e\u202c\u2066\u2069\u200f\u2028")
 
 
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal])
-@pytest.mark.parametrize("way", ["text", "heading", "prose", "table", "facts"])
+@pytest.mark.parametrize("way", ["text", "heading", "paragraph", "table", "facts"])
 def test_what_a_program_said_cannot_steer_a_terminal(stream: type[io.StringIO], way: str) -> None:
     written = stream()
     output = Output(written)
@@ -247,7 +247,7 @@ def test_what_a_program_said_cannot_steer_a_terminal(stream: type[io.StringIO], 
         "table": lambda: output.table(["SAID"], [[NASTY]]),
         "facts": lambda: output.facts([("said", NASTY)]),
         "heading": lambda: output.heading(NASTY),
-        "prose": lambda: output.prose(NASTY),
+        "paragraph": lambda: output.paragraph(NASTY),
     }
     ways.get(way, lambda: output.text(NASTY))()
     said = written.getvalue().replace("\x1b[1m", "").replace("\x1b[0m", "")

@@ -154,7 +154,7 @@ def test_a_suspect_stays_away_and_the_reason_says_why(stage: Stage) -> None:
         )
         assert attempt.decision.delay_s >= 8.0
     assert len({attempt.retry_at for attempt in third}) == 4
-    assert any("is kept away to see whether it happens again" in line for line in told.prose)
+    assert any("is kept away to see whether it happens again" in line for line in told.summary)
 
 
 def test_a_rule_of_the_user_does_not_overrule_that_others_are_harmed(stage: Stage) -> None:

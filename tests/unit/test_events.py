@@ -245,7 +245,7 @@ def test_a_job_is_rebuilt_with_everything_that_changed() -> None:
     ],
     ids=["no submission", "two submissions", "another job", "after the end", "no job"],
 )
-def test_a_story_that_cannot_be_is_refused(events: list[EventRecord]) -> None:
+def test_events_that_cannot_be_are_refused(events: list[EventRecord]) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         rebuild(events)
 

@@ -1,4 +1,4 @@
-"""The story told of a decision."""
+"""The sentences about a decision."""
 
 from __future__ import annotations
 

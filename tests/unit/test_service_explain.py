@@ -174,15 +174,15 @@ def test_why_explains_the_last_attempt_that_was_judged(world: World) -> None:
     explanation = world.explainer.why("train")
     assert explanation.attempt is not None
     assert explanation.attempt.number == 2
-    assert explanation.prose[0] == "Attempt 2 failed on node n1 after 3s: exit code 2."
-    assert world.explainer.why("train", 1).prose[0].startswith("Attempt 1 failed")
+    assert explanation.summary[0] == "Attempt 2 failed on node n1 after 3s: exit code 2."
+    assert world.explainer.why("train", 1).summary[0].startswith("Attempt 1 failed")
 
 
 def test_why_of_a_job_not_tried_yet_tells_its_reason(world: World) -> None:
     job = replace(world.store.job(JOB), reason="needs 8 cpu, the largest free node has 6")
     world.store.commit(Changes(jobs={JOB: job}))
     explanation = world.explainer.why("train")
-    assert (explanation.attempt, explanation.headline, list(explanation.prose)) == (
+    assert (explanation.attempt, explanation.headline, list(explanation.summary)) == (
         None,
         "Job train is queued: needs 8 cpu, the largest free node has 6",
         [],
@@ -195,7 +195,7 @@ def test_why_of_a_cancelled_attempt_says_that_no_policy_was_asked(world: World) 
     job = replace(world.store.job(JOB), state=JobState.CANCELLED, attempt=1, reason="typo")
     world.store.commit(Changes(jobs={JOB: job}, attempts={(JOB, 1): attempt}))
     explanation = world.explainer.why("train", 1)
-    assert list(explanation.prose) == ["Attempt 1 was ended by a user: typo. A cancelled job is never retried."]
+    assert list(explanation.summary) == ["Attempt 1 was ended by a user: typo. A cancelled job is never retried."]
 
 
 def test_why_of_an_attempt_that_is_not_there_lists_those_that_are(world: World) -> None:

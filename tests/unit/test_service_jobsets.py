@@ -16,8 +16,8 @@ from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidReq
 from holdfast.ports.store import JobFilter, RequestKind
 from holdfast.service.control import Control
 from holdfast.service.jobsets.control import SetControl
+from holdfast.service.jobsets.explain import SetExplainer
 from holdfast.service.jobsets.sets import JobSets
-from holdfast.service.jobsets.story import SetStories
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, group, manifest
 from tests.unit.jobset_service import JOB, NATIVE, Counting, native, served_lab
@@ -44,8 +44,8 @@ def control(lab: SetLab) -> SetControl:
 
 
 @pytest.fixture
-def stories(sets: JobSets) -> SetStories:
-    return SetStories(sets)
+def explainer(sets: JobSets) -> SetExplainer:
+    return SetExplainer(sets)
 
 
 def changed(document: dict[str, Any], edit: Callable[[dict[str, Any]], object]) -> dict[str, Any]:

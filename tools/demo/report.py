@@ -88,7 +88,7 @@ def explain(client: Client, console: Console, name: str) -> None:
     why = client.why(name, attempt=1)
     console.print(Text(f"$ holdfast why {name} --attempt 1", style="bold"))
     console.print(why.headline, highlight=False)
-    for sentence in why.prose:
+    for sentence in why.summary:
         console.print(sentence, highlight=False)
 
 

@@ -22,9 +22,8 @@ from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import RetryHistory
 from holdfast.errors import NotFound
 from holdfast.service.naming import find_attempt
-from holdfast.service.pod_story import pod_lines
-from holdfast.service.prose import cancelled_line, job_line
 from holdfast.service.quarantined import reason_of
+from holdfast.service.summary import cancelled_line, job_line, pod_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +51,7 @@ class Explanation:
     attempt: Attempt | None
     """The attempt that is explained, its decision complete; ``None`` while there is none."""
     headline: str
-    prose: Sequence[str]
+    summary: Sequence[str]
 
 
 class Explainer:
@@ -88,9 +87,9 @@ class Explainer:
         if chosen is None:
             return Explanation(job, None, job_line(job), pod_lines(self._store, job))
         complete = self._complete(job, attempts, chosen)
-        return Explanation(job, complete, job_line(job, complete), self._prose(job, attempts, complete, number))
+        return Explanation(job, complete, job_line(job, complete), self._summary(job, attempts, complete, number))
 
-    def _prose(self, job: Job, attempts: Sequence[Attempt], attempt: Attempt, asked: int | None) -> Sequence[str]:
+    def _summary(self, job: Job, attempts: Sequence[Attempt], attempt: Attempt, asked: int | None) -> Sequence[str]:
         if attempt.decision is None or attempt.failure is None:
             now = asked in {None, job.attempt}
             if attempt.failure is None or attempt.failure.cause is not Cause.USER_CANCELLED:

@@ -113,7 +113,7 @@ def _replay(seed: int) -> int:
     _say("\n".join(report.last))
     _say(f"checksum of all steps: {report.checksum:08x}")
     if report.broken:
-        _say(f"seed {seed} BROKE {report.story}")
+        _say(f"seed {seed} BROKE {report.message}")
     _say(f"{report.steps:,} steps, {report.simulated_s:.0f} s of virtual time, faults: {dict(report.faults)}")
     return 1 if report.broken else 0
 
@@ -121,7 +121,7 @@ def _replay(seed: int) -> int:
 def _failure(report: Report) -> str:
     """Describe a seed that broke an invariant."""
     steps = "\n".join(report.last[-25:])
-    return f"{steps}\nseed {report.seed} BROKE {report.story}\nreplay: {report.replay}"
+    return f"{steps}\nseed {report.seed} BROKE {report.message}\nreplay: {report.replay}"
 
 
 def _say(text: str) -> None:

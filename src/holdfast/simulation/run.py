@@ -46,7 +46,7 @@ class Report:
     """By fault, kind and state: how often it struck while something was in that state."""
     broken: str = ""
     """The invariant that was broken, by name; empty when all held."""
-    story: str = ""
+    message: str = ""
     """How it was broken, and the last steps."""
     last: Sequence[str] = ()
 
@@ -60,13 +60,13 @@ def simulate(seed: int) -> Report:
     """Run one world from beginning to end."""
     with _stores(seed) as open_one:
         world = World(seed, open_one)
-        broken = story = ""
+        broken = message = ""
         try:
             world.run()
         except BrokenInvariant as error:
-            broken, story = error.name, str(error)
+            broken, message = error.name, str(error)
         except Exception:  # noqa: BLE001 - whatever the code under test raises is a finding
-            broken, story = "never-raises", f"{INVARIANTS['never-raises']} BUT\n{traceback.format_exc()}"
+            broken, message = "never-raises", f"{INVARIANTS['never-raises']} BUT\n{traceback.format_exc()}"
         finally:
             world.close()
     return Report(
@@ -84,7 +84,7 @@ def simulate(seed: int) -> Report:
         faults=world.trace.faults,
         reached=world.reached.counts,
         broken=broken,
-        story=story,
+        message=message,
         last=world.trace.last(),
     )
 

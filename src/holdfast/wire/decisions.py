@@ -67,7 +67,7 @@ class Why(Response):
     attempt: int | None = None
     """The attempt explained; absent while there is none."""
     headline: str
-    prose: list[str]
+    summary: list[str]
     """Sentences for people, in order."""
     cause: str | None = None
     category: str | None = None

@@ -206,12 +206,12 @@ class JobSetLog(Response):
     """Pass as ``after`` to read on, now or later."""
 
 
-class JobSetStory(Response):
+class JobSetDecisionTrace(Response):
     """One decision in sentences."""
 
     at: Timestamp
     decision: SetDecisionView
-    prose: list[str]
+    summary: list[str]
     """Sentences for people, in order."""
 
 
@@ -223,11 +223,11 @@ class JobSetWhy(Response):
     state: str
     headline: str
     conditions: list[ConditionView] = Field(default_factory=list)
-    prose: list[str] = Field(default_factory=list)
+    summary: list[str] = Field(default_factory=list)
     """Sentences for people about how it stands now: what it waits for, what is left of its budget."""
-    stories: list[JobSetStory] = Field(default_factory=list)
+    traces: list[JobSetDecisionTrace] = Field(default_factory=list)
     """What was decided about its failed jobs, latest last."""
-    untold: int = 0
+    omitted: int = 0
     """Earlier decisions that are left out."""
 
 

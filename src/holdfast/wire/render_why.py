@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job
 
 
-def why_view(job: Job, *, attempt: Attempt | None, headline: str, prose: Sequence[str]) -> Why:
+def why_view(job: Job, *, attempt: Attempt | None, headline: str, summary: Sequence[str]) -> Why:
     """Show why a job is where it is."""
     facts = _facts(attempt.failure) if attempt and attempt.failure else {}
     decision = attempt.decision if attempt else None
@@ -25,7 +25,7 @@ def why_view(job: Job, *, attempt: Attempt | None, headline: str, prose: Sequenc
         state=str(job.state),
         attempt=attempt.number if attempt else None,
         headline=headline,
-        prose=list(prose),
+        summary=list(summary),
         decision=decision_view(decision, retry_at=attempt.retry_at) if attempt and decision else None,
         **facts,
     )

@@ -86,7 +86,7 @@ def _print_job(client: "Client", found: "Why", output: "Output", *, everything: 
     decision = found.decision
     hidden = sum(not rule.matched for rule in decision.considered) if decision else 0
     if hidden and not everything:
-        output.prose(f"{hidden} rule{'' if hidden == 1 else 's'} did not match; --all shows them.")
+        output.paragraph(f"{hidden} rule{'' if hidden == 1 else 's'} did not match; --all shows them.")
     if not everything:
         return
     for columns, rows in (considered_table(decision), limit_table(decision)) if decision else ():
@@ -101,8 +101,8 @@ def _print_job(client: "Client", found: "Why", output: "Output", *, everything: 
 def print_why(found: "Why", output: "Output") -> None:
     """Print an explanation in sentences."""
     output.heading(found.headline)
-    for sentence in found.prose:
-        output.prose(sentence)
+    for sentence in found.summary:
+        output.paragraph(sentence)
 
 
 def print_pods(pods: "PodsView", output: "Output") -> None:
@@ -117,18 +117,18 @@ def print_pods(pods: "PodsView", output: "Output") -> None:
 def print_set_why(found: "JobSetWhy", output: "Output", *, everything: bool = False) -> None:
     """Print the state of a job set, then what was decided about its failed jobs, the latest last."""
     output.heading(found.headline)
-    for sentence in found.prose:
-        output.prose(sentence)
-    if found.untold:
+    for sentence in found.summary:
+        output.paragraph(sentence)
+    if found.omitted:
         output.text("")
-        output.prose(f"{found.untold} earlier decisions are not shown.")
-    for story in found.stories:
+        output.paragraph(f"{found.omitted} earlier decisions are not shown.")
+    for trace in found.traces:
         output.text("")
-        output.heading(f"{when(story.at)} {story.decision.job}")
-        for sentence in story.prose:
-            output.prose(sentence)
-        if everything and story.decision.considered:
-            output.table(*considered_table(story.decision))
+        output.heading(f"{when(trace.at)} {trace.decision.job}")
+        for sentence in trace.summary:
+            output.paragraph(sentence)
+        if everything and trace.decision.considered:
+            output.table(*considered_table(trace.decision))
 
 
 WHY = Command(

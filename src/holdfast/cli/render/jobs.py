@@ -92,14 +92,14 @@ def history_table(history: Sequence[HistoryEntry]) -> Table:
             str(step.times),
             when(step.created_at),
             when(step.updated_at),
-            _story(step),
+            _message(step),
         )
         for step in history
     ]
     return columns, rows
 
 
-def _story(step: HistoryEntry) -> str:
+def _message(step: HistoryEntry) -> str:
     parts = (f"{part.name} {part.message}" for part in step.steps)
     return "; ".join(filter(None, (": ".join(filter(None, (step.error_code, step.message))), *parts)))
 

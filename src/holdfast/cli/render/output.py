@@ -55,7 +55,7 @@ class Output:
         """Write a line that stands out on a terminal."""
         self._styled(line, "bold")
 
-    def prose(self, line: str) -> None:
+    def paragraph(self, line: str) -> None:
         """Write a sentence, wrapped to a terminal's width."""
         self._styled(line, "")
 

@@ -12,8 +12,8 @@ from holdfast.service.control import Control
 from holdfast.service.events import EventLog
 from holdfast.service.explain import Explainer
 from holdfast.service.jobsets.control import SetControl
+from holdfast.service.jobsets.explain import SetExplainer
 from holdfast.service.jobsets.sets import JobSets
-from holdfast.service.jobsets.story import SetStories
 from holdfast.service.logs import Logs
 from holdfast.service.policies import Policies
 from holdfast.service.query import Queries
@@ -41,7 +41,7 @@ class UseCases:
     explainer: Explainer
     job_sets: JobSets
     set_control: SetControl
-    set_stories: SetStories
+    set_explainer: SetExplainer
     logs: Logs
     policies: Policies
     queues: Queues
@@ -63,7 +63,7 @@ def use_cases_over(store: Store, clock: Clock, ids: Ids, logs: LogReader, *, mak
         explainer=explainer,
         job_sets=job_sets,
         set_control=SetControl(store, clock),
-        set_stories=SetStories(job_sets),
+        set_explainer=SetExplainer(job_sets),
         logs=Logs(store, logs),
         policies=Policies(store),
         queues=Queues(store),

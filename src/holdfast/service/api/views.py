@@ -17,7 +17,7 @@ from holdfast.errors import UnreadableSpec
 from holdfast.wire import render_jobsets
 from holdfast.wire.base import timestamp
 from holdfast.wire.catalogue import CategoryView, PolicyView, QueueView, SettingsView
-from holdfast.wire.jobsets import JobSetStory, JobSetWhy
+from holdfast.wire.jobsets import JobSetDecisionTrace, JobSetWhy
 from holdfast.wire.render_decisions import decision_entry
 from holdfast.wire.render_jobs import job_view
 from holdfast.wire.render_pods import condition_view, pods_view
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Queue
     from holdfast.domain.policy.model import RetryPolicy, RetrySettings
     from holdfast.domain.workloads.jobset.state import JobSet
+    from holdfast.service.jobsets.explain import SetExplanation
     from holdfast.service.jobsets.sets import Applied, Child
-    from holdfast.service.jobsets.story import SetExplanation
     from holdfast.service.query import JobDetail
     from holdfast.wire.decisions import DecisionEntry
     from holdfast.wire.jobs import JobView
@@ -120,11 +120,11 @@ def children_of(job_set: JobSet, children: Iterable[Child]) -> list[ChildView]:
 
 def set_why(found: SetExplanation) -> JobSetWhy:
     """Show why a job set is where it is."""
-    stories = [
-        JobSetStory(
-            at=timestamp(one.at), decision=render_jobsets.set_decision_view(one.decision), prose=list(one.prose)
+    traces = [
+        JobSetDecisionTrace(
+            at=timestamp(one.at), decision=render_jobsets.set_decision_view(one.decision), summary=list(one.summary)
         )
-        for one in found.stories
+        for one in found.traces
     ]
     return JobSetWhy(
         id=found.job_set.id,
@@ -132,7 +132,7 @@ def set_why(found: SetExplanation) -> JobSetWhy:
         state=render_jobsets.set_state(found.job_set, found.spec),
         headline=found.headline,
         conditions=[condition_view(one) for one in found.job_set.state.conditions],
-        prose=list(found.prose),
-        stories=stories,
-        untold=found.untold,
+        summary=list(found.summary),
+        traces=traces,
+        omitted=found.omitted,
     )

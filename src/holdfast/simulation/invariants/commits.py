@@ -189,7 +189,7 @@ class CommitChecks:
     def _explained(self, attempt: Attempt, explainer: Explainer) -> None:
         told = explainer.why(attempt.job_id, attempt.number)
         decision = told.attempt.decision if told.attempt is not None else None
-        if decision is None or not told.prose or attempt.failure is None:
+        if decision is None or not told.summary or attempt.failure is None:
             refuse("explained", f"nothing explains {attempt.key}")
         if decision.rule is not None:
             matched = [(rule.policy, rule.rule) for rule in decision.considered if rule.matched]

@@ -44,6 +44,6 @@ def get_why(use: Use, ref: Ref, attempt: WhichAttempt = None) -> Response:
             explanation.job,
             attempt=explanation.attempt,
             headline=explanation.headline,
-            prose=explanation.prose,
+            summary=explanation.summary,
         )
     )

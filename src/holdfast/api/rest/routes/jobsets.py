@@ -160,4 +160,4 @@ def get_why(
     job: Annotated[str | None, Query(max_length=255, description="Only decisions about the job of this name.")] = None,
 ) -> Response:
     """Explain why a set is where it is, by how it stands and by the decisions about its failed jobs."""
-    return answer(set_why(use.set_stories.why(ref, job=job)))
+    return answer(set_why(use.set_explainer.why(ref, job=job)))

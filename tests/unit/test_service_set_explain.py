@@ -13,8 +13,8 @@ from holdfast.errors import NotFound, Refused
 from holdfast.ports.store import JobFilter
 from holdfast.service.explain import Explainer
 from holdfast.service.jobsets.control import SetControl
+from holdfast.service.jobsets.explain import SetExplainer
 from holdfast.service.jobsets.sets import JobSets
-from holdfast.service.jobsets.story import SetStories
 from holdfast.service.query import Queries
 from holdfast.service.submit import Submitter, Written
 from holdfast.wire.render_jobsets import set_view
@@ -42,8 +42,8 @@ def control(lab: SetLab) -> SetControl:
 
 
 @pytest.fixture
-def stories(sets: JobSets) -> SetStories:
-    return SetStories(sets)
+def explainer(sets: JobSets) -> SetExplainer:
+    return SetExplainer(sets)
 
 
 def failing_twice(sets: JobSets, lab: SetLab) -> None:
@@ -53,28 +53,28 @@ def failing_twice(sets: JobSets, lab: SetLab) -> None:
     lab.pass_s(30)
 
 
-def test_the_story_of_a_set_tells_every_decision(sets: JobSets, lab: SetLab, stories: SetStories) -> None:
+def test_the_traces_of_a_set_tell_every_decision(sets: JobSets, lab: SetLab, explainer: SetExplainer) -> None:
     failing_twice(sets, lab)
-    told = stories.why("train")
+    told = explainer.why("train")
     assert told.headline.startswith("Job set train failed: ")
-    assert "1 of 1 counted restarts (maxRestarts) are used." in told.prose
-    assert [one.decision.granted for one in told.stories] == [True, False]
-    assert any("Rule ruleRestartJob matched" in line for line in told.stories[0].prose)
-    assert told.untold == 0
-    assert len(stories.why("train", job="train-workers-1").stories) == 2
-    assert stories.why("train", job="train-driver-0").stories == []
+    assert "1 of 1 counted restarts (maxRestarts) are used." in told.summary
+    assert [one.decision.granted for one in told.traces] == [True, False]
+    assert any("Rule ruleRestartJob matched" in line for line in told.traces[0].summary)
+    assert told.omitted == 0
+    assert len(explainer.why("train", job="train-workers-1").traces) == 2
+    assert explainer.why("train", job="train-driver-0").traces == []
     with pytest.raises(NotFound):
-        stories.why("train", job="nobody")
+        explainer.why("train", job="nobody")
 
 
 def test_old_decisions_are_counted_and_not_told(
-    sets: JobSets, lab: SetLab, stories: SetStories, monkeypatch: pytest.MonkeyPatch
+    sets: JobSets, lab: SetLab, explainer: SetExplainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing_twice(sets, lab)
-    monkeypatch.setattr("holdfast.service.jobsets.story.MOST_STORIES", 1)
-    told = stories.why("train")
-    assert (len(told.stories), told.untold) == (1, 1)
-    assert not told.stories[0].decision.granted
+    monkeypatch.setattr("holdfast.service.jobsets.explain.MOST_TRACES", 1)
+    told = explainer.why("train")
+    assert (len(told.traces), told.omitted) == (1, 1)
+    assert not told.traces[0].decision.granted
 
 
 def test_the_log_is_read_from_either_end(sets: JobSets, lab: SetLab) -> None:
@@ -97,11 +97,11 @@ def test_the_log_is_read_from_either_end(sets: JobSets, lab: SetLab) -> None:
     ],
 )
 def test_the_headline_says_where_a_set_is(
-    sets: JobSets, lab: SetLab, stories: SetStories, document: dict[str, Any], line: str
+    sets: JobSets, lab: SetLab, explainer: SetExplainer, document: dict[str, Any], line: str
 ) -> None:
     sets.create(document)
     lab.pass_s(2)
-    assert stories.why("short").headline == line
+    assert explainer.why("short").headline == line
 
 
 LEFT = "Left failed: train-workers-1."
@@ -119,67 +119,67 @@ TO_COME = "Once the others have ended, the set fails unless its success policy i
     ids=["going on", "failed of it", "complete without it", "failed of another"],
 )
 def test_what_a_job_left_failed_means_is_told_as_it_is_by_now(
-    lab: SetLab, stories: SetStories, driver: SimulatedRun, success: str, told: list[str], headline: str
+    lab: SetLab, explainer: SetExplainer, driver: SimulatedRun, success: str, told: list[str], headline: str
 ) -> None:
     lab.plan = lambda order: exits(1) if "workers-1" in order.job_name else driver
     policy = {"maxRestarts": 0, "rules": [rule("FailJob", targetReplicatedJobs=["workers"])]}
     targets = {} if success == "All" else {"targetReplicatedJobs": ["driver"]}
     groups = [group("driver"), group("workers", 2)]
     document = manifest(replicatedJobs=groups, failurePolicy=policy, successPolicy={"operator": success, **targets})
-    stories.sets.create(document)
+    explainer.sets.create(document)
     lab.pass_s(30)
-    why = stories.why("train")
+    why = explainer.why("train")
     assert why.headline.startswith(headline)
-    assert [line for line in why.prose if line.startswith(("Left", "Once", "Its success"))] == told
-    named = sum("train-workers-1" in line for line in (why.headline, *why.prose))
+    assert [line for line in why.summary if line.startswith(("Left", "Once", "Its success"))] == told
+    named = sum("train-workers-1" in line for line in (why.headline, *why.summary))
     assert named == 1, "who is to blame is named once"
 
 
-def test_a_set_that_nobody_has_looked_at_has_not_started(sets: JobSets, stories: SetStories) -> None:
+def test_a_set_that_nobody_has_looked_at_has_not_started(sets: JobSets, explainer: SetExplainer) -> None:
     sets.create(NATIVE)
-    assert stories.why("short").headline == "Job set short has not started yet."
+    assert explainer.why("short").headline == "Job set short has not started yet."
 
 
-def test_what_waits_for_others_is_told(sets: JobSets, lab: SetLab, stories: SetStories) -> None:
+def test_what_waits_for_others_is_told(sets: JobSets, lab: SetLab, explainer: SetExplainer) -> None:
     waiting = {**group("workers"), "dependsOn": [{"name": "driver", "status": "Complete"}]}
     sets.create(manifest(replicatedJobs=[group("driver"), waiting]))
     lab.pass_s(2)
-    prose = stories.why("train").prose
-    assert "Replicated job workers waits for driver to be Complete." in prose
-    assert "Jobs of driver: 1 of 1 ready." in prose
+    summary = explainer.why("train").summary
+    assert "Replicated job workers waits for driver to be Complete." in summary
+    assert "Jobs of driver: 1 of 1 ready." in summary
 
 
-def test_a_job_of_a_set_that_no_node_can_take_is_told(sets: JobSets, lab: SetLab, stories: SetStories) -> None:
+def test_a_job_of_a_set_that_no_node_can_take_is_told(sets: JobSets, lab: SetLab, explainer: SetExplainer) -> None:
     big = {"name": "big", "replicas": 7, "command": ["x"], "resources": {"cpu": 99}}
     sets.create(native(queue="default", jobs=[big]))
     lab.pass_s(2)
-    told = [line for line in stories.why("short").prose if "queued" in line]
+    told = [line for line in explainer.why("short").summary if "queued" in line]
     assert len(told) == 6
     assert told[0].startswith("Job short-big-0 is queued: needs 99 cpu, the largest node has 16")
     assert told[-1] == "More of its jobs are queued."
 
 
 def test_what_was_used_of_a_windows_budget_is_told_as_of_the_sets_end(
-    sets: JobSets, lab: SetLab, stories: SetStories
+    sets: JobSets, lab: SetLab, explainer: SetExplainer
 ) -> None:
     lab.plan = lambda _: exits(1, after_s=5.0)
     sets.create(native(jobs=[{"name": "w", "command": ["x"]}], failurePolicy={"maxRestarts": 1, "window": "60s"}))
     lab.pass_s(20)
-    assert stories.why("short").headline.startswith("Job set short failed: ")
+    assert explainer.why("short").headline.startswith("Job set short failed: ")
     lab.pass_s(600)
-    assert "1 of 1 counted restarts (maxRestarts) are used." in stories.why("short").prose
+    assert "1 of 1 counted restarts (maxRestarts) are used." in explainer.why("short").summary
 
 
-def test_programs_that_started_again_in_place_are_told(sets: JobSets, lab: SetLab, stories: SetStories) -> None:
+def test_programs_that_started_again_in_place_are_told(sets: JobSets, lab: SetLab, explainer: SetExplainer) -> None:
     lab.plan = lambda _: exits(1, after_s=5.0)
     limits = {"backoffLimit": 2147483647, "podReplacementPolicy": "Failed"}
     policy = {"maxRestarts": 2, "restartStrategy": "InPlaceRestart"}
     sets.create(native(jobs=[{"name": "w", "replicas": 2, "command": ["x"], **limits}], failurePolicy=policy))
     lab.pass_s(60)
-    told = stories.why("short")
+    told = explainer.why("short")
     assert told.headline == "Job set short failed: jobset failed due to reaching max number of restarts."
-    assert "Its programs were restarted in place 2 times (maxRestarts 2)." in told.prose
-    assert not [line for line in told.prose if "are used" in line]
+    assert "Its programs were restarted in place 2 times (maxRestarts 2)." in told.summary
+    assert not [line for line in told.summary if "are used" in line]
     shown = set_view(told.job_set, told.spec, queue="small", manifest={}, children=[])
     assert shown.in_place_restarts == 2
     assert ("Restarts in place", "2") in jobset_facts(shown)
@@ -188,8 +188,8 @@ def test_programs_that_started_again_in_place_are_told(sets: JobSets, lab: SetLa
 def test_a_job_of_a_set_is_explained_by_its_pods_and_its_set(sets: JobSets, lab: SetLab) -> None:
     failing_twice(sets, lab)
     told = Explainer(lab.store).why("train-workers-1")
-    assert told.prose[0] == "Attempt 2 failed on node n0 after 1s: exit code 3."
-    assert told.prose[-1] == "It is job 1 of replicated job workers. For the whole set: holdfast why jobset train"
+    assert told.summary[0] == "Attempt 2 failed on node n0 after 1s: exit code 3."
+    assert told.summary[-1] == "It is job 1 of replicated job workers. For the whole set: holdfast why jobset train"
     assert Explainer(lab.store).why("train-driver-0").headline.startswith("Job train-driver-0 ")
 
 
@@ -197,7 +197,7 @@ def test_a_job_that_waits_for_its_set_says_so(sets: JobSets, lab: SetLab) -> Non
     sets.create(NATIVE)
     told = Explainer(lab.store).why("short-driver-0")
     assert told.headline == "Job short-driver-0 is waiting for its job set"
-    assert told.prose[-1].startswith("It is job 0 of replicated job driver.")
+    assert told.summary[-1].startswith("It is job 0 of replicated job driver.")
 
 
 def test_a_kubernetes_job_is_submitted_like_any_other(lab: SetLab) -> None:
@@ -211,7 +211,7 @@ def test_a_kubernetes_job_is_submitted_like_any_other(lab: SetLab) -> None:
     assert found.pods.known is not None
     assert found.pods.known.state.succeeded == 1
     told = Explainer(lab.store).why(job.id)
-    assert "Pods: 1 succeeded." in told.prose
+    assert "Pods: 1 succeeded." in told.summary
 
 
 def test_a_kubernetes_job_that_somebody_else_manages_says_so(lab: SetLab) -> None:
@@ -219,7 +219,9 @@ def test_a_kubernetes_job_that_somebody_else_manages_says_so(lab: SetLab) -> Non
     job = Submitter(lab.store, lab.clock, Counting()).submit(read_job(document))
     lab.pass_s(10)
     assert lab.store.runs(job.id) == []
-    assert "It is managed by other.example/queue, so Holdfast does not run it." in Explainer(lab.store).why("pi").prose
+    assert (
+        "It is managed by other.example/queue, so Holdfast does not run it." in Explainer(lab.store).why("pi").summary
+    )
 
 
 def test_a_kubernetes_job_is_refused_where_it_is_written(lab: SetLab) -> None:

@@ -18,7 +18,7 @@ from holdfast.domain.workloads.jobset.rules import Budget
 from holdfast.domain.workloads.jobset.state import FAILED_JOBS, SetDecision, Terminal
 from holdfast.errors import NotFound
 from holdfast.ports.store import JobFilter
-from holdfast.service.prose import job_line
+from holdfast.service.summary import job_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
     from holdfast.service.jobsets.sets import JobSets
 
-MOST_STORIES = 20
+MOST_TRACES = 20
 _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class DecisionTrace:
     """One decision in sentences."""
 
     at: float
     decision: SetDecision
-    prose: Sequence[str]
+    summary: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ class SetExplanation:
     job_set: JobSet
     spec: JobSetSpec
     headline: str
-    prose: Sequence[str]
-    stories: Sequence[Story]
+    summary: Sequence[str]
+    traces: Sequence[DecisionTrace]
     """The newest decisions, latest last."""
-    untold: int
+    omitted: int
     """Earlier decisions left out."""
 
 
 @dataclass(frozen=True, slots=True)
-class SetStories:
+class SetExplainer:
     """Explains job sets."""
 
     sets: JobSets
@@ -72,10 +72,10 @@ class SetStories:
         if job is not None and not self.sets.store.jobs(JobFilter(name=job, job_set=job_set.id), limit=1):
             msg = f"job set {job_set.name!r} has no job {job!r}"
             raise NotFound(msg, hint=f"list them with: holdfast get jobs --jobset {job_set.name}")
-        stories, untold = self.stories(job_set, job=job)
+        traces, omitted = self.traces(job_set, job=job)
         now = self.sets.clock.now()
-        prose = [*standing(job_set, spec, now), *self._without_a_place(job_set)]
-        return SetExplanation(job_set, spec, headline(job_set, spec), prose, stories, untold)
+        summary = [*standing(job_set, spec, now), *self._without_a_place(job_set)]
+        return SetExplanation(job_set, spec, headline(job_set, spec), summary, traces, omitted)
 
     def _without_a_place(self, job_set: JobSet) -> Iterator[str]:
         """Name the jobs that wait for a place, and what for; a set that stands still may do so only because of them."""
@@ -85,19 +85,19 @@ class SetStories:
         if len(waiting) > _MOST_NAMED:
             yield "More of its jobs are queued."
 
-    def stories(self, job_set: JobSet, *, job: str | None = None) -> tuple[Sequence[Story], int]:
+    def traces(self, job_set: JobSet, *, job: str | None = None) -> tuple[Sequence[DecisionTrace], int]:
         """Tell the newest decisions about a set's jobs, or one of them, and how many earlier ones there are."""
-        newest: deque[Story] = deque(maxlen=MOST_STORIES)
+        newest: deque[DecisionTrace] = deque(maxlen=MOST_TRACES)
         count = 0
         for entry in self.sets.whole_log(job_set):
             if isinstance(entry.what, SetDecision) and job in {None, entry.what.job}:
-                newest.append(Story(entry.at, entry.what, ()))
+                newest.append(DecisionTrace(entry.at, entry.what, ()))
                 count += 1
         failures: dict[str, dict[int, Failure | None]] = {}
         for name in {one.decision.job for one in newest}:
             for found in self.sets.store.jobs(JobFilter(name=name, job_set=job_set.id), limit=1):
                 failures[name] = {each.number: each.failure for each in self.sets.store.attempts(found.id)}
-        told = [replace(one, prose=_told(one.decision, failures.get(one.decision.job, {}))) for one in newest]
+        told = [replace(one, summary=_told(one.decision, failures.get(one.decision.job, {}))) for one in newest]
         return told, count - len(told)
 
 
