@@ -9,15 +9,7 @@ import pytest
 
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.job import Ceiling, Job, JobState, Queue
-from holdfast.domain.policy.model import (
-    Action,
-    Backoff,
-    ExitCodeOperator,
-    ExitCodes,
-    RetryPolicy,
-    RetrySettings,
-    Rule,
-)
+from holdfast.domain.policy.model import Action, Backoff, ExitCodeOperator, ExitCodes, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.resources import Resources
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, VersionConflict
 from holdfast.ports.store import Changes, Submission

@@ -1,4 +1,4 @@
-"""Two hundred worlds in virtual time, each with its own faults; what must hold is ``holdfast.simulation.promises``."""
+"""Two hundred worlds in virtual time, each with its own faults; what must hold is ``tools.simulate.promises``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import pytest
 from holdfast.domain.events import JobSetChanged, JobSetDeleted
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import SetAction
-from holdfast.simulation.faults.reached import COLUMNS, table
-from holdfast.simulation.promises import INVARIANTS
-from holdfast.simulation.run import simulate
-from holdfast.simulation.world import SETS_EVERY, World
 from holdfast.storage.memory import MemoryStore
+from tools.simulate.faults.reached import COLUMNS, table
+from tools.simulate.promises import INVARIANTS
+from tools.simulate.run import simulate
+from tools.simulate.world import SETS_EVERY, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,9 +116,7 @@ def what_happened_to_sets(seed: int) -> Iterator[str]:
 
 def test_a_seed_is_the_same_world_in_every_process() -> None:
     def checksums(hash_seed: str) -> str:
-        code = (
-            "from holdfast.simulation.run import simulate; print([simulate(seed).checksum for seed in range(401, 409)])"
-        )
+        code = "from tools.simulate.run import simulate; print([simulate(seed).checksum for seed in range(401, 409)])"
         command = [sys.executable, "-c", code]
         env = {**os.environ, "PYTHONHASHSEED": hash_seed}
         return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
@@ -127,7 +125,7 @@ def test_a_seed_is_the_same_world_in_every_process() -> None:
 
 
 def test_a_replay_ends_well_and_tells_its_last_steps() -> None:
-    command = [sys.executable, "-m", "holdfast.simulation", "--seed", "7"]
+    command = [sys.executable, "-m", "tools.simulate", "--seed", "7"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "checksum of all steps" in done.stdout

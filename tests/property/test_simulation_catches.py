@@ -24,7 +24,7 @@ from holdfast.domain.workloads.gang.conclusion import Conclusion
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import RunPhase
 from holdfast.ports.store import RequestKind
-from holdfast.simulation.run import simulate
+from tools.simulate.run import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

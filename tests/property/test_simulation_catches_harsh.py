@@ -17,12 +17,12 @@ from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.lifecycle.judge import HandlerResult
 from holdfast.domain.workloads.gang import conclusion
 from holdfast.executor.executor import Executor
-from holdfast.simulation import controllers
-from holdfast.simulation.clocks import ProcessClock
-from holdfast.simulation.connections import Connection
-from holdfast.simulation.run import simulate
-from holdfast.simulation.world import HARSH_EVERY
 from holdfast.storage.memory import store
+from tools.simulate import controllers
+from tools.simulate.clocks import ProcessClock
+from tools.simulate.connections import Connection
+from tools.simulate.run import simulate
+from tools.simulate.world import HARSH_EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

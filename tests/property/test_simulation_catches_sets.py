@@ -18,8 +18,8 @@ from holdfast.controller.workloads.pod_queue import Domains
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.workloads.jobset import children, reconcile
 from holdfast.domain.workloads.jobset.rules import Budget
-from holdfast.simulation.run import simulate
-from holdfast.simulation.world import SETS_EVERY
+from tools.simulate.run import simulate
+from tools.simulate.world import SETS_EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,5 +1,11 @@
-"""A world in virtual time: the real controller, store and executors on simulated programs, with faults from one seed.
+"""A world in virtual time: the real controller and executors on machines and programs that only pretend, and may break.
 
-Start with ``world.World``; ``promises.INVARIANTS`` says in sentences what must hold after every step, ``faults``
-what goes wrong, and ``run.simulate`` runs one seed.
+``World`` puts one together. Equal stores, scripts and seeds give equal worlds, and an hour takes a moment.
 """
+
+from holdfast.simulation.agenda import Agenda
+from holdfast.simulation.machine import Machine
+from holdfast.simulation.trace import Trace
+from holdfast.simulation.world import World
+
+__all__ = ["Agenda", "Machine", "Trace", "World"]

@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BEGINNING = 1_000_000.0
-"""The time, in seconds since the epoch, at which every world begins."""
+"""When a world begins that nobody gave a time, in seconds since the epoch."""
 
 
 class Agenda:
     """The scheduled events, and the ``Clock`` port of everything that runs in the world."""
 
-    def __init__(self, after_step: Callable[[], None]) -> None:
+    def __init__(self, after_step: Callable[[], None] = lambda: None, *, begins_at: float = BEGINNING) -> None:
         """Begin empty; ``after_step`` is called after each event."""
-        self._now = BEGINNING
+        self._now = self._began = begins_at
         self._after_step = after_step
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
         self._asked = 0
@@ -34,7 +34,7 @@ class Agenda:
     @property
     def elapsed(self) -> float:
         """Seconds since the world began."""
-        return self._now - BEGINNING
+        return self._now - self._began
 
     def at(self, when: float, act: Callable[[], None]) -> None:
         """Schedule an event for a time, at once if that is past."""

@@ -12,24 +12,6 @@ if TYPE_CHECKING:
 _REMEMBERED = 60
 
 
-class BrokenInvariant(BaseException):
-    """Something happened that must never happen.
-
-    Not an ``Exception``: the code under test must not be able to catch it.
-    """
-
-    def __init__(self, name: str, sentence: str, detail: str) -> None:
-        """Say which promise is broken, and how."""
-        super().__init__(f"{name}: {sentence} BUT {detail}")
-        self.name = name
-        self.sentence = sentence
-        self.detail = detail
-
-
-class Crashed(BaseException):
-    """The process that runs this ends here, as by kill -9; not an ``Exception``, so that nothing cleans up."""
-
-
 class Trace:
     """The trace of one world."""
 
@@ -38,9 +20,8 @@ class Trace:
         self._elapsed = elapsed
         self._lines: deque[tuple[float, str]] = deque(maxlen=_REMEMBERED)
         self.checksum = 0
+        """Equal for equal worlds, and for hardly any others."""
         self.faults: Counter[str] = Counter()
-        self.struck: Callable[[str, str | None], None] = lambda _kind, _where: None
-        """Told of each fault, and of the executor it is about."""
 
     def say(self, line: str) -> None:
         """Write one line."""
@@ -48,41 +29,11 @@ class Trace:
         self._lines.append((at, line))
         self.checksum = zlib.crc32(f"{at:.6f} {line}".encode(), self.checksum)
 
-    def fault(self, kind: str, detail: str = "", *, where: str | None = None) -> None:
-        """Count and write something that goes wrong on purpose, for one executor or for all."""
+    def fault(self, kind: str, detail: str = "") -> None:
+        """Count and write something that goes wrong on purpose."""
         self.faults[kind] += 1
-        self.struck(kind, where)
         self.say(f"FAULT {kind}{f': {detail}' if detail else ''}")
 
     def last(self) -> Sequence[str]:
         """Return the last lines."""
         return [f"{at:9.3f}s  {line}" for at, line in self._lines]
-
-
-class Fuse:
-    """Ends a process at a random point of what it does: each point burns it by one, and at the end it blows."""
-
-    def __init__(self) -> None:
-        """Begin unlit."""
-        self._left: int | None = None
-
-    def light(self, length: int) -> None:
-        """Let it blow at the ``length``-th point from now."""
-        self._left = length
-
-    def put_out(self) -> None:
-        """Let it not blow after all."""
-        self._left = None
-
-    def burn(self) -> None:
-        """Pass one point.
-
-        Raises:
-            Crashed: It was the last one.
-        """
-        if self._left is None:
-            return
-        self._left -= 1
-        if self._left <= 0:
-            self._left = None
-            raise Crashed

@@ -1,371 +1,90 @@
-"""One world: the real controller, store and executors, breakable machines and connections, people, faults, one seed.
-
-A stormy part, in which people ask and things break, is followed by peace until everything has ended. What must hold
-throughout is in ``invariants``.
-"""
+"""Puts a world together: one controller on a store, machines with an executor each, and when what breaks."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.resources import Resources
-from holdfast.ports.engine import NodeInfo
-from holdfast.service.explain import Explainer
-from holdfast.simulation.agenda import Agenda
-from holdfast.simulation.chance import Chance
-from holdfast.simulation.clocks import Readings
-from holdfast.simulation.connections import FATES, OVERTAKEN, Connection
-from holdfast.simulation.controllers import ControllerHost, Front
-from holdfast.simulation.disk import Disk
-from holdfast.simulation.faults.harsh import HarshFaults
-from holdfast.simulation.faults.reached import Reached
-from holdfast.simulation.faults.storm import Faults
-from holdfast.simulation.hosts import (
-    HARSH_LEASES_S,
-    HARSH_MARGIN_S,
-    HEARTBEAT_S,
-    LEASES_S,
-    MARGIN_S,
-    POLL_S,
-    ExecutorHost,
-)
-from holdfast.simulation.invariants.caps import Caps
-from holdfast.simulation.invariants.commits import CommitChecks
-from holdfast.simulation.invariants.ending import EndChecks
-from holdfast.simulation.invariants.pods import PodChecks
-from holdfast.simulation.invariants.record import Record
-from holdfast.simulation.invariants.setrecord import SetRecord
-from holdfast.simulation.invariants.sets import SetChecks
-from holdfast.simulation.invariants.ticks import TickChecks
-from holdfast.simulation.invariants.truth import TruthChecks
-from holdfast.simulation.leases import TTL_S, Leases
-from holdfast.simulation.machines.machine import Machine
-from holdfast.simulation.machines.programs import Programs
-from holdfast.simulation.people import People
-from holdfast.simulation.policies import GIB
-from holdfast.simulation.set_people import SetPeople
-from holdfast.simulation.trace import Fuse, Trace
-from holdfast.simulation.work import pod_script, script
+from holdfast.simulation.agenda import BEGINNING, Agenda
+from holdfast.simulation.machine import Machine
+from holdfast.simulation.processes import HEARTBEAT_S, POLL_S, ControllerProcess, ExecutorProcess, SeededDice
+from holdfast.simulation.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.controller.controller import Controller
-    from holdfast.domain.job import Job
+    from holdfast.controller.controller import ControllerSettings
     from holdfast.engines.simulated.engine import SimulatedRun
-    from holdfast.ports.engine import RunOrder
-    from holdfast.ports.store import Changes, Store
-    from holdfast.simulation.machines.programs import Program
-
-STORM_S = (20.0, 100.0)
-PEACE_S = 1500.0
-"""The bound of "in bounded time"."""
-_JOBS = (4, 24)
-SETS_EVERY = 3
-"""One seed of this many also has job sets and jobs made of pods, and fewer others."""
-_FEWER_JOBS = 4
-HARSH_EVERY = 2
-"""One seed of this many also has what ``harsh`` breaks."""
-_RIVALS = 0.4
-"""The share of these that have two controllers."""
-_ATTEMPTS_PER_TICK = (500, 500, 2, 5)
-"""In a world with job sets: so few that a tick cannot always handle everything."""
-_CALM_BEATS = 3
-"""In peace, hearts beat this many times more slowly, so that the end is reached in fewer steps."""
+    from holdfast.ports.engine import NodeInfo, RunOrder
+    from holdfast.ports.store import ControllerStore
 
 
 class World:
-    """All parts of one world, which ``run`` runs."""
+    """One world; what people ask for meanwhile is scheduled on its ``agenda``, which is its clock, too."""
 
-    def __init__(self, seed: int, open_store: Callable[[], Store]) -> None:
-        """Build a world from its seed.
+    def __init__(
+        self,
+        store: ControllerStore,
+        machines: Mapping[str, Sequence[NodeInfo]],
+        *,
+        script: Callable[[RunOrder], SimulatedRun],
+        seed: int = 0,
+        begins_at: float = BEGINNING,
+        settings: ControllerSettings | None = None,
+    ) -> None:
+        """Build a world.
 
         Args:
+            store: Holds the work and the catalogue, and whatever comes of them.
+            machines: The nodes of each machine, by its name.
+            script: Says what each program will do.
             seed: Determines everything that is random.
-            open_store: Opens the store; called for each life of the controller.
+            begins_at: Seconds since the epoch; what the store holds is not newer.
+            settings: Of the controller.
         """
-        self.seed = seed
-        self.chance = Chance(seed)
-        self.agenda = Agenda(self._after_step)
+        self.agenda = Agenda(begins_at=begins_at)
         self.trace = Trace(lambda: self.agenda.elapsed)
-        self._open_store = open_store
-        self._store = open_store()
-        self._explainer = Explainer(self._store)
-        self.record = Record()
-        self.sets = SetRecord(self.record)
-        self.reached = Reached(self.record)
-        self.trace.struck = self.reached.struck
-        self.programs = Programs()
-        self.programs.pods = self.record.pods
-        self._disk = Disk(self.agenda, self.trace)
-        self._caps = Caps()
-        self.harsh = Chance(f"{seed}/harsh") if seed % HARSH_EVERY == 0 else None
-        self._has_sets = seed % SETS_EVERY == 1
-        self._build_controllers()
-        self.people = People(
-            lambda: self._store,
-            agenda=self.agenda,
-            chance=Chance(f"{seed}/people"),
-            trace=self.trace,
-            disk=self._disk,
-            record=self.record,
-            caps=self._caps,
-            hint=self._hint_controllers,
-        )
-        self._set_people = SetPeople(
-            lambda: self._store,
-            agenda=self.agenda,
-            chance=Chance(f"{seed}/sets"),
-            trace=self.trace,
-            record=self.sets,
-            willing=self.people.willing,
-        )
-        self._build_executors()
-        self._commits = CommitChecks(self.record, self.programs, self._caps, self._readings)
-        self.set_checks = SetChecks(self.sets, self._readings)
-        self._ticks = TickChecks(self.record, self.sets)
-        self._end = EndChecks(self.record, self.sets, self.programs, self.machines)
-        self._catalogue = self._store.catalogue()
-        self._peaceful = False
-
-    def _build_controllers(self) -> None:
-        self._leases = Leases()
-        self._rival_stores: list[Store] = []
-        two = self.harsh is not None and self.harsh.happens(_RIVALS)
-        names = ("controller", "rival") if two else ("controller",)
-        self.controllers = [self._new_controller(name, ttl_s=TTL_S if two else 0.0) for name in names]
-        self._lease_s = self.chance.choice(LEASES_S)
-        if self.harsh is not None:
-            self._lease_s = self.harsh.choice(HARSH_LEASES_S)
-        for host in self.controllers:
-            host.lease_s = self._lease_s
-            if self._has_sets:
-                host.attempts_per_tick = Chance(f"{self.seed}/pace").choice(_ATTEMPTS_PER_TICK)
-        self._readings = Readings(lambda: [host.wall for host in self.controllers])
-
-    def _new_controller(self, name: str, ttl_s: float) -> ControllerHost:
-        dice = "dice" if name == "controller" else f"dice of the {name}"
-        host = ControllerHost(
-            name,
-            self._reopened if not ttl_s else self._another_store,
-            leases=self._leases,
-            disk=self._disk,
-            agenda=self.agenda,
-            chance=Chance(f"{self.seed}/{dice}"),
-            trace=self.trace,
-            committed=self._committed,
-            begins=self._tick_begins,
-            ticked=self._ticked,
-        )
-        host.ttl_s = ttl_s
-        return host
-
-    def _hint_controllers(self) -> None:
-        for host in self.controllers:
-            self.agenda.after(0.0, host.tick)
-
-    def _build_executors(self) -> None:
-        self.fuses: list[Fuse] = []
-        self.connections: list[Connection] = []
-        self.machines: list[Machine] = []
-        self.executors: list[ExecutorHost] = []
-        for index in range(self.chance.randint(1, 3)):
-            self._build_executor(f"e{index}")
-        capacity = {
-            (machine.name, node.name): node.capacity for machine in self.machines for node in machine.all_nodes()
+        dice = SeededDice(f"{seed}/dice")
+        self._controller = ControllerProcess(store, agenda=self.agenda, dice=dice, settings=settings)
+        self.machines = {
+            name: Machine(name, nodes, clock=self.agenda, script=script) for name, nodes in machines.items()
         }
-        self._truth = TruthChecks(self.record, capacity, self._readings)
-        labels = {(machine.name, node.name): node.labels for machine in self.machines for node in machine.all_nodes()}
-        self._pods = PodChecks(self.sets, self.programs, labels, self._readings)
-        self.programs.on_start = self._program_started
-        hosts = {host.name: host for host in self.executors}
-        for host in self.controllers:
-            host.hint = lambda name: hosts[name].wake() if self.chance.happens(0.8) else None
+        self._executors = {
+            name: ExecutorProcess(machine, self._controller, agenda=self.agenda, trace=self.trace)
+            for name, machine in self.machines.items()
+        }
+        for executor in self._executors.values():
+            self.agenda.after(0.0, executor.boot)
+            self._every(HEARTBEAT_S, executor.step)
+        self._every(POLL_S, self._controller.tick)
 
-    def _build_executor(self, name: str) -> None:
-        fuse = Fuse()
-        connection = Connection(
-            Front(self.controllers),
-            agenda=self.agenda,
-            chance=Chance(f"{self.seed}/{name}"),
-            trace=self.trace,
-            fuse=fuse,
-        )
-        if self.harsh is not None:
-            connection.fates = (*FATES, OVERTAKEN)
-        machine = Machine(
-            name,
-            [self._node(f"{name}n{index}") for index in range(self.chance.randint(1, 3))],
-            clock=self.agenda,
-            script=self._script,
-            programs=self.programs,
-            may_forget=self._forgotten,
-            fuse=fuse,
-        )
-        self.fuses.append(fuse)
-        self.connections.append(connection)
-        self.machines.append(machine)
-        host = ExecutorHost(machine, connection, agenda=self.agenda, trace=self.trace, fuse=fuse)
-        host.lease_s = self._lease_s - (MARGIN_S if self.harsh is None else HARSH_MARGIN_S)
-        self.executors.append(host)
+    def _every(self, period_s: float, act: Callable[[], None]) -> None:
+        def again() -> None:
+            act()
+            self.agenda.after(period_s, again)
 
-    def _node(self, name: str) -> NodeInfo:
-        capacity = Resources(self.chance.choice((2000, 3000, 4000)), self.chance.choice((4, 8)) * GIB, 0)
-        return NodeInfo(name, capacity, {"zone": self.chance.choice("ab")})
+        self.agenda.after(0.0, again)
 
-    def run(self) -> None:
-        """Run the storm and the peace after it.
+    def run(self, for_s: float, *, enough: Callable[[], bool] | None = None) -> None:
+        """Let time pass, or less if ``enough`` holds after a step."""
+        self.agenda.run_until(self.agenda.now() + for_s, enough=enough)
 
-        Raises:
-            BrokenInvariant: Something happened that must never happen.
-        """
-        self.people.set_up()
-        for controller in self.controllers:
-            controller.boot()
-        for host in self.executors:
-            host.boot()
-            self._beat(host)
-        self._poll()
-        until = self.agenda.now() + self.chance.moment(*STORM_S)
-        faults = Faults(
-            controllers=self.controllers,
-            leases=self._leases,
-            executors=self.executors,
-            connections=self.connections,
-            fuses=self.fuses,
-            disk=self._disk,
-            agenda=self.agenda,
-            chance=Chance(f"{self.seed}/faults"),
-            trace=self.trace,
-        )
-        faults.plan(until)
-        harsh = self._harsh_faults(until)
-        self._ask_for_work(until)
-        self._revive(faults)
-        self.agenda.run_until(until)
-        self._peaceful = True
-        if harsh is not None:
-            harsh.heal()
-        faults.heal()
-        self._set_people.make_peace()
-        self.people.make_peace()
-        self.agenda.run_until(until + PEACE_S, enough=self._settled)
-        leading = self._leading()
-        self._end.check(leading.state if leading is not None else None, self._store)
+    def lose_machine(self, name: str, *, after_s: float, for_s: float) -> None:
+        """Have a machine lost, and another of its name in its place a while later."""
 
-    def _harsh_faults(self, until: float) -> HarshFaults | None:
-        if self.harsh is None:
-            return None
-        faults = HarshFaults(
-            controllers=self.controllers,
-            machines=self.machines,
-            disk=self._disk,
-            agenda=self.agenda,
-            chance=self.harsh,
-            trace=self.trace,
-        )
-        faults.plan(until)
-        return faults
+        def lose() -> None:
+            ended = self.machines[name].lose_everything()
+            self.trace.fault("machine lost", f"{name}, {ended} runs")
+            self._executors[name].die()
+            self.agenda.after(for_s, self._executors[name].boot)
 
-    def _leading(self) -> Controller | None:
-        """Return the memory of the process that leads."""
-        return next((host.controller for host in self.controllers if host.leads and host.controller is not None), None)
+        self.agenda.after(after_s, lose)
 
-    @property
-    def lives(self) -> int:
-        """How many lives all controllers had."""
-        return sum(host.life for host in self.controllers)
+    def lose_node(self, machine: str, node: str, *, after_s: float, for_s: float) -> None:
+        """Have a node of a machine lost with what runs there, and back a while later."""
 
-    def _ask_for_work(self, until: float) -> None:
-        jobs = self.chance.randint(*_JOBS)
-        if self._has_sets:
-            self._set_people.plan(until)
-            jobs //= _FEWER_JOBS
-        self.people.plan(jobs, until)
+        def lose() -> None:
+            ended = self.machines[machine].lose_node(node)
+            self.trace.fault("node lost", f"{node}, {ended} runs")
+            self.agenda.after(for_s, lambda: self.machines[machine].lost.discard(node))
 
-    def close(self) -> None:
-        """Close the store."""
-        for store in (self._store, *self._rival_stores):
-            store.close()
-
-    def _settled(self) -> bool:
-        controller = self._leading()
-        return (
-            controller is not None
-            and not controller.state.changes
-            and not controller.state.capacity.charged()
-            and self._end.settled()
-            and not self._store.requests(limit=1)
-        )
-
-    def _beat(self, host: ExecutorHost) -> None:
-        host.step()
-        self.agenda.after(self._pace(HEARTBEAT_S), lambda: self._beat(host))
-
-    def _poll(self) -> None:
-        for host in self.controllers:
-            host.tick()
-        self.agenda.after(self._pace(POLL_S), self._poll)
-
-    def _pace(self, every_s: float) -> float:
-        return every_s * _CALM_BEATS if self._peaceful else every_s
-
-    def _revive(self, faults: Faults) -> None:
-        faults.revive()
-        self.agenda.after(5.0, lambda: self._revive(faults))
-
-    def _reopened(self) -> Store:
-        """Open the store for a new life of the controller, and see that it holds what was committed."""
-        self._store.close()
-        self._store = self._open_store()
-        self._explainer = Explainer(self._store)
-        self.record.compare(self._store)
-        self.sets.compare(self._store)
-        return self._store
-
-    def _another_store(self) -> Store:
-        """Open the store for a new life of one of several controllers, and see that it holds what was committed."""
-        store = self._open_store()
-        self._rival_stores.append(store)
-        self.record.compare(store)
-        self.sets.compare(store)
-        return store
-
-    def _script(self, order: RunOrder) -> SimulatedRun:
-        self._truth.ordered(order)
-        return (pod_script if order.job_id in self.record.pods else script)(self.seed, order)
-
-    def _forgotten(self, uid: str) -> None:
-        self._truth.forgotten(uid)
-
-    def _program_started(self, program: Program) -> None:
-        self.trace.say(f"program {program.order.uid} starts on {program.machine}/{program.order.node}")
-        self._truth.started(program, self.programs.used())
-        self._pods.started(program)
-
-    def _committed(self, changes: Changes) -> None:
-        self._leases.committed(changes.epoch)
-        for job in changes.jobs.values():
-            self._say_job(job)
-        for entry in changes.set_log:
-            self.trace.say(f"{entry.set_id}: {entry.what}")
-        self._commits.check(changes, self._store, self._explainer)
-        self._pods.check(changes)
-        self.set_checks.check(changes)
-
-    def _say_job(self, job: Job) -> None:
-        before = self.record.jobs.get(job.id)
-        if before is None or (before.state, before.attempt) != (job.state, job.attempt):
-            self.trace.say(f"{job.id} {job.state}, attempt {job.attempt}{f': {job.reason}' if job.reason else ''}")
-
-    def _tick_begins(self) -> None:
-        if self._catalogue.version != self._store.catalogue_version():
-            self._catalogue = self._store.catalogue()
-
-    def _ticked(self, controller: Controller) -> None:
-        self._ticks.check(controller.state, self._store, self._catalogue)
-
-    def _after_step(self) -> None:
-        for machine in self.machines:
-            machine.look()
-        self.programs.settle()
+        self.agenda.after(after_s, lose)

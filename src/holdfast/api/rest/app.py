@@ -31,9 +31,7 @@ from holdfast.api.rest.routes import (
     submissions,
     system,
 )
-from holdfast.api.rest.routes import (
-    logs as log_routes,
-)
+from holdfast.api.rest.routes import logs as log_routes
 from holdfast.api.rest.strict import known_query_only
 from holdfast.service.api.use_cases import use_cases_over
 

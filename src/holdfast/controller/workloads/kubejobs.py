@@ -10,11 +10,7 @@ from holdfast.controller.workloads.plans import current_spec, order_writer
 from holdfast.controller.workloads.pod_queue import fresh_uid
 from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, JobState
-from holdfast.domain.lifecycle import (
-    RUN_TERMINAL,
-    Ending,
-    RunStatus,
-)
+from holdfast.domain.lifecycle import RUN_TERMINAL, Ending, RunStatus
 from holdfast.domain.workloads.base import KUBEJOB
 from holdfast.domain.workloads.kubejob.model import KubeJobState
 from holdfast.domain.workloads.kubejob.observed import pod_of

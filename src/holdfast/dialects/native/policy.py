@@ -9,13 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.native.matchers import (
-    read_conditions,
-    read_exit_codes,
-    read_names,
-    read_pattern,
-    read_signals,
-)
+from holdfast.dialects.native.matchers import read_conditions, read_exit_codes, read_names, read_pattern, read_signals
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
 from holdfast.domain.failure import NEVER_RETRIED, Cause
 from holdfast.domain.policy.model import (

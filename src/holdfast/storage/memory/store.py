@@ -13,13 +13,7 @@ from holdfast.storage.memory.catalogue import MemoryCatalogueStore
 from holdfast.storage.memory.jobs import JobTable
 from holdfast.storage.memory.jobsets import MemoryJobSetStore
 from holdfast.storage.memory.retention import MemoryRetentionStore
-from holdfast.storage.refusals import (
-    known_jobs,
-    require_free_lease,
-    require_newest_epoch,
-    reused_key,
-    unknown_job,
-)
+from holdfast.storage.refusals import known_jobs, require_free_lease, require_newest_epoch, reused_key, unknown_job
 from holdfast.storage.requests import audited_changes, request_of, submission_events
 
 if TYPE_CHECKING:

@@ -1,0 +1,150 @@
+"""A machine that can break: a simulated engine whose nodes get lost, and which can lose all its state."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.domain.failure import Condition, EndedBy, RunOutcome
+from holdfast.engines.simulated.engine import SimulatedEngine
+from holdfast.ports.engine import Engine, Observation, RunPhase, StopReason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from holdfast.engines.simulated.engine import SimulatedRun
+    from holdfast.ports.engine import NodeInfo, RunOrder
+    from holdfast.simulation.agenda import Agenda
+
+
+class Machine(Engine):
+    """The ``Engine`` port on a simulated engine that breaks when told."""
+
+    def __init__(
+        self, name: str, nodes: Sequence[NodeInfo], *, clock: Agenda, script: Callable[[RunOrder], SimulatedRun]
+    ) -> None:
+        """Begin with every node there.
+
+        Args:
+            name: Of the executor it belongs to.
+            nodes: Its nodes while none is lost.
+            clock: The world's time.
+            script: What becomes of each order.
+        """
+        self.name = name
+        self._nodes = tuple(nodes)
+        self._clock = clock
+        self._script = script
+        self._wakes: list[Callable[[], None]] = []
+        self.lost: set[str] = set()
+        """Nodes that are lost now."""
+        self._install()
+
+    def _install(self) -> None:
+        self._engine = SimulatedEngine(self._clock, self._nodes, script=self._script)
+        self._orders: dict[str, RunOrder] = {}
+        self._overruled: dict[str, Observation] = {}
+        """What is seen of runs whose node was lost, in place of what the engine says."""
+        self._seen: Mapping[str, Observation] = {}
+
+    def nodes(self) -> Sequence[NodeInfo]:
+        """List the nodes that are not lost."""
+        return [node for node in self._nodes if node.name not in self.lost]
+
+    def start(self, orders: Sequence[RunOrder]) -> None:
+        """Begin to start runs; one for a lost node cannot be launched."""
+        for order in orders:
+            if order.uid not in self._orders:
+                self._orders[order.uid] = order
+                self._launch(order)
+        self.look()
+
+    def _launch(self, order: RunOrder) -> None:
+        if order.node in self.lost:
+            self._overruled[order.uid] = not_launched(order, self._clock.now(), f"node {order.node} is gone")
+        else:
+            self._engine.start([order])
+
+    def stop(self, stops: Sequence[tuple[str, float, StopReason]]) -> None:
+        """Stop runs."""
+        self._engine.stop(stops)
+        self.look()
+
+    def observe(self) -> Mapping[str, Observation]:
+        """Return every run not yet forgotten."""
+        self.look()
+        return {**self._engine.observe(), **self._overruled}
+
+    def forget(self, uids: Sequence[str]) -> None:
+        """Drop finished runs."""
+        self._engine.forget(uids)
+        for uid in uids:
+            self._overruled.pop(uid, None)
+            self._orders.pop(uid, None)
+
+    def on_change(self, wake: Callable[[], None]) -> None:
+        """Register a hint."""
+        self._wakes.append(wake)
+
+    def trouble(self) -> str | None:
+        """Return nothing: what breaks shows in its runs."""
+        return None
+
+    def close(self) -> None:
+        """Let go of nothing."""
+
+    def look(self) -> None:
+        """Let programs do what is due by now, and hint that something changed."""
+        seen = self._engine.observe()
+        if seen is not self._seen:
+            self._seen = seen
+            self._changed()
+
+    def _changed(self) -> None:
+        for wake in self._wakes:
+            wake()
+
+    def next_change(self) -> float | None:
+        """Return when a program starts or ends next by itself."""
+        return self._engine.next_change()
+
+    def lose_node(self, node: str) -> int:
+        """Lose a node and every program on it; returns how many runs that ended."""
+        self.look()
+        self.lost.add(node)
+        ended = [
+            uid
+            for uid, each in self._engine.observe().items()
+            if self._orders[uid].node == node and each.phase is not RunPhase.FINISHED
+        ]
+        self._engine.stop([(uid, 0.0, StopReason.LOST) for uid in ended])
+        self.look()
+        for uid, each in self._engine.observe().items():
+            if uid in ended and each.outcome is not None:
+                gone = replace(
+                    each.outcome,
+                    conditions=frozenset({Condition.NODE_LOST}),
+                    ended_by=EndedBy.LOST,
+                    message=f"node {node} stopped answering",
+                )
+                self._overruled[uid] = replace(each, outcome=gone)
+        return len(ended)
+
+    def lose_everything(self) -> int:
+        """Be replaced by a new machine of that name; returns how many runs that ended."""
+        self.look()
+        ended = sum(each.phase is not RunPhase.FINISHED for each in self._seen.values())
+        self._install()
+        return ended
+
+
+def not_launched(order: RunOrder, now: float, message: str) -> Observation:
+    """Return what is seen of a run that could not be started."""
+    outcome = RunOutcome(
+        conditions=frozenset({Condition.LAUNCH_FAILED}),
+        started=False,
+        ended_at=now,
+        node=order.node or None,
+        message=message,
+    )
+    return Observation(order.uid, RunPhase.FINISHED, outcome=outcome)

@@ -1,0 +1,170 @@
+"""The people of a world who run job sets, and Jobs of their own: they submit, stop, change, restart and delete them.
+
+Whoever is refused because the disk is full tries again later.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec
+from holdfast.dialects.jobset.loading import dump_set, plain_job_spec
+from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.ports.store import Request, RequestKind, Submission
+from holdfast.service.jobsets.accepted import as_accepted, suspending
+from holdfast.service.jobsets.children import jobs_of
+from holdfast.service.submit import new_job
+from tools.simulate.manifests import random_batch_job, random_set
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.ports.store import Store
+    from holdfast.simulation.agenda import Agenda
+    from tools.simulate.chance import Chance
+    from tools.simulate.invariants.setrecord import SetRecord
+    from tools.simulate.trace import FaultTrace
+
+_SETS = (1, 4)
+_BATCH_JOBS = (0, 4)
+
+
+class SetPeople:
+    """Everybody who has to do with job sets."""
+
+    def __init__(
+        self,
+        store: Callable[[], Store],
+        *,
+        agenda: Agenda,
+        chance: Chance,
+        trace: FaultTrace,
+        record: SetRecord,
+        willing: Callable[[Callable[[], None]], Callable[[], None]],
+    ) -> None:
+        """Begin without requests.
+
+        Args:
+            store: Returns the store that is open now.
+            agenda: The world's time.
+            chance: Decides who asks for what.
+            trace: The world's trace.
+            record: Told of accepted sets and jobs.
+            willing: Wraps an action so that it is tried again when the disk is full.
+        """
+        self._store = store
+        self._agenda = agenda
+        self._chance = chance
+        self._trace = trace
+        self._record = record
+        self._willing = willing
+        self._submitted = 0
+        self._actions = (self._suspend, self._resume, self._resume, self._restart, self._restart, self._delete)
+
+    def plan(self, until: float) -> None:
+        """Put on the agenda what will be asked for until then."""
+        chance, now = self._chance, self._agenda.now()
+        for _ in range(chance.randint(*_SETS)):
+            self._agenda.at(chance.moment(now, now + (until - now) * 0.7), self._submit_set)
+        for _ in range(chance.randint(*_BATCH_JOBS)):
+            self._agenda.at(chance.moment(now, now + (until - now) * 0.7), self._submit_job)
+        for _ in range(chance.randint(0, 8)):
+            action = chance.choice((*self._actions, self._resize))
+            self._agenda.at(chance.moment(now, until), self._willing(action))
+
+    def make_peace(self) -> None:
+        """Resume what is suspended, most of it."""
+        for row in list(self._record.rows.values()):
+            if not row.deleting and self._chance.happens(0.8):
+                self._steer(RequestKind.SET_RESUME, row)
+
+    def _name(self, kind: str) -> str:
+        self._submitted += 1
+        return f"{kind}{self._submitted}"
+
+    def _submit_set(self) -> None:
+        name, now = self._name("set"), self._agenda.now()
+        document = random_set(self._chance, name)
+        spec, text = _read(document), dump_set(document)
+        row = JobSet(
+            id=f"id-{name}", name=name, created_at=now, manifest=text, spec=dump_set_spec(spec), updated_at=now
+        )
+        jobs = [job for job, _ in jobs_of(row, spec, "id-{}".format)]
+
+        def submit() -> None:
+            self._store().submit(Submission(jobs, job_set=row))
+            self._record.accept_set(row, self._store().jobs_by_id([job.id for job in jobs]))
+            self._trace.say(f"submitted {name} of {len(jobs)} jobs: {row.manifest}")
+
+        self._willing(submit)()
+
+    def _submit_job(self) -> None:
+        name = self._name("pods")
+        document = random_batch_job(self._chance, name)
+        manifest = read_kube(document).manifest
+        assert isinstance(manifest, JobManifest)  # noqa: S101 - what was drawn is a Job
+        job = new_job(plain_job_spec(manifest), f"id-{name}", self._agenda.now())
+
+        def submit() -> None:
+            self._store().submit(Submission([job]))
+            self._record.accept_job(self._store().jobs_by_id([job.id])[0])
+            self._trace.say(f"submitted {name}: {json.dumps(document['spec'])}")
+
+        self._willing(submit)()
+
+    def _any(self) -> JobSet | None:
+        return self._chance.choice(list(self._record.rows.values())) if self._record.rows else None
+
+    def _ask(self, kind: RequestKind, row: JobSet | None, payload: str = "") -> None:
+        if row is not None:
+            self._trace.say(f"asked to {kind} {row.name} {payload}")
+            self._store().append(Request(kind, (row.id,), self._agenda.now(), actor="ann", payload=payload))
+
+    def _steer(self, kind: RequestKind, row: JobSet | None) -> None:
+        if row is None:
+            return
+        there = as_accepted(self._store().asked_of(row.id))
+        change = suspending(there, suspend=kind is RequestKind.SET_SUSPEND)
+        if change is not None:
+            self._ask(kind, row, change)
+
+    def _suspend(self) -> None:
+        self._steer(RequestKind.SET_SUSPEND, self._any())
+
+    def _resume(self) -> None:
+        self._steer(RequestKind.SET_RESUME, self._any())
+
+    def _delete(self) -> None:
+        if self._chance.happens(0.5):
+            self._ask(RequestKind.SET_DELETE, self._any())
+
+    def _restart(self) -> None:
+        row = self._any()
+        if row is None:
+            return
+        group = self._chance.choice(load_set_spec(row.spec).replicated_jobs)
+        index = self._chance.randint(0, max(0, group.replicas - 1))
+        wanted = self._chance.choice(({}, {"group": group.name}, {"group": group.name, "index": index}))
+        self._ask(RequestKind.SET_RESTART, row, json.dumps(wanted) if wanted else "")
+
+    def _resize(self) -> None:
+        row = self._any()
+        if row is None:
+            return
+        document = json.loads(row.manifest)
+        size = self._chance.randint(1, 4)
+        for group in document["spec"].get("jobs") or document["spec"]["replicatedJobs"]:
+            job: dict[str, Any] = group["template"]["spec"] if "template" in group else group
+            if job.get("completionMode", "Indexed") == "Indexed" and job["parallelism"] == job["completions"]:
+                job["parallelism"] = job["completions"] = max(size, job.get("maxFailedIndexes", 0))
+        change = SetChange(dump_set(document), dump_set_spec(_read(document)))
+        self._ask(RequestKind.SET_UPDATE, row, dump_change(change))
+
+
+def _read(document: Mapping[str, Any]) -> JobSetSpec:
+    spec = read_kube(document).manifest
+    assert isinstance(spec, JobSetSpec)  # noqa: S101 - what was drawn is a set
+    return spec
