@@ -121,13 +121,26 @@ def test_each_pod_is_told_its_own_labels_where_its_template_asks_for_them(lab: S
     fields = {
         "RANK": "metadata.annotations['batch.kubernetes.io/job-completion-index']",
         "PART": "metadata.labels['jobset.sigs.k8s.io/job-index']",
+        "SET": "metadata.labels['jobset.sigs.k8s.io/jobset-uid']",
+        "GROUP": "metadata.labels['jobset.sigs.k8s.io/group-name']",
+        "MEMBERS": "metadata.labels['jobset.sigs.k8s.io/group-replicas']",
+        "MEMBER": "metadata.labels['jobset.sigs.k8s.io/job-group-index']",
+        "JOB": "metadata.labels['batch.kubernetes.io/job-name']",
+        "NAME": "metadata.name",
     }
     asked = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
     job["template"]["spec"]["template"]["spec"]["containers"][0]["env"] = asked
-    lab.submit_set(manifest(replicatedJobs=[job]), lambda _: exits(0))
+    set_id = lab.submit_set(manifest(replicatedJobs=[job]), lambda _: exits(0))
     lab.pass_s(10)
     told = sorted((order.job_name, order.rank, order.env["PART"], order.env["RANK"]) for order in lab.orders)
     assert told == [(f"train-w-{part}", rank, str(part), str(rank)) for part in range(2) for rank in range(2)]
+    for order in lab.orders:
+        known = {name: order.env[name] for name in ("SET", "GROUP", "MEMBERS", "MEMBER", "JOB")}
+        member = order.env["PART"]
+        assert known == {"SET": set_id, "GROUP": "default", "MEMBERS": "2", "MEMBER": member, "JOB": order.job_name}
+    names = {order.env["NAME"] for order in lab.orders}
+    assert len(names) == 4
+    assert all(name.startswith("train-w-") for name in names)
 
 
 def test_a_program_that_fails_on_failure_starts_again_in_its_pod(lab: SetLab) -> None:

@@ -401,6 +401,6 @@ def test_jobs_and_pods_are_told_who_they_are() -> None:
         "job-group-index": "1", "coordinator": "js-a-0-0.js",
     }  # fmt: skip
     assert labels == {f"jobset.sigs.k8s.io/{key}": value for key, value in expected.items()}
-    environment = pod_environment(spec, job, 7)
+    environment = pod_environment(spec, job, 7, uid="u1")
     assert environment["JOB_COMPLETION_INDEX"] == "7"
     assert environment["JOBSET_COORDINATOR"] == "js-a-0-0.js"

@@ -356,3 +356,26 @@ def test_the_size_of_an_indexed_job_may_change_until_its_set_has_ended() -> None
     check_update(old, new, ended, finished=True)
     assert running.problems == []
     assert "terminal state" in str(ended.problems[0])
+
+
+@pytest.mark.parametrize("name", ["Bad_Name", "j" * 70])
+def test_a_bad_name_of_a_set_is_reported_once_on_its_own_line(name: str) -> None:
+    problems = refusals({**jobset(), "metadata": {"name": name}}).splitlines()
+    assert [problem.partition(":")[0] for problem in problems] == ["metadata.name"]
+
+
+def test_a_volume_claim_may_name_no_other_namespace() -> None:
+    def claims(namespace: str) -> dict[str, Any]:
+        metadata = {"name": "data", "namespace": namespace}
+        pod = {"containers": [{**POD["containers"][0], "volumeMounts": [{"name": "data", "mountPath": "/data"}]}]}
+        policies = [{"templates": [{"metadata": metadata, "spec": {}}]}]
+        return jobset({"volumeClaimPolicies": policies}, job={"template": {"spec": pod}})
+
+    where = "spec.volumeClaimPolicies[0].templates[0].metadata.namespace"
+    assert refusals(claims("other")) == f'{where}: Unsupported value: "other": supported values: "default"'
+    assert read_set(claims("default")).volume_claims
+
+
+def test_a_warning_about_what_was_read_does_not_say_that_it_was_not() -> None:
+    warning = read_documents("a: {{x}}", lenient=True)[0].warnings[0]
+    assert warning.message == "'{{x}}' is an unfilled template placeholder"

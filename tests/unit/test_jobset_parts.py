@@ -193,6 +193,7 @@ def test_what_a_local_process_does_not_have_is_noted() -> None:
     container = {
         "env": [{"name": "A", "valueFrom": {"fieldRef": {}}}],
         "envFrom": [{}],
+        "volumeMounts": [{"name": "w", "mountPath": "/a"}, {"name": "w", "mountPath": "/b"}],
         "resources": {"limits": {"memory": "1 GB", "cpu": -1, "nvidia.com/gpu": 0.5}},
     }
     read = read_program(template(container, initContainers=[{"name": "i"}], volumes=[{"name": "v"}]))
@@ -202,7 +203,9 @@ def test_what_a_local_process_does_not_have_is_noted() -> None:
         "envFrom is ignored",
         "init container i is ignored",
         "volume v is ignored",
+        "volume w is ignored",
     ]
+    assert read.notes[-1] == "volume w is ignored: the program reads and writes the machine's own /a, /b"
     assert [problem.split(": ")[0] for problem in read.unreadable] == ["cpu", "memory", "nvidia.com/gpu"]
     assert (read.program.resources, read.program.memory_limit) == (Resources(), 0)
 
@@ -215,7 +218,10 @@ def test_what_a_local_process_does_not_have_is_noted() -> None:
         ("metadata.labels['jobset.sigs.k8s.io/coordinator']", "", "$(JOBSET_COORDINATOR)"),
         ("metadata.labels['team']", "blue", "blue"),
         ("metadata.labels['nobody']", "", ""),
-        ("metadata.labels['jobset.sigs.k8s.io/jobset-uid']", None, None),
+        ("metadata.labels['jobset.sigs.k8s.io/group-name']", "", "$(GROUP_NAME)"),
+        ("metadata.labels['jobset.sigs.k8s.io/elastic']", None, None),
+        ("metadata.name", "w-0-0-1", "$(POD_NAME)"),
+        ("metadata.namespace", "default", "default"),
         ("status.podIP", None, None),
     ],
 )
@@ -223,7 +229,7 @@ def test_a_variable_may_ask_what_the_pod_is_labelled_with(path: str, told: str |
     container = {"command": ["x", "$(A)"], "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": path}}}]}
     pod = {**template(container), "metadata": {"labels": {"team": "blue"}}}
     read = read_program(pod)
-    command, env = read.program.for_pod({"JOB_COMPLETION_INDEX": "3", "JOB_INDEX": "1"})
+    command, env = read.program.for_pod({"JOB_COMPLETION_INDEX": "3", "JOB_INDEX": "1", "POD_NAME": "w-0-0-1"})
     assert env.get("A") == told
     assert command == ("x", "$(A)" if told is None else told)
     assert read.program.shown_env().get("A") == shown

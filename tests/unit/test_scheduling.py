@@ -14,7 +14,10 @@ GIB = 1024**3
 
 
 def _places(*cpus: int) -> list[Place]:
-    return [Place(("local", f"n{i}"), Resources(cpu * 1000, 64 * GIB), {"zone": f"z{i}"}) for i, cpu in enumerate(cpus)]
+    return [
+        Place(("local", f"n{i}"), Resources(cpu * 1000, 64 * GIB), {"zone": f"z{i}", "rack": f"r{i}"})
+        for i, cpu in enumerate(cpus)
+    ]
 
 
 def _shape(cpu: float = 1, gang: int = 1, avoid: str | None = None, **selector: str) -> Shape:
@@ -81,7 +84,10 @@ def test_a_shape_is_placed_first_fit_and_whole_or_not_at_all(
     [
         (_shape(8), (6, 6), "needs 8 cpu, the largest free node has 6"),
         (_shape(32), (6, 6), "needs 32 cpu, the largest node has 16: no node could ever take it"),
-        (_shape(1, zone="z7"), (6, 6), "no node has the labels zone=z7"),
+        (_shape(1, zone="z7"), (6, 6), "no node has the label zone=z7"),
+        (_shape(1, zone="z1", gpu="h100"), (6, 6), "no node has the label gpu=h100"),
+        (_shape(1, zone="z7", gpu="h100"), (6, 6), "no node has the labels gpu=h100, zone=z7"),
+        (_shape(1, rack="r0", zone="z1"), (6, 6), "no node has all of the labels rack=r0, zone=z1"),
         (_shape(4, gang=4), (6, 6), "needs 4 x (4 cpu), the free nodes hold 2 of 4"),
         (_shape(8, gang=9), (6, 6), "needs 9 x (8 cpu), all nodes together could never hold it"),
         (

@@ -120,11 +120,11 @@ def _read_leniently(text: str, name: str) -> list[Document]:
     return documents
 
 
-def _placeholders(text: str) -> list[Problem]:
+def _placeholders(text: str, prefix: str = "") -> list[Problem]:
     """Find unquoted template placeholders that were not filled in."""
     found = []
     for match in _PLACEHOLDER.finditer(text):
-        message = f"could not parse: '{match[2]}' is an unfilled template placeholder"
+        message = f"{prefix}'{match[2]}' is an unfilled template placeholder"
         line = text.count("\n", 0, match.start(2)) + 1
         found.append(Problem("", message, hint="fill it in, or quote it to mean the text itself", line=line))
     return found
@@ -132,7 +132,7 @@ def _placeholders(text: str) -> list[Problem]:
 
 def _read_yaml(text: str, name: str, doubled: list[Problem] | None = None) -> list[Document]:
     roots, problems = read_yaml(text, deepest=DEEPEST, doubled=doubled)
-    if problems and (placeholders := _placeholders(text)):
+    if problems and (placeholders := _placeholders(text, "could not parse: ")):
         problems = placeholders
     documents: list[Document] = []
     for root in roots:

@@ -97,7 +97,7 @@ def why_not(shape: Shape, places: Sequence[Place], free: Mapping[PlaceKey, Resou
         return "no executor has reported a node yet"
     admitted = [place for place in places if place.admits(shape)]
     if not admitted:
-        return _nobody_admits(shape)
+        return _nobody_admits(shape, places)
     short = _shortest(shape.request, [place.capacity for place in admitted])
     if short:
         return f"needs {short[0]}, the largest node has {short[1]}: no node could ever take it"
@@ -109,9 +109,15 @@ def why_not(shape: Shape, places: Sequence[Place], free: Mapping[PlaceKey, Resou
     return f"needs {_amount(shape)}, the free nodes hold {_free_ranks(shape, admitted, free)} of {shape.gang}"
 
 
-def _nobody_admits(shape: Shape) -> str:
-    labels = ", ".join(f"{name}={value}" for name, value in shape.selector)
-    return f"no node has the labels {labels}" if labels else f"no node but {shape.avoid}, which it avoids"
+def _nobody_admits(shape: Shape, places: Sequence[Place]) -> str:
+    """Name the labels that keep a shape off every node: those that none has, else all, which none has together."""
+    missing = [label for label in shape.selector if all(place.labels.get(label[0]) != label[1] for place in places)]
+    told = ", ".join(f"{name}={value}" for name, value in missing or shape.selector)
+    if missing:
+        return f"no node has the {'label' if len(missing) == 1 else 'labels'} {told}"
+    if any(place.admits(replace(shape, avoid=None)) for place in places):
+        return f"no node but {shape.avoid}, which it avoids"
+    return f"no node has all of the labels {told}"
 
 
 def _amount(shape: Shape) -> str:

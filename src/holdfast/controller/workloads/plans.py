@@ -91,12 +91,14 @@ class Plans:
             spec = replace(spec, backoff=self._backoff)
         return PodPlan(spec, program)
 
-    def told(self, job: Job, work: JobWork, rank: int) -> dict[str, str]:
-        """Return the environment variables a pod is given."""
+    def told(self, job: Job, work: JobWork, run: Run) -> dict[str, str]:
+        """Return the environment variables the pod of a run is given."""
+        pod = next((pod.record.name for pod in work.pods.values() if pod.record.run == run.uid), "")
+        own = {"JOB_NAME": job.name, "POD_NAME": pod}
         if job.child is None:
-            return {"JOB_COMPLETION_INDEX": str(rank)}
+            return {**own, "JOB_COMPLETION_INDEX": str(run.rank)}
         spec = self._sets[job.child.set_id].spec
-        return pod_environment(spec, created(spec, job, work), rank)
+        return {**own, **pod_environment(spec, created(spec, job, work), run.rank, uid=job.child.set_id)}
 
 
 def created(spec: JobSetSpec, job: Job, work: JobWork) -> CreateJob:
@@ -134,7 +136,7 @@ def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, 
         job = active.job
         plan = plans.of(job, active.spec.kube)
         program = plan.program
-        command, env = program.for_pod(plans.told(job, work, run.rank))
+        command, env = program.for_pod(plans.told(job, work, run))
         grace_s = program.grace_s if work.grace_s is None else work.grace_s
         return RunOrder(
             uid=run.uid,

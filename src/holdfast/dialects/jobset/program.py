@@ -6,11 +6,12 @@ Engines that run real pods take the template itself.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset.quantity import kube_count, kube_cpu, kube_memory
 from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.jobset.model import NAMESPACE
 from holdfast.domain.workloads.kubejob.program import DEFAULT_GRACE_S, Program, Variable
 
 if TYPE_CHECKING:
@@ -18,16 +19,23 @@ if TYPE_CHECKING:
 
 GPU = "nvidia.com/gpu"
 _FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
+_OWN = {"metadata.name": Variable("", "POD_NAME", told=True), "metadata.namespace": Variable("", NAMESPACE)}
 _TOLD = {
+    "batch.kubernetes.io/job-name": "JOB_NAME",
     "batch.kubernetes.io/job-completion-index": "JOB_COMPLETION_INDEX",
     "jobset.sigs.k8s.io/jobset-name": "JOBSET_NAME",
+    "jobset.sigs.k8s.io/jobset-uid": "JOBSET_UID",
     "jobset.sigs.k8s.io/replicatedjob-name": "REPLICATED_JOB_NAME",
     "jobset.sigs.k8s.io/replicatedjob-replicas": "REPLICATED_JOB_REPLICAS",
     "jobset.sigs.k8s.io/job-index": "JOB_INDEX",
+    "jobset.sigs.k8s.io/job-key": "JOB_KEY",
     "jobset.sigs.k8s.io/job-global-index": "JOB_GLOBAL_INDEX",
     "jobset.sigs.k8s.io/global-replicas": "GLOBAL_REPLICAS",
     "jobset.sigs.k8s.io/restart-attempt": "JOBSET_RESTART_ATTEMPT",
     "jobset.sigs.k8s.io/job-restart-attempt": "JOB_RESTART_ATTEMPT",
+    "jobset.sigs.k8s.io/group-name": "GROUP_NAME",
+    "jobset.sigs.k8s.io/group-replicas": "GROUP_REPLICAS",
+    "jobset.sigs.k8s.io/job-group-index": "JOB_GROUP_INDEX",
     "jobset.sigs.k8s.io/coordinator": "JOBSET_COORDINATOR",
 }
 """Labels and annotations upstream gives a pod, and the variables with the same values here."""
@@ -86,8 +94,8 @@ def read_program(template: Mapping[str, Any]) -> ReadProgram:
         notes.append(f"image {first['image']} is ignored: the command runs as a local process")
     ignored = [f"container {one.get('name')}" for one in containers[1:]]
     ignored += [f"init container {one.get('name')}" for one in pod.get("initContainers") or []]
-    ignored += [f"volume {one.get('name')}" for one in pod.get("volumes") or []]
     notes += [f"{one} is ignored" for one in ignored]
+    notes += _volumes(pod, first)
     for part, told in ((pod, _POD_IGNORED), (first, _CONTAINER_IGNORED)):
         notes += [f"{name} is ignored: {why}" for name, why in told.items() if part.get(name)]
     if any(_STORAGE in _mapping(_mapping(first, "resources"), kind) for kind in ("requests", "limits")):
@@ -107,6 +115,16 @@ def read_program(template: Mapping[str, Any]) -> ReadProgram:
     )
     gated = bool(pod.get("schedulingGates"))
     return ReadProgram(program, bool(first.get("command")), tuple(notes), tuple(unreadable), gated)
+
+
+def _volumes(pod: Mapping[str, Any], container: Mapping[str, Any]) -> Iterator[str]:
+    """Say of each volume that it is ignored, and whose files the program has where it would be mounted."""
+    mounts: dict[str, list[str]] = {}
+    for mount in container.get("volumeMounts") or []:
+        mounts.setdefault(str(mount.get("name")), []).append(str(mount.get("mountPath")))
+    for name in dict.fromkeys([*(str(one.get("name")) for one in pod.get("volumes") or []), *mounts]):
+        paths = ", ".join(mounts.get(name, ()))
+        yield f"volume {name} is ignored" + (f": the program reads and writes the machine's own {paths}" * bool(paths))
 
 
 def _seconds(pod: Mapping[str, Any], name: str) -> float | None:
@@ -138,7 +156,11 @@ def _downward(name: str, source: object, metadata: Mapping[str, Any]) -> Variabl
     """Return the pod's field that ``valueFrom`` names: empty for a missing label, ``None`` if only a cluster has it."""
     field_ref = source.get("fieldRef") if isinstance(source, dict) else None
     path = field_ref.get("fieldPath") if isinstance(field_ref, dict) else None
-    match = _FIELD.fullmatch(path) if isinstance(path, str) else None
+    if not isinstance(path, str):
+        return None
+    if path in _OWN:
+        return replace(_OWN[path], name=name)
+    match = _FIELD.fullmatch(path)
     if match is None:
         return None
     part, label = match.groups()

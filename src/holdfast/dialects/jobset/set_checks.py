@@ -10,6 +10,7 @@ from holdfast.dialects.jobset.wording import shown
 from holdfast.domain.policy.model import SetAction
 from holdfast.domain.workloads.jobset.model import (
     COORDINATOR,
+    NAMESPACE,
     RestartStrategy,
     StartupOrder,
     coordinator_endpoint,
@@ -47,8 +48,7 @@ class ReadGroup:
 def check(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes, *, path: str, native: bool = False) -> None:
     """Check a set; limits of upstream's own objects do not apply to the native form."""
     _check_group_names(groups, notes)
-    for one in groups:
-        _check_generated_names(spec, one, notes)
+    _check_names(spec, groups, notes)
     _check_sizes(groups, notes, path)
     _check_dependencies(spec, groups, notes, path)
     _check_subdomain(spec, notes, f"{path}.network.subdomain")
@@ -70,13 +70,23 @@ def _check_group_names(groups: Sequence[ReadGroup], notes: Notes) -> None:
             notes.invalid(f"{one.path}.groupName", one.group.group_name, text)
 
 
+def _check_names(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes) -> None:
+    """Check the set's own name, once, and only if nothing is wrong with it the names that are made of it."""
+    wrong = dns_1035_label(spec.name) if spec.name else []
+    for message in wrong:
+        notes.invalid("metadata.name", spec.name, _NAME_TOO_LONG.format("job") if TOO_LONG in message else message)
+    for one in () if wrong else groups:
+        _check_generated_names(spec, one, notes)
+
+
 def _check_generated_names(spec: JobSetSpec, one: ReadGroup, notes: Notes) -> None:
     """Check the longest names of jobs and pods; upstream's pods have five random characters more."""
     last = max(one.group.replicas - 1, 0)
     longest = job_name(spec.name, one.group.name, last)
-    for message in dns_1035_label(longest):
+    wrong = dns_1035_label(longest)
+    for message in wrong:
         notes.invalid(f"{one.path}.name", longest, _NAME_TOO_LONG.format("job") if TOO_LONG in message else message)
-    if not one.job.spec.indexed or not one.job.completions:
+    if wrong or not one.job.spec.indexed or not one.job.completions:
         return
     longest_pod = f"{pod_name(spec.name, one.group.name, last, one.job.completions - 1)}-abcde"
     for message in dns_1035_label(longest_pod):
@@ -179,7 +189,10 @@ def _check_single_restarts(spec: JobSetSpec, notes: Notes, path: str) -> None:
 
 def _check_claims(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes, path: str) -> None:
     seen: set[str] = set()
-    for where, name in _claims(spec.volume_claims, f"{path}.volumeClaimPolicies"):
+    for at, metadata in _claims(spec.volume_claims, f"{path}.volumeClaimPolicies"):
+        where, name = f"{at}.name", str(metadata.get("name", ""))
+        if metadata.get("namespace") not in (None, "", NAMESPACE):
+            notes.not_supported(f"{at}.namespace", metadata["namespace"], [NAMESPACE])
         if name in seen:
             notes.invalid(where, name, "names must be unique for VolumeClaimPolicies template")
         seen.add(name)
@@ -190,13 +203,13 @@ def _check_claims(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes, p
         _check_mounts(groups, notes, name, path)
 
 
-def _claims(policies: Sequence[Mapping[str, object]], path: str) -> Iterator[tuple[str, str]]:
+def _claims(policies: Sequence[Mapping[str, object]], path: str) -> Iterator[tuple[str, dict[str, object]]]:
+    """List the templates' metadata, each with its path."""
     for place, policy in enumerate(policies):
         templates = policy.get("templates")
         for number, template in enumerate(templates if isinstance(templates, list) else ()):
             metadata = template.get("metadata") if isinstance(template, dict) else None
-            name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-            yield f"{path}[{place}].template[{number}].name", str(name)
+            yield f"{path}[{place}].templates[{number}].metadata", metadata if isinstance(metadata, dict) else {}
 
 
 def _check_mounts(groups: Sequence[ReadGroup], notes: Notes, name: str, path: str) -> None:

@@ -327,19 +327,25 @@ def job_labels(spec: JobSetSpec, job: CreateJob, *, uid: str = "") -> dict[str, 
     return {f"{PREFIX}{key}": value for key, value in found.items()}
 
 
-def pod_environment(spec: JobSetSpec, job: CreateJob, pod: int) -> dict[str, str]:
-    """Return a pod's environment; upstream sets only its completion index."""
+def pod_environment(spec: JobSetSpec, job: CreateJob, pod: int, *, uid: str) -> dict[str, str]:
+    """Return the environment of the pod with a completion index; upstream sets only that index."""
     group = spec.by_name[job.group]
+    before, members = spec.in_groups[job.group]
     found = {
         "JOB_COMPLETION_INDEX": str(pod),
         "JOBSET_NAME": spec.name,
         "REPLICATED_JOB_NAME": job.group,
+        "JOBSET_UID": uid,
         "JOB_INDEX": str(job.index),
+        "JOB_KEY": job_key(job.name),
         "JOB_GLOBAL_INDEX": str(job.global_index),
         "JOBSET_RESTART_ATTEMPT": str(job.restart),
         "JOB_RESTART_ATTEMPT": str(job.job_restart),
         "GLOBAL_REPLICAS": str(spec.replicas),
         "REPLICATED_JOB_REPLICAS": str(group.replicas),
+        "GROUP_NAME": group.group_name,
+        "GROUP_REPLICAS": str(members),
+        "JOB_GROUP_INDEX": str(before + job.index),
     }
     if endpoint := coordinator_endpoint(spec):
         found["JOBSET_COORDINATOR"] = endpoint
