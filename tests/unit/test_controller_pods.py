@@ -143,35 +143,6 @@ def test_each_pod_is_told_its_own_labels_where_its_template_asks_for_them(lab: S
     assert all(name.startswith("train-w-") for name in names)
 
 
-def test_a_program_that_fails_on_failure_starts_again_in_its_pod(lab: SetLab) -> None:
-    job = group("w", 1, restartPolicy="OnFailure", backoffLimit=5)
-    set_id = lab.submit_set(manifest(replicatedJobs=[job]), fails_first("train-w-0", times=2))
-    lab.pass_s(60)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
-    record = lab.store.kube_jobs(["id-train-w-0"])["id-train-w-0"]
-    assert record.state.failed == 0
-    assert len(lab.orders) == 3
-
-
-@pytest.mark.parametrize(
-    ("job", "programs", "restarts"),
-    [({"restartPolicy": "OnFailure", "backoffLimit": 5}, 3, 2), ({"backoffLimit": 5}, 3, 0)],
-    ids=["in its pod", "in new pods"],
-)
-def test_a_controller_that_dies_all_the_time_counts_each_failed_program_once(
-    lab: SetLab, job: dict[str, Any], programs: int, restarts: int
-) -> None:
-    set_id = lab.submit_set(manifest(replicatedJobs=[group("w", 1, **job)]), fails_first("train-w-0", times=2))
-    most = 0
-    for _ in range(200):
-        lab.pass_s(0.5)
-        lab.restart_controller()
-        pods = lab.store.kube_jobs(["id-train-w-0"])["id-train-w-0"].pods
-        most = max([most, *(pod.restarts for pod in pods)])
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
-    assert (len(lab.orders), most) == (programs, restarts)
-
-
 def test_a_controller_that_dies_at_the_barrier_restarts_no_program_twice_and_keeps_the_places(lab: SetLab) -> None:
     policy = {"maxRestarts": 1, "restartStrategy": "InPlaceRestart"}
     forever = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "parallelism": 1, "completions": 1}

@@ -39,11 +39,13 @@ def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool,
         indexed: Whether pods of its Job have indexes.
         told: Whether its Job stopped it; a program may also be stopped to restart in place.
     """
+    # The kubelet counts a restart when the program starts again, after its back-off.
+    due = run is None or run.started_at is None
     pod = Pod(
         name=record.name,
         phase=PodPhase.PENDING,
         index=record.rank if indexed else None,
-        container_restarts=record.restarts,
+        container_restarts=record.restarts - due if record.restarts else 0,
         index_failures=record.index_failures,
         index_ignored=record.index_ignored,
     )

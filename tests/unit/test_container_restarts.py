@@ -1,0 +1,69 @@
+"""Programs that start again in their pod: as often as the kubelet starts them, and once each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.domain.resources import Resources
+from holdfast.domain.workloads.jobset.state import Terminal
+from holdfast.ports.engine import NodeInfo
+from tests.unit.conftest import exits
+from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+@pytest.fixture
+def lab() -> SetLab:
+    lab = SetLab()
+    lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
+    return lab
+
+
+def test_a_program_that_fails_on_failure_starts_again_in_its_pod(lab: SetLab) -> None:
+    job = group("w", 1, restartPolicy="OnFailure", backoffLimit=5)
+    set_id = lab.submit_set(manifest(replicatedJobs=[job]), fails_first("train-w-0", times=2))
+    lab.pass_s(60)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    record = lab.store.kube_jobs(["id-train-w-0"])["id-train-w-0"]
+    assert record.state.failed == 0
+    assert len(lab.orders) == 3
+
+
+@pytest.mark.parametrize(("limit", "programs"), [(0, 2), (1, 2), (3, 4)])
+def test_programs_start_again_in_their_pod_as_often_as_the_kubelet_starts_them(
+    lab: SetLab, limit: int, programs: int
+) -> None:
+    document = manifest(replicatedJobs=[group("w", 1, restartPolicy="OnFailure", backoffLimit=limit)])
+    set_id = lab.submit_set(document, lambda _: exits(3, after_s=5.0))
+    lab.pass_s(200)
+    assert lab.store.job_set(set_id).state.terminal is Terminal.FAILED
+    assert lab.store.job("train-w-0").reason.startswith("BackoffLimitExceeded")
+    runs = lab.store.runs("id-train-w-0")
+    assert [run.outcome.ended_by.value for run in runs if run.outcome] == ["itself"] * (programs - 1) + ["cascade"]
+    assert round(runs[-1].started_at or 0.0) - round(runs[-2].ended_at or 0.0) == 10 * 2 ** (programs - 2)
+    failure = lab.store.attempts("id-train-w-0")[0].failure
+    assert failure is not None
+    assert [one.exit_code for one in failure.containers] == [3]
+
+
+@pytest.mark.parametrize(
+    ("job", "programs", "restarts"),
+    [({"restartPolicy": "OnFailure", "backoffLimit": 5}, 3, 2), ({"backoffLimit": 5}, 3, 0)],
+    ids=["in its pod", "in new pods"],
+)
+def test_a_controller_that_dies_all_the_time_counts_each_failed_program_once(
+    lab: SetLab, job: dict[str, Any], programs: int, restarts: int
+) -> None:
+    set_id = lab.submit_set(manifest(replicatedJobs=[group("w", 1, **job)]), fails_first("train-w-0", times=2))
+    most = 0
+    for _ in range(200):
+        lab.pass_s(0.5)
+        lab.restart_controller()
+        pods = lab.store.kube_jobs(["id-train-w-0"])["id-train-w-0"].pods
+        most = max([most, *(pod.restarts for pod in pods)])
+    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert (len(lab.orders), most) == (programs, restarts)
