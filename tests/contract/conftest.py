@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from holdfast.storage.memory import MemoryStore
 from holdfast.storage.sql import open_store
+from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

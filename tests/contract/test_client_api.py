@@ -42,7 +42,7 @@ from holdfast.errors import (
 )
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import Changes
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

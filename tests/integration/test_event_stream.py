@@ -24,8 +24,8 @@ from holdfast.engines.process.files import ProcessLogs
 from holdfast.errors import InvalidRequest, NotFound, Unauthenticated, Unavailable
 from holdfast.ports.events import EVERYTHING, EventFilter
 from holdfast.ports.store import Changes, Submission
-from holdfast.storage.memory import MemoryStore
 from holdfast.storage.sql import open_store
+from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

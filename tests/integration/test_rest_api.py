@@ -15,8 +15,8 @@ from holdfast.domain.job import Ceiling, Queue
 from holdfast.errors import all_errors
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import JobFilter
-from holdfast.storage.memory import MemoryStore
 from tests.asgi import asking
+from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

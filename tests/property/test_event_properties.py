@@ -26,8 +26,8 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Unavailable
 from holdfast.ports.events import EventFilter
 from holdfast.ports.store import Changes, RequestKind
-from holdfast.storage.memory import MemoryStore
 from tests.unit.conftest import Lab, ends_with, exits
+from tools.memory_store import MemoryStore
 
 ENDINGS = {
     "succeeds": exits(0),

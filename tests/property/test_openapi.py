@@ -45,7 +45,7 @@ from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import Changes, Submission
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 

@@ -15,7 +15,7 @@ import pytest
 from holdfast.domain.events import JobSetChanged, JobSetDeleted
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import SetAction
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 from tools.simulate.faults.reached import COLUMNS, table
 from tools.simulate.promises import INVARIANTS
 from tools.simulate.run import simulate

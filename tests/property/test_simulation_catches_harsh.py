@@ -17,7 +17,7 @@ from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.lifecycle.judge import HandlerResult
 from holdfast.domain.workloads.gang import conclusion
 from holdfast.executor.executor import Executor
-from holdfast.storage.memory import store
+from tools.memory_store import store
 from tools.simulate import controllers
 from tools.simulate.clocks import ProcessClock
 from tools.simulate.connections import Connection

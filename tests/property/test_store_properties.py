@@ -22,8 +22,8 @@ from holdfast.domain.workloads.jobset.state import Event, JobSet, JobSetState, S
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import HoldfastError
 from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
-from holdfast.storage.memory import MemoryStore
 from holdfast.storage.sql import open_store
+from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

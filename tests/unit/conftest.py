@@ -20,7 +20,7 @@ from holdfast.errors import Unavailable
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import NodeInfo, RunOrder
 from holdfast.ports.store import Request, RequestKind, Submission
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -42,9 +42,9 @@ from holdfast.domain.rebuild import rebuild
 from holdfast.domain.resources import Resources
 from holdfast.errors import InvalidRequest
 from holdfast.service.events import EventLog
-from holdfast.storage.memory import MemoryStore
 from holdfast.wire.render_events import event_view
 from tests.unit.conftest import exits, job_named
+from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.app.leadership import ALONE, Leadership, shared
 from holdfast.errors import NotLeader, Unavailable
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 TERMS = shared(30.0)
 STOP_AFTER_S = TERMS.programs_s or 0.0

@@ -19,7 +19,7 @@ from holdfast.app.time import SystemClock
 from holdfast.controller.controller import ControllerSettings
 from holdfast.engines.simulated import SimulatedEngine, SimulatedRun
 from holdfast.errors import Internal, NotLeader
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

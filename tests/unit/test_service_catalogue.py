@@ -12,7 +12,7 @@ from holdfast.service.categories import Categories
 from holdfast.service.policies import Policies
 from holdfast.service.queues import Queues
 from holdfast.service.settings import Settings
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 
 @pytest.fixture

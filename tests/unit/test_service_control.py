@@ -11,7 +11,7 @@ from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports.store import Changes, RequestKind, Submission
 from holdfast.service.control import Control
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 
 class Noon:

@@ -30,7 +30,7 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import NotFound
 from holdfast.ports.store import Changes, Submission
 from holdfast.service.explain import Explainer, history_before, settings_then
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 JOB = "job000001"
 FLAKY = Rule(Action.RETRY, "flaky", exit_codes=ExitCodes(ExitCodeOperator.IN, frozenset({1})), retry_limit=2)

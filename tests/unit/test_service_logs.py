@@ -12,7 +12,7 @@ from holdfast.errors import InvalidRequest, NotFound
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import Changes, Submission
 from holdfast.service.logs import LogQuery, Logs, LogText, whole_characters
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 
 class Shelf:

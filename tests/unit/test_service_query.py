@@ -9,7 +9,7 @@ from holdfast.errors import InvalidRequest, NotFound
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.service.explain import Explainer
 from holdfast.service.query import MOST_STATES, Queries
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Unavailable
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.service.retention import Retention
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
 from holdfast.ports.store import JobFilter, RequestKind
 from holdfast.service.submit import MOST_JOBS, Submitter, Written
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 
 class Noon:

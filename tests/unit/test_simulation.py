@@ -15,7 +15,7 @@ from holdfast.ports.engine import NodeInfo
 from holdfast.service.submit import Submitter
 from holdfast.simulation import World
 from holdfast.simulation.agenda import BEGINNING
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from holdfast.domain.job import Attempt

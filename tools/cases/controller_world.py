@@ -15,7 +15,7 @@ from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import START, AttemptHandler, AttemptStatus, HistoryRow, RunStatus
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.ports.store import Submission
-from holdfast.storage.memory import MemoryStore
+from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,8 +14,8 @@ from holdfast.app.time import SortableIds, SystemClock
 from holdfast.cli import exit_codes
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.errors import all_errors
-from holdfast.storage.memory import MemoryStore
 from tools.docs.source import markdown, table
+from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.storage.memory import MemoryStore
 from holdfast.storage.sql import open_store
+from tools.memory_store import MemoryStore
 from tools.simulate.promises import INVARIANTS
 from tools.simulate.trace import BrokenInvariant
 from tools.simulate.world import World

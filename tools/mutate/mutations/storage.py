@@ -13,17 +13,10 @@ MUTATIONS = (
         ("contract/test_store_on_disk.py",),
     ),
     Mutation(
-        "a deposed writer may commit (SQL)",
+        "a deposed writer may commit",
         "storage/sql/leadership.py",
         "refusals.require_newest_epoch(epoch, newest=connection.exec_driver_sql(newest).scalar_one())",
         "connection.exec_driver_sql(newest).scalar_one()",
-        ("contract/test_store_leadership.py",),
-    ),
-    Mutation(
-        "a deposed writer may commit (memory)",
-        "storage/memory/store.py",
-        "require_newest_epoch(changes.epoch, newest=self._epoch)",
-        "changes.epoch = None",
         ("contract/test_store_leadership.py",),
     ),
     Mutation(

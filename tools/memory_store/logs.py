@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import AuditedChange, AuditEntry
     from holdfast.domain.events import EventRecord
     from holdfast.ports.events import EventFilter
-    from holdfast.storage.memory.jobs import JobTable
+    from tools.memory_store.jobs import JobTable
 
 
 class MemoryLogStore:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from threading import RLock
 
-    from holdfast.storage.memory.jobs import JobTable
+    from tools.memory_store.jobs import JobTable
 
 
 class MemoryRetentionStore:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.ports.store import ASKED_OF_SETS, AskedOf
-from holdfast.storage.memory.jobs import in_set
 from holdfast.storage.refusals import known_job_set, no_such_job_set, require_version, unknown_job_set
+from tools.memory_store.jobs import in_set
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import JobSet, SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import Changes, Request
-    from holdfast.storage.memory.jobs import JobTable
+    from tools.memory_store.jobs import JobTable
 
 
 class MemoryJobSetStore:

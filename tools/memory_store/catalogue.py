@@ -13,7 +13,7 @@ from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
 from holdfast.storage import refusals
-from holdfast.storage.memory.logs import MemoryLogStore
+from tools.memory_store.logs import MemoryLogStore
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.category import FailureCategory
     from holdfast.domain.policy.model import RetryPolicy
-    from holdfast.storage.memory.jobs import JobTable
+    from tools.memory_store.jobs import JobTable
 
 
 class MemoryCatalogueStore(MemoryLogStore):

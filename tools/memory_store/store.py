@@ -9,12 +9,12 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Internal
-from holdfast.storage.memory.catalogue import MemoryCatalogueStore
-from holdfast.storage.memory.jobs import JobTable
-from holdfast.storage.memory.jobsets import MemoryJobSetStore
-from holdfast.storage.memory.retention import MemoryRetentionStore
 from holdfast.storage.refusals import known_jobs, require_free_lease, require_newest_epoch, reused_key, unknown_job
 from holdfast.storage.requests import audited_changes, request_of, submission_events
+from tools.memory_store.catalogue import MemoryCatalogueStore
+from tools.memory_store.jobs import JobTable
+from tools.memory_store.jobsets import MemoryJobSetStore
+from tools.memory_store.retention import MemoryRetentionStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
