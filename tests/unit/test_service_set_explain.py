@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.cli.render.jobs import attempt_table
 from holdfast.cli.render.jobsets import jobset_facts
 from holdfast.dialects.manifests import read_job
 from holdfast.domain.job import Ceiling, JobState, Queue
 from holdfast.errors import NotFound, Refused
 from holdfast.ports.store import JobFilter
+from holdfast.service.api.views import attempts_of
 from holdfast.service.explain import Explainer
 from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.explain import SetExplainer
@@ -251,3 +253,48 @@ def test_a_job_keeps_its_pods_when_its_set_is_gone(sets: JobSets, control: SetCo
 def test_a_job_without_pods_has_none(lab: SetLab) -> None:
     job = Submitter(lab.store, lab.clock, Counting()).submit(read_job({"command": ["x"]}))
     assert Queries(lab.store, Explainer(lab.store)).detail(job.id).pods is None
+
+
+def restarted(lab: SetLab, sets: JobSets, action: str, *, most: int = 1) -> None:
+    """Run a set whose first worker fails for ever, so that it is restarted ``most`` times."""
+    lab.plan = lambda order: exits(3, after_s=1.0) if order.job_name == "train-workers-0" else exits(0, after_s=FOREVER)
+    policy = {"maxRestarts": most, "rules": [rule(action)]}
+    sets.create(manifest(replicatedJobs=[group("driver"), group("workers", 2)], failurePolicy=policy))
+    lab.pass_s(60)
+
+
+def attempts_told(lab: SetLab, job: str) -> list[tuple[str, str, str]]:
+    """List what ``holdfast attempts`` says: number, state and decision."""
+    queries = Queries(lab.store, Explainer(lab.store))
+    columns, rows = attempt_table(attempts_of(queries.detail(job)), now_s=0.0)
+    places = [columns.index(name) for name in ("ATTEMPT", "STATE", "DECISION")]
+    return [(row[places[0]], row[places[1]], row[places[2]]) for row in rows]
+
+
+def test_attempts_at_jobs_of_a_set_tell_what_the_set_decided(sets: JobSets, lab: SetLab) -> None:
+    restarted(lab, sets, "RestartJobSet")
+    assert attempts_told(lab, "train-workers-0") == [
+        ("1", "Failed", "RestartJobSet: rule ruleRestartJobSet"),
+        ("2", "Failed", "FailJobSet: RestartJobSet is refused: 1 of 1 restarts are used (maxRestarts)"),
+    ]
+    assert attempts_told(lab, "train-driver-0") == [
+        ("1", "Replaced", "RestartJobSet: job train-workers-0 failed, rule ruleRestartJobSet"),
+        ("2", "Cancelled", ""),
+    ]
+
+
+def test_a_job_that_its_sets_restart_left_alone_has_no_decision(sets: JobSets, lab: SetLab) -> None:
+    restarted(lab, sets, "RestartReplicatedJob")
+    assert [told[:2] for told in attempts_told(lab, "train-driver-0")] == [("1", "Cancelled")]
+    assert attempts_told(lab, "train-workers-1")[0][1:] == (
+        "Replaced",
+        "RestartReplicatedJob: job train-workers-0 failed, rule ruleRestartReplicatedJob",
+    )
+
+
+def test_why_an_attempt_of_a_job_was_replaced_names_the_job_that_failed(sets: JobSets, lab: SetLab) -> None:
+    restarted(lab, sets, "RestartJobSet", most=2)
+    first, second = (Explainer(lab.store).why("train-driver-0", number).summary for number in (1, 2))
+    assert first[0] == "Attempt 1 was replaced because job train-workers-0 failed."
+    assert "This is restart 1 of 2 (maxRestarts)." in first
+    assert "This is restart 2 of 2 (maxRestarts)." in second

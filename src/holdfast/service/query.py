@@ -5,19 +5,20 @@ A job comes with its attempts, runs and explained decisions; lists come in pages
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_kube, set_spec_of
 from holdfast.errors import InvalidRequest, NotFound, Problem
-from holdfast.service.naming import find_attempt
 from holdfast.service.quarantined import shown_jobs
+from holdfast.service.summary import set_decisions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.domain.job import Attempt, Job, JobState, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
+    from holdfast.domain.workloads.jobset.state import SetDecision
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import JobFilter, Store
@@ -36,6 +37,8 @@ class JobDetail:
     runs: Sequence[Run]
     pods: PodsOf | None = None
     """Of a job whose runs are pods."""
+    set_decisions: Mapping[int, SetDecision] = field(default_factory=dict)
+    """What its job set decided about its attempts, by their numbers; not in lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,8 @@ class Queries:
         Raises:
             NotFound: There is no such job.
         """
-        return self.detail_of(*shown_jobs([self.store.job(reference)], self.store.quarantined()))
+        detail = self.detail_of(*shown_jobs([self.store.job(reference)], self.store.quarantined()))
+        return replace(detail, set_decisions=set_decisions(self.store, detail.job, detail.attempts))
 
     def detail_of(self, job: Job) -> JobDetail:
         """Read everything known of a job."""
@@ -90,16 +94,6 @@ class Queries:
 
     def _known_pods(self, job: Job) -> KubeJobRecord | None:
         return self.store.kube_jobs([job.id]).get(job.id)
-
-    def attempt(self, reference: str, number: int) -> tuple[Attempt, Sequence[Run]]:
-        """Read one attempt of a job, with its runs.
-
-        Raises:
-            NotFound: There is no such job or attempt.
-        """
-        detail = self.detail(reference)
-        attempt = find_attempt(detail.job, detail.attempts, number)
-        return attempt, [run for run in detail.runs if run.attempt == number]
 
     def page(self, where: JobFilter, *, after: int = 0, limit: int = LARGEST_PAGE) -> Page:
         """List jobs in order of submission; what is submitted meanwhile appears on later pages."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_kube
 from holdfast.domain.failure import Cause
 from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import Ending
 from holdfast.domain.policy.explain import failure_lines
-from holdfast.domain.policy.model import Action
+from holdfast.domain.policy.model import Action, SetAction
 from holdfast.domain.workloads.jobset.explain import attempt_of, explain
 from holdfast.domain.workloads.jobset.state import SetDecision
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
@@ -16,7 +18,7 @@ from holdfast.domain.workloads.kubejob.sync import CONTROLLER
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Attempt, ChildOf, Job
@@ -103,17 +105,43 @@ def _of_set(store: Store, job: Job, at: ChildOf, attempt: Attempt | None) -> tup
         name = store.job_set(at.set_id).name
     except NotFound:
         return ("Its job set was deleted.",)
-    decided = None if attempt is None else _decision(store, at.set_id, job.name, attempt.number)
     about = f"It is job {at.index} of replicated job {at.group}. For the whole set: holdfast why jobset {name}"
+    decided = None if attempt is None else set_decisions(store, job, store.attempts(job.id)).get(attempt.number)
+    if decided is not None and attempt is not None and decided.job != job.name:
+        return (
+            f"Attempt {attempt.number} was replaced because job {decided.job} failed.",
+            *explain(decided)[1:],
+            about,
+        )
     return (*(explain(decided)[1:] if decided else ()), about)
 
 
-def _decision(store: Store, set_id: str, name: str, attempt: int) -> SetDecision | None:
-    """Find what a set decided about an attempt at one of its jobs."""
+def set_decisions(store: Store, job: Job, attempts: Sequence[Attempt]) -> dict[int, SetDecision]:
+    """Find what a job's set decided about its attempts: about their failures, or to replace them, by their numbers."""
+    if job.child is None:
+        return {}
+    found: dict[int, SetDecision] = {}
+    replaced = {
+        attempt.number: (attempt.created_at, later.created_at)
+        for attempt, later in pairwise(attempts)
+        if attempt.ending is Ending.CANCELLED
+    }
     after = 0
-    while part := store.set_log(set_id, after=after, limit=_PART):
+    while part := store.set_log(job.child.set_id, after=after, limit=_PART):
         for entry in part:
-            if isinstance(entry.what, SetDecision) and (entry.what.job, attempt_of(entry.what)) == (name, attempt):
-                return entry.what
+            if not isinstance(entry.what, SetDecision):
+                continue
+            if entry.what.job == job.name:
+                found[attempt_of(entry.what)] = entry.what
+            elif _restarts(entry.what, job):
+                times = replaced.items()
+                found.update({number: entry.what for number, (since, until) in times if since < entry.at <= until})
         after = part[-1].seq
-    return None
+    return found
+
+
+def _restarts(decision: SetDecision, job: Job) -> bool:
+    """Whether a decision about another job of its set restarted a job, too."""
+    if decision.action in {SetAction.RESTART_GROUP, SetAction.RESTART_GROUP_UNCOUNTED}:
+        return decision.granted and decision.job.rpartition("-")[0] == job.name.rpartition("-")[0]
+    return decision.granted and decision.action in {SetAction.RESTART_JOB_SET, SetAction.RESTART_JOB_SET_UNCOUNTED}

@@ -27,7 +27,7 @@ class DecisionView(Response):
     """What was decided about one failure, and why."""
 
     action: str
-    """Retry, Fail, Ignore or Hold."""
+    """Retry, Fail, Ignore or Hold; of a job of a job set what the set did, such as RestartJobSet."""
     code: str
     """Which check decided: ``retry``, ``fail_policy_limit``, ``fail_global_limit``, ..."""
     policy: str | None = None

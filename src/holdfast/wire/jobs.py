@@ -65,7 +65,7 @@ class AttemptView(Response):
     number: int
     """From 1."""
     state: str
-    """Pending, Running, Succeeded, Failed or Cancelled."""
+    """Pending, Running, Succeeded, Failed, Cancelled, or Replaced: stopped by its job set to start the next one."""
     phase: str
     """The lifecycle status, as in ``history``."""
     cause: str | None = None

@@ -2,42 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from holdfast.domain.policy.model import SetAction
 from holdfast.domain.units import format_memory
+from holdfast.domain.workloads.jobset.explain import in_short
 from holdfast.wire.base import optional_timestamp
-from holdfast.wire.decisions import ConsideredView, DecisionEntry, DecisionView, LimitView
+from holdfast.wire.decisions import ConsideredView, DecisionView, LimitView
 
 if TYPE_CHECKING:
-    from holdfast.domain.policy.model import Decision
+    from collections.abc import Iterable
+
+    from holdfast.domain.job import Job
+    from holdfast.domain.policy.model import Considered, Decision, LimitUse
+    from holdfast.domain.workloads.jobset.state import SetDecision
 
 
 def decision_view(decision: Decision, *, retry_at: float | None) -> DecisionView:
     """Show a decision; ``retry_at`` is when the retry it granted is due."""
-    return DecisionView(**_fields(decision, retry_at))
+    return DecisionView(
+        action=str(decision.action),
+        code=str(decision.code),
+        policy=decision.policy,
+        rule=decision.rule,
+        policy_revision=decision.policy_revision,
+        reason=decision.reason,
+        delay_s=decision.delay_s,
+        delay_because=decision.delay_because,
+        retry_at=optional_timestamp(retry_at) if decision.runs_again else None,
+        avoid_node=decision.avoid_node,
+        memory=None if decision.memory is None else format_memory(decision.memory),
+        limits=limit_views(decision.limits),
+        considered=considered_views(decision.considered),
+    )
 
 
-def decision_entry(decision: Decision, *, attempt: int, retry_at: float | None) -> DecisionEntry:
-    """Show a decision as one of a job's decisions."""
-    return DecisionEntry(attempt=attempt, **_fields(decision, retry_at))
+def set_decision_of(decision: SetDecision, job: Job) -> DecisionView:
+    """Show what a set decided as the decision about an attempt at one of its jobs, failed or replaced."""
+    short = in_short(decision)
+    action = decision.action if decision.granted else None
+    return DecisionView(
+        action=str(action or SetAction.FAIL_JOB_SET),
+        code=decision.reason,
+        rule=decision.rule,
+        reason=short if decision.job == job.name else f"job {decision.job} failed, {short}",
+        delay_s=decision.delay_s,
+        limits=limit_views(decision.limits),
+        considered=considered_views(decision.considered),
+    )
 
 
-def _fields(decision: Decision, retry_at: float | None) -> dict[str, Any]:
-    return {
-        "action": str(decision.action),
-        "code": str(decision.code),
-        "policy": decision.policy,
-        "rule": decision.rule,
-        "policy_revision": decision.policy_revision,
-        "reason": decision.reason,
-        "delay_s": decision.delay_s,
-        "delay_because": decision.delay_because,
-        "retry_at": optional_timestamp(retry_at) if decision.runs_again else None,
-        "avoid_node": decision.avoid_node,
-        "memory": None if decision.memory is None else format_memory(decision.memory),
-        "limits": [LimitView(name=use.name, used=use.used, limit=use.limit) for use in decision.limits],
-        "considered": [
-            ConsideredView(policy=one.policy, rule=one.rule, matched=one.matched, because=one.because)
-            for one in decision.considered
-        ],
-    }
+def limit_views(limits: Iterable[LimitUse]) -> list[LimitView]:
+    """Show the limits that were checked."""
+    return [LimitView(name=use.name, used=use.used, limit=use.limit) for use in limits]
+
+
+def considered_views(rules: Iterable[Considered]) -> list[ConsideredView]:
+    """Show the rules that were considered."""
+    return [ConsideredView(policy=one.policy, rule=one.rule, matched=one.matched, because=one.because) for one in rules]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.resources import Resources
     from holdfast.errors import Problem
+    from holdfast.wire.decisions import DecisionView
     from holdfast.wire.pods import PodsView
 
 _METADATA = frozenset({"name", "labels", "annotations"})
@@ -63,6 +64,7 @@ def job_view(
     manifest: Mapping[str, Any],
     attempts: Sequence[Attempt],
     runs: Sequence[Run],
+    of_set: Mapping[int, DecisionView] | None = None,
     pods: PodsView | None = None,
 ) -> JobView:
     """Show a job with everything known of it; ``manifest`` is its specification in the short form."""
@@ -72,7 +74,7 @@ def job_view(
         annotations=manifest.get("annotations", {}),
         counters=dict(job.counters),
         spec={field: value for field, value in manifest.items() if field not in _METADATA},
-        attempts=attempt_views(attempts, runs),
+        attempts=attempt_views(attempts, runs, of_set),
         pods=pods,
     )
 
@@ -101,25 +103,46 @@ def _place(at: ChildOf) -> dict[str, Any]:
     return {"job_set": at.set_id, "replicated_job": at.group, "job_index": at.index}
 
 
-def attempt_views(attempts: Sequence[Attempt], runs: Sequence[Run]) -> list[AttemptView]:
-    """Show attempts, each with the runs of its last dispatch."""
+def attempt_views(
+    attempts: Sequence[Attempt], runs: Sequence[Run], of_set: Mapping[int, DecisionView] | None = None
+) -> list[AttemptView]:
+    """Show all attempts at a job, each with the runs of its last dispatch and what its job set decided, if anything."""
     by_attempt: dict[int, dict[int, Run]] = defaultdict(dict)
     for run in runs:
         by_attempt[run.attempt][run.rank] = run
-    return [attempt_view(attempt, _by_rank(by_attempt[attempt.number])) for attempt in attempts]
+    newest = max((attempt.number for attempt in attempts), default=0)
+    return [
+        attempt_view(
+            attempt,
+            _by_rank(by_attempt[attempt.number]),
+            (of_set or {}).get(attempt.number),
+            replaced=attempt.number < newest,
+        )
+        for attempt in attempts
+    ]
 
 
 def _by_rank(runs: Mapping[int, Run]) -> list[Run]:
     return [runs[rank] for rank in sorted(runs)]
 
 
-def attempt_view(attempt: Attempt, runs: Sequence[Run]) -> AttemptView:
-    """Show one attempt with its runs."""
+def attempt_view(
+    attempt: Attempt, runs: Sequence[Run], of_set: DecisionView | None = None, *, replaced: bool = False
+) -> AttemptView:
+    """Show one attempt.
+
+    Args:
+        attempt: It, with what a retry policy decided about it.
+        runs: Its runs.
+        of_set: What its job set decided about it.
+        replaced: Whether there is a later one.
+    """
+    own = None if attempt.decision is None else decision_view(attempt.decision, retry_at=attempt.retry_at)
     failure, place = attempt.failure, _telling_run(attempt, runs)
     container = telling_container(failure) or _first_container(place.outcome if place else None)
     return AttemptView(
         number=attempt.number,
-        state=attempt_state(attempt),
+        state="Replaced" if replaced and attempt.ending is Ending.CANCELLED else attempt_state(attempt),
         phase=str(attempt.status),
         cause=str(failure.cause) if failure else None,
         category=(failure.category or None) if failure else None,
@@ -137,7 +160,7 @@ def attempt_view(attempt: Attempt, runs: Sequence[Run]) -> AttemptView:
         retry_at=optional_timestamp(attempt.retry_at),
         resources=resources_view(attempt.request),
         runs=[run_view(run) for run in runs],
-        decision=decision_view(attempt.decision, retry_at=attempt.retry_at) if attempt.decision else None,
+        decision=of_set or own,
     )
 
 

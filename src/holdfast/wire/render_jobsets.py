@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy, coordinator_endpoint
 from holdfast.domain.workloads.jobset.state import GroupStatus, SetDecision
 from holdfast.wire.base import optional_timestamp, timestamp
-from holdfast.wire.decisions import ConsideredView, LimitView
 from holdfast.wire.jobsets import (
     BackoffView,
     ChildView,
@@ -18,6 +17,7 @@ from holdfast.wire.jobsets import (
     JobSetView,
     SetDecisionView,
 )
+from holdfast.wire.render_decisions import considered_views, limit_views
 from holdfast.wire.render_pods import condition_view, pods_view
 from holdfast.wire.render_problems import problem_entry
 
@@ -206,9 +206,6 @@ def set_decision_view(decision: SetDecision) -> SetDecisionView:
         rule=decision.rule,
         rule_index=decision.rule_index,
         delay_s=decision.delay_s,
-        limits=[LimitView(name=use.name, used=use.used, limit=use.limit) for use in decision.limits],
-        considered=[
-            ConsideredView(policy=one.policy, rule=one.rule, matched=one.matched, because=one.because)
-            for one in decision.considered
-        ],
+        limits=limit_views(decision.limits),
+        considered=considered_views(decision.considered),
     )

@@ -17,9 +17,10 @@ from holdfast.errors import UnreadableSpec
 from holdfast.wire import render_jobsets
 from holdfast.wire.base import timestamp
 from holdfast.wire.catalogue import CategoryView, PolicyView, QueueView, SettingsView
+from holdfast.wire.decisions import DecisionEntry
 from holdfast.wire.jobsets import JobSetDecisionTrace, JobSetWhy
-from holdfast.wire.render_decisions import decision_entry
-from holdfast.wire.render_jobs import job_view
+from holdfast.wire.render_decisions import set_decision_of
+from holdfast.wire.render_jobs import attempt_views, job_view
 from holdfast.wire.render_pods import condition_view, pods_view
 from holdfast.wire.render_problems import problem_entry
 
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from holdfast.service.jobsets.explain import SetExplanation
     from holdfast.service.jobsets.sets import Applied, Child
     from holdfast.service.query import JobDetail
-    from holdfast.wire.decisions import DecisionEntry
-    from holdfast.wire.jobs import JobView
+    from holdfast.wire.decisions import DecisionView
+    from holdfast.wire.jobs import AttemptView, JobView
     from holdfast.wire.jobsets import ChildView, JobSetApplied, JobSetSummary, JobSetView
 
 
@@ -42,7 +43,18 @@ def full_job(detail: JobDetail) -> JobView:
     """Show a job with everything known of it."""
     manifest = _manifest(detail.job.spec)
     pods = None if detail.pods is None else pods_view(detail.pods.asked, detail.pods.known)
-    return job_view(detail.job, manifest=manifest, attempts=detail.attempts, runs=detail.runs, pods=pods)
+    return job_view(
+        detail.job, manifest=manifest, attempts=detail.attempts, runs=detail.runs, of_set=_of_set(detail), pods=pods
+    )
+
+
+def attempts_of(detail: JobDetail) -> list[AttemptView]:
+    """Show a job's attempts, by number."""
+    return attempt_views(detail.attempts, detail.runs, _of_set(detail))
+
+
+def _of_set(detail: JobDetail) -> dict[int, DecisionView]:
+    return {number: set_decision_of(decision, detail.job) for number, decision in detail.set_decisions.items()}
 
 
 def _manifest(spec: str) -> dict[str, Any]:
@@ -56,8 +68,8 @@ def _manifest(spec: str) -> dict[str, Any]:
 def decisions_of(detail: JobDetail) -> list[DecisionEntry]:
     """Show what was decided about a job's failures, by attempt."""
     return [
-        decision_entry(attempt.decision, attempt=attempt.number, retry_at=attempt.retry_at)
-        for attempt in detail.attempts
+        DecisionEntry(attempt=attempt.number, **dict(attempt.decision))
+        for attempt in attempts_of(detail)
         if attempt.decision is not None
     ]
 

@@ -5,11 +5,11 @@ from fastapi import APIRouter, Response
 from holdfast.api.rest.answers import answer, refusals
 from holdfast.api.rest.context import Use
 from holdfast.api.rest.parameters import AttemptNumber, Ref, WhichAttempt
-from holdfast.service.api.views import decisions_of
+from holdfast.service.api.views import attempts_of, decisions_of
+from holdfast.service.naming import find_attempt
 from holdfast.wire.base import API
 from holdfast.wire.decisions import DecisionPage, Why
 from holdfast.wire.jobs import AttemptPage, AttemptView
-from holdfast.wire.render_jobs import attempt_views
 from holdfast.wire.render_why import why_view
 
 router = APIRouter(prefix=API + "/jobs/{ref}", tags=["attempts"])
@@ -18,15 +18,15 @@ router = APIRouter(prefix=API + "/jobs/{ref}", tags=["attempts"])
 @router.get("/attempts", summary="List a job's attempts", response_model=AttemptPage, responses=refusals(404))
 def list_attempts(use: Use, ref: Ref) -> Response:
     """List a job's attempts, by number."""
-    detail = use.queries.detail(ref)
-    return answer(AttemptPage(items=attempt_views(detail.attempts, detail.runs)))
+    return answer(AttemptPage(items=attempts_of(use.queries.detail(ref))))
 
 
 @router.get("/attempts/{number}", summary="Read an attempt", response_model=AttemptView, responses=refusals(404))
 def get_attempt(use: Use, ref: Ref, number: AttemptNumber) -> Response:
     """Read one attempt with its runs and decision."""
-    attempt, runs = use.queries.attempt(ref, number)
-    return answer(attempt_views([attempt], runs)[0])
+    detail = use.queries.detail(ref)
+    attempt = find_attempt(detail.job, detail.attempts, number)
+    return answer(attempts_of(detail)[detail.attempts.index(attempt)])
 
 
 @router.get("/decisions", summary="List a job's decisions", response_model=DecisionPage, responses=refusals(404))

@@ -43,6 +43,15 @@ def explain(decision: SetDecision, failure: Failure | None = None) -> list[str]:
     return [_failed(decision, failure), *_rule(decision), *_follows(decision)]
 
 
+def in_short(decision: SetDecision) -> str:
+    """Say in a few words what decided."""
+    if decision.action is None:
+        return "its job set has no failure policy"
+    if not decision.granted:
+        return f"{decision.action} is refused: {_spent(decision)}"
+    return f"rule {decision.rule}" if decision.rule is not None else "no rule matched, the default action applied"
+
+
 def attempt_of(decision: SetDecision) -> int:
     """Return which attempt at its job a decision is about, from 1."""
     return 1 + sum(decision.attempt)
