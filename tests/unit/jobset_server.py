@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from holdfast.cli.context import Cli
 from holdfast.cli.main import run_line
 from holdfast.errors import HoldfastError, NotFound
-from holdfast.wire.jobs import BulkResult, JobView, LogChunk
+from holdfast.wire.jobs import BulkResult, JobApplied, JobView, LogChunk
 from holdfast.wire.jobsets import JobSetApplied, JobSetLogEntry, JobSetView, JobSetWhy
 
 if TYPE_CHECKING:
@@ -131,6 +131,12 @@ class Server:
         items = [{"index": at, "status": "created", "id": f"j{at}", "name": "j"} for at in range(len(manifests))]
         items = [{**item, "warnings": self.warnings} for item in items]
         return BulkResult.model_validate({"items": items})
+
+    def put_job(self, name: str, manifest: Mapping[str, Any], *, lenient: bool) -> JobApplied:
+        self._answer("put job", name, lenient, result="")
+        name = manifest["metadata"]["name"]
+        header = {"id": "j0", "name": name, "queue": "ml", "state": "Queued", "submitted_at": AT}
+        return JobApplied.model_validate({**header, "resources": RESOURCES, "result": "created"})
 
     def check_bulk(self, manifests: Sequence[Mapping[str, Any]], *, lenient: bool) -> BulkResult:
         self.asked.append(("check jobs", len(manifests), lenient))

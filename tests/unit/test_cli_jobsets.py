@@ -337,12 +337,20 @@ def test_lenience_is_not_offered_where_it_would_not_help() -> None:
     assert "--lenient" not in found.err
 
 
-def test_jobs_of_kubernetes_are_submitted_with_the_others_after_policies_and_sets() -> None:
+def test_jobs_of_kubernetes_are_applied_before_the_others_and_after_policies_and_sets() -> None:
     text = f"apiVersion: batch/v1\nkind: Job\nmetadata: {{name: one}}\n---\n{JOBSET}---\nname: two\ncommand: [x]\n"
     found = said("apply -f -", None, text)
-    assert found.server.asked == [("put", "train", False), ("jobs", 2, False)]
-    assert found.out == "jobset train unchanged\njob j0 j submitted\njob j1 j submitted\n"
+    assert found.server.asked == [("put", "train", False), ("put job", "one", False), ("jobs", 1, False)]
+    assert found.out == "jobset train unchanged\njob j0 one submitted\njob j0 j submitted\n"
     assert found.notes == ["asks", "jobs start"]
+
+
+def test_what_is_refused_keeps_nothing_else_from_being_applied() -> None:
+    text = f"{JOBSET}---\n{JOBSET.replace('train', 'other')}---\nname: two\ncommand: [x]\n"
+    found = said("apply -f -", Server(refusal=AlreadyExists("not that one")), text)
+    assert found.server.asked == [("put", "train", False), ("put", "other", False), ("jobs", 1, False)]
+    assert (found.code, found.out) == (4, "job j0 j submitted\n")
+    assert found.err == "error: not that one\n" * 2
 
 
 def test_nothing_is_submitted_before_everything_was_checked() -> None:

@@ -11,7 +11,7 @@ from holdfast.cli.nouns import Noun
 from holdfast.cli.remarks import tell_warnings
 from holdfast.cli.submission import rehearse, submit_jobs
 from holdfast.cli.things import SINGULAR, WRITTEN, resource_writer
-from holdfast.errors import HoldfastError, InvalidManifest, NotFound, Problem
+from holdfast.errors import HoldfastError, InvalidManifest, Problem, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,7 +80,7 @@ def write_manifests(
         dry_run: Only have it checked, and print what would be sent.
 
     Raises:
-        HoldfastError: The first refusal, located in its file; what was written before it stays.
+        HoldfastError: The first refusal, located in its file; the others are told, and what was not refused is written.
     """
     jobs = [manifest for manifest in manifests if manifest.noun is Noun.JOB]
     written = [Written.of(manifest) for manifest in manifests if manifest.noun is not Noun.JOB]
@@ -88,10 +88,15 @@ def write_manifests(
         everything = [*written, *(Written(Noun.JOB, job.name, job.value, job) for job in jobs)]
         return dry_run_of(everything, verb, cli, lenient=lenient)
     with cli.connect() as client:
-        write_each(client, written, verb, cli, lenient=lenient)
-        jobs = [job for job in jobs if verb != "apply" or not _is_there(client, job, cli)]
-        for job in submit_jobs(client, jobs, cli, lenient=lenient):
-            cli.output().text(f"job {job.id} {job.name} submitted")
+        named = [job for job in jobs if verb == "apply" and job.value.get("apiVersion") == "batch/v1" and job.name]
+        errors = _refusals(client, written, verb, cli, lenient=lenient)
+        errors += [error for job in named if (error := _applied(client, job, cli, lenient=lenient)) is not None]
+        try:
+            for job in submit_jobs(client, [job for job in jobs if job not in named], cli, lenient=lenient):
+                cli.output().text(f"job {job.id} {job.name} submitted")
+        except HoldfastError as error:
+            errors.append(error)
+        _raise_first(errors, cli)
     if jobs:
         cli.note_unserved()
     elif any(thing.noun is Noun.JOB_SET for thing in written):
@@ -99,23 +104,21 @@ def write_manifests(
     return exit_codes.OK
 
 
-def _is_there(client: Client, manifest: Manifest, cli: Cli) -> bool:
-    """Whether a Job of Kubernetes is there already as it is written, and say so; jobs of ours have no identity."""
-    value = manifest.value
-    if value.get("apiVersion") != "batch/v1" or not manifest.name:
-        return False
+def _applied(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> HoldfastError | None:
+    """Apply a Kubernetes Job and say what became of it, or return why it was refused."""
     try:
-        there = client.job(manifest.name)
-    except NotFound:
-        return False
-    if (there.spec.get("kube"), there.labels) != (value.get("spec"), value["metadata"].get("labels") or {}):
-        return False
-    cli.output().text(f"job {there.id} {there.name} unchanged")
-    return True
+        job = client.put_job(manifest.name, manifest.value, lenient=lenient)
+    except Unavailable:
+        raise
+    except HoldfastError as error:
+        return located(error, [manifest])
+    tell_warnings(job.warnings, manifest, cli)
+    cli.output().text(f"job {job.id} {job.name} {'submitted' if job.result == 'created' else job.result}")
+    return None
 
 
 def write_each(client: Client, written: Sequence[Written], verb: str, cli: Cli, *, lenient: bool = False) -> None:
-    """Create, update or apply things, policies before the queues that name them, job sets last.
+    """Create or update things, policies before the queues that name them, job sets last.
 
     Args:
         client: Where to send them.
@@ -125,19 +128,42 @@ def write_each(client: Client, written: Sequence[Written], verb: str, cli: Cli, 
         lenient: How job sets are read.
 
     Raises:
-        HoldfastError: The first refusal, located in its file; what was written before it stays.
+        HoldfastError: The first refusal, located in its file; the others are told, and what was not refused is written.
     """
+    _raise_first(_refusals(client, written, verb, cli, lenient=lenient), cli)
+
+
+def _raise_first(errors: Sequence[HoldfastError], cli: Cli) -> None:
+    for error in errors[1:]:
+        cli.say(f"error: {error}")
+    if errors:
+        raise errors[0]
+
+
+def _refusals(
+    client: Client, written: Sequence[Written], verb: str, cli: Cli, *, lenient: bool = False
+) -> list[HoldfastError]:
+    """Write things in order, and return what was refused, located in its file."""
+    errors: list[HoldfastError] = []
     for thing in sorted(written, key=lambda one: WRITTEN.index(one.noun)):
         try:
             answer = _write(client, thing, verb, lenient=lenient)
+        except Unavailable:
+            raise
         except HoldfastError as error:
-            if thing.source is None:
-                raise
-            is_set = thing.noun is Noun.JOB_SET
-            source = thing.source
-            raise (located_set(error, [source], lenient=lenient) if is_set else located(error, [source])) from error
+            errors.append(_located(error, thing, lenient=lenient))
+            continue
         tell_warnings(getattr(answer, "warnings", ()), thing.source, cli)
         cli.output().text(f"{SINGULAR[thing.noun]} {thing.name} {getattr(answer, 'result', _DONE[verb])}")
+    return errors
+
+
+def _located(error: HoldfastError, thing: Written, *, lenient: bool) -> HoldfastError:
+    if thing.source is None:
+        return error
+    if thing.noun is Noun.JOB_SET:
+        return located_set(error, [thing.source], lenient=lenient)
+    return located(error, [thing.source])
 
 
 def _write(client: Client, thing: Written, verb: str, *, lenient: bool) -> object:

@@ -15,6 +15,7 @@ from holdfast.wire.jobs import (
     HistoryEntry,
     HistoryPage,
     JobAccepted,
+    JobApplied,
     JobPage,
     JobStates,
     JobSummary,
@@ -67,6 +68,12 @@ class JobCalls:
             params=_lenient(lenient=lenient),
             json=manifest,
             headers={"Idempotency-Key": key or new_key()},
+        )
+
+    def put_job(self, name: str, manifest: Mapping[str, Any], *, lenient: bool = False) -> JobApplied:
+        """Submit a Kubernetes Job unless the newest one of its name is the same; suspend or resume that as it says."""
+        return self._connection.call(
+            JobApplied, "PUT", _job_path(name), repeatable=True, params=_lenient(lenient=lenient), json=manifest
         )
 
     def submit_bulk(

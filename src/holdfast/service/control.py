@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.compiled.codec import load_kube
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JobState
 from holdfast.errors import Conflict, Unavailable
@@ -94,6 +95,26 @@ class Control:
                 msg = f"job {job.name!r} ({job.id}) is {job.state}: only a held job can be released"
                 raise Conflict(msg)
             return self._ask(RequestKind.RELEASE, job, reason, by)
+
+    def suspend_as(self, job: Job, *, suspend: bool, by: Caller | None = None) -> bool:
+        """Have a Kubernetes Job suspended or not, as its manifest says; returns whether that changes anything."""
+        if job.terminal or job.cancel_requested or self._suspended(job) is suspend:
+            return False
+        with audited(self.store, by, Act.HOLD if suspend else Act.RELEASE, Subject.JOB, job.id):
+            self._ask(RequestKind.HOLD if suspend else RequestKind.RELEASE, job, "applied", by)
+        return True
+
+    def _suspended(self, job: Job) -> bool:
+        """Whether a Kubernetes Job is suspended, or will be once the controller has acted on all that was asked."""
+        asked = [one.kind for one in self.store.requests(limit=_MOST_PENDING) if job.id in one.targets]
+        last = next((kind for kind in reversed(asked) if kind in {RequestKind.HOLD, RequestKind.RELEASE}), None)
+        if last is not None:
+            return last is RequestKind.HOLD
+        known = self._pods(job)
+        if known is not None:
+            return known.suspended
+        kube = load_kube(job.spec)
+        return kube is not None and kube.spec.suspend
 
     def _ask(self, kind: RequestKind, job: Job, reason: str, by: Caller | None) -> Job:
         actor = self.actor if by is None else by.actor

@@ -123,6 +123,13 @@ class JobAccepted(JobSummary):
     """What is legal but dubious in its manifest, or accepted only by a lenient reading."""
 
 
+class JobApplied(JobAccepted):
+    """A Kubernetes Job that was applied, and what became of it."""
+
+    result: str
+    """``created``, ``suspended``, ``resumed`` or ``unchanged``."""
+
+
 class JobView(JobSummary):
     """A job with everything known of it."""
 

@@ -15,6 +15,7 @@ from holdfast.wire.jobs import (
     HistoryEntry,
     HistoryStep,
     JobAccepted,
+    JobApplied,
     JobSummary,
     JobView,
     ResourcesView,
@@ -56,6 +57,11 @@ def job_summary(job: Job) -> JobSummary:
 def job_accepted(job: Job, warnings: Sequence[Problem]) -> JobAccepted:
     """Show a job that was submitted."""
     return JobAccepted(**_header(job), warnings=[problem_entry(warning) for warning in warnings])
+
+
+def job_applied(job: Job, result: str, warnings: Sequence[Problem]) -> JobApplied:
+    """Show a job that was applied, and what became of it."""
+    return JobApplied(**_header(job), result=result, warnings=[problem_entry(warning) for warning in warnings])
 
 
 def job_view(

@@ -99,8 +99,8 @@ def one_document(body: Text, *, lenient: bool = False) -> Document:
     return documents[0]
 
 
-def set_named(body: Text, name: str, *, lenient: bool = False) -> Document:
-    """Read the only document of a body, a job set's, which must be of a name.
+def document_named(body: Text, name: str, *, lenient: bool = False) -> Document:
+    """Read the only document of a body, which must be of a name.
 
     Raises:
         InvalidManifest: It is not.

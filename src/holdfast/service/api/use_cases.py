@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.service.api.rehearsal import Rehearsal
+from holdfast.service.apply import Applier
 from holdfast.service.audit import Audit
 from holdfast.service.categories import Categories
 from holdfast.service.control import Control
@@ -35,6 +36,7 @@ class UseCases:
 
     store: Store
     submitter: Submitter
+    applier: Applier
     rehearsal: Rehearsal
     control: Control
     queries: Queries
@@ -54,11 +56,13 @@ class UseCases:
 def use_cases_over(store: Store, clock: Clock, ids: Ids, logs: LogReader, *, make_room: Callable[[], bool]) -> UseCases:
     """Make the use cases over one store; ``make_room`` frees the reserve on a full disk, for cancelling."""
     explainer, job_sets = Explainer(store), JobSets(store, clock, ids)
+    submitter, control = Submitter(store, clock, ids), Control(store, clock, make_room=make_room)
     return UseCases(
         store=store,
-        submitter=Submitter(store, clock, ids),
+        submitter=submitter,
+        applier=Applier(submitter, control),
         rehearsal=Rehearsal(store, clock, ids),
-        control=Control(store, clock, make_room=make_room),
+        control=control,
         queries=Queries(store, explainer),
         explainer=explainer,
         job_sets=job_sets,

@@ -12,7 +12,7 @@ from holdfast.api.rest.pages import DEFAULT_PAGE, Word
 from holdfast.api.rest.parameters import DryRun, Key, Lenient, MustExist, SetRef
 from holdfast.api.rest.versions import IfMatch, tagged
 from holdfast.service.api.cursors import LARGEST_SEQ, read_name, read_number, write_cursor
-from holdfast.service.api.manifests import one_document, set_named
+from holdfast.service.api.manifests import document_named, one_document
 from holdfast.service.api.views import applied_set, children_of, full_set, set_summary, set_why
 from holdfast.service.jobsets.sets import LARGEST_PAGE, Applied
 from holdfast.wire.base import API
@@ -117,7 +117,7 @@ def put(  # noqa: PLR0913 - the framework's way to declare parameters
 
     Of several requests the last one accepted counts; with `If-Match` only what has not changed since is changed.
     """
-    document = set_named(body, ref, lenient=lenient)
+    document = document_named(body, ref, lenient=lenient)
     create_new = False if must_exist or match.exists else None
     found = use.job_sets.put(
         document, lenient=lenient, create=create_new, by=by, dry_run=dry_run, if_match=match.versions

@@ -1,4 +1,4 @@
-"""POST /jobs: one manifest or many."""
+"""POST /jobs: one manifest or many; PUT /jobs/{ref}: a Kubernetes Job."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -7,17 +7,18 @@ from fastapi import APIRouter, Query, Response
 
 from holdfast.api.rest.answers import answer, refusals, takes
 from holdfast.api.rest.bodies import BodyText
+from holdfast.api.rest.callers import By
 from holdfast.api.rest.context import Health, Process, Use
 from holdfast.api.rest.errors import details_of
-from holdfast.api.rest.parameters import DryRun, Key, Lenient
+from holdfast.api.rest.parameters import DryRun, Key, Lenient, Ref
 from holdfast.errors import HoldfastError
-from holdfast.service.api.manifests import bulk_items, documents_of, written_job
+from holdfast.service.api.manifests import bulk_items, document_named, documents_of, written_job
 from holdfast.service.api.use_cases import UseCases
 from holdfast.service.submit import MOST_JOBS, Outcome, Written
 from holdfast.wire.base import API
-from holdfast.wire.jobs import BulkItem, BulkResult, JobAccepted
+from holdfast.wire.jobs import BulkItem, BulkResult, JobAccepted, JobApplied
 from holdfast.wire.problems import ProblemEntry
-from holdfast.wire.render_jobs import job_accepted
+from holdfast.wire.render_jobs import job_accepted, job_applied
 from holdfast.wire.render_problems import problem_entry
 
 router = APIRouter(prefix=API, tags=["jobs"])
@@ -74,6 +75,22 @@ def submit(  # noqa: PLR0913 - the framework's way to declare parameters
     job = use.submitter.submit(written, key=idempotency_key)
     process.metrics.submitted.inc()
     return answer(job_accepted(job, written.warnings), status=201, headers={"Location": f"{API}/jobs/{job.id}"})
+
+
+@router.put(
+    "/jobs/{ref}",
+    summary="Apply a Kubernetes Job",
+    response_model=JobApplied,
+    responses={201: {"model": JobApplied, "description": "The job submitted."}, **refusals(403, 413, 415)},
+    openapi_extra=takes("manifest", "A manifest of kind Job, batch/v1.", _MANIFEST),
+)
+def apply(use: Use, process: Process, by: By, ref: Ref, body: BodyText, *, lenient: Lenient = False) -> Response:
+    """Submit a Kubernetes Job, 201, unless the newest one of its name is the same; suspend or resume that, 200."""
+    found = use.applier.apply(written_job(document_named(body, ref, lenient=lenient), lenient=lenient), by=by)
+    process.metrics.submitted.inc(found.result == "created")
+    return answer(
+        job_applied(found.job, found.result, found.warnings), status=201 if found.result == "created" else 200
+    )
 
 
 def _checked(use: UseCases, items: Sequence[Written | HoldfastError]) -> Response:

@@ -1,0 +1,69 @@
+"""Applies Kubernetes Jobs, which have a name of their own, unlike other jobs: the one there is is left or changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from holdfast.compiled.codec import load_spec
+from holdfast.errors import InvalidManifest, NotFound, Problem
+
+if TYPE_CHECKING:
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.service.control import Control
+    from holdfast.service.submit import Submitter, Written
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedJob:
+    """What became of a Job that was applied."""
+
+    job: Job
+    result: str
+    """``created``, ``suspended``, ``resumed`` or ``unchanged``."""
+    warnings: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Applier:
+    """Applies Kubernetes Jobs."""
+
+    submitter: Submitter
+    control: Control
+
+    def apply(self, written: Written, *, by: Caller | None = None) -> AppliedJob:
+        """Submit a Kubernetes Job unless the newest one of its name is the same; only ``suspend`` of that may change.
+
+        Raises:
+            InvalidManifest: It is not valid, or not a Kubernetes Job; with all problems.
+            Refused: A limit of its queue could never hold it.
+        """
+        spec = written.spec
+        if written.error is None and spec.kube is None:
+            hint = "submit it; jobs in Holdfast's own form may share a name"
+            raise InvalidManifest(problems=[Problem("apiVersion", "only batch/v1 Jobs are applied", hint=hint)])
+        there = None if written.error is not None else self._there(spec)
+        if there is None:
+            return AppliedJob(self.submitter.submit(written), "created", written.warnings)
+        suspend = spec.kube is not None and spec.kube.spec.suspend
+        changed = self.control.suspend_as(there, suspend=suspend, by=by)
+        result = ("suspended" if suspend else "resumed") if changed else "unchanged"
+        return AppliedJob(there, result, written.warnings)
+
+    def _there(self, spec: JobSpec) -> Job | None:
+        try:
+            job = self.submitter.store.job(spec.name)
+        except NotFound:
+            return None
+        same = job.name == spec.name and job.child is None and _suspended(load_spec(job.spec)) == _suspended(spec)
+        return job if same else None
+
+
+def _suspended(spec: JobSpec) -> JobSpec:
+    """Return a specification as if it were suspended, to compare the rest."""
+    kube = spec.kube
+    if kube is None:
+        return spec
+    return replace(spec, kube=replace(kube, spec=replace(kube.spec, suspend=True), raw={**kube.raw, "suspend": True}))

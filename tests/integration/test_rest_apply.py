@@ -1,0 +1,78 @@
+"""Kubernetes Jobs that are applied over REST: left alone, suspended, resumed, or submitted because they are others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.errors import InvalidManifest
+from tests.unit.conftest import exits
+from tests.unit.jobset_lab import FOREVER, SetLab
+
+if TYPE_CHECKING:
+    import httpx
+
+    from holdfast.client import Client
+
+
+def pi(**spec: object) -> dict[str, Any]:
+    container = {"name": "main", "command": ["perl"]}
+    pod = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "pi", "labels": {"team": "blue"}},
+        "spec": {"template": pod, **spec},
+    }
+
+
+@pytest.fixture(autouse=True)
+def programs_run_on(lab: SetLab) -> None:
+    lab.plan = lambda _: exits(0, after_s=FOREVER)
+
+
+def test_a_suspended_job_is_resumed_by_applying_it_unsuspended(client: Client, lab: SetLab) -> None:
+    first = client.put_job("pi", pi(suspend=True))
+    lab.pass_s(2)
+    assert (first.result, client.job("pi").state) == ("created", "Held")
+    assert client.put_job("pi", pi(suspend=True)).result == "unchanged"
+    resumed = client.put_job("pi", pi(suspend=False))
+    assert (resumed.id, resumed.result) == (first.id, "resumed")
+    assert client.put_job("pi", pi()).result == "unchanged"
+    lab.pass_s(2)
+    assert client.put_job("pi", pi()).result == "unchanged"
+    assert client.job("pi").state == "Running"
+    assert client.put_job("pi", pi(suspend=True)).result == "suspended"
+    lab.pass_s(60)
+    assert client.job("pi").state == "Held"
+    assert [job.id for job in client.jobs()] == [first.id]
+
+
+def test_of_quick_changes_the_last_counts(client: Client, lab: SetLab) -> None:
+    results = [client.put_job("pi", pi(suspend=suspend)).result for suspend in (True, False, True, True, False)]
+    assert results == ["created", "resumed", "suspended", "unchanged", "resumed"]
+    lab.pass_s(2)
+    assert client.job("pi").state == "Running"
+
+
+def test_a_job_that_is_another_or_has_ended_otherwise_is_submitted(client: Client, lab: SetLab) -> None:
+    first = client.put_job("pi", pi())
+    relabelled = {**pi(), "metadata": {"name": "pi"}}
+    assert client.put_job("pi", pi(backoffLimit=2)).result == "created"
+    assert client.put_job("pi", relabelled).result == "created"
+    lab.pass_s(2)
+    client.cancel(client.put_job("pi", relabelled).id)
+    lab.pass_s(60)
+    assert client.put_job("pi", {**relabelled, "spec": pi(suspend=True)["spec"]}).result == "unchanged"
+    assert first.id in {job.id for job in client.jobs()}
+
+
+def test_only_jobs_of_kubernetes_are_applied_and_under_their_own_name(client: Client, http: httpx.Client) -> None:
+    with pytest.raises(InvalidManifest, match="only batch/v1 Jobs are applied"):
+        client.put_job("a", {"metadata": {"name": "a"}, "spec": {"command": ["x"]}})
+    with pytest.raises(InvalidManifest, match="is not the name in the address"):
+        client.put_job("e", pi())
+    refused = http.put("/api/v1/jobs/pi", json=pi(parallelism=-1))
+    assert (refused.status_code, refused.json()["errors"][0]["path"]) == (422, "spec.parallelism")
+    assert list(client.jobs()) == []
