@@ -19,7 +19,7 @@ from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.domain.policy.model import SetAction, SetRule
 from holdfast.domain.workloads.jobset.children import Child, ChildPhase, CreateJob, DeleteJob
 from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
-from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
+from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, converge
 from holdfast.domain.workloads.jobset.state import JobSetState
 from holdfast.engines.simulated.engine import SimulatedRun
 
@@ -44,16 +44,16 @@ def _once(size: int, action: SetAction) -> float:
     groups = tuple(ReplicatedJob(name=f"workers{number}", replicas=size // GROUPS) for number in range(GROUPS))
     policy = FailurePolicy(max_restarts=10, rules=(SetRule(action, "rule"),))
     spec = JobSetSpec(name="train", replicated_jobs=groups, failure=policy)
-    first = settle(spec, JobSetState(), [], ReconcileInput(0.0))
+    first = converge(spec, JobSetState(), [], ReconcileInput(0.0))
     jobs = [_running(order) for order in first.orders if isinstance(order, CreateJob)]
-    state = settle(spec, first.state, jobs, ReconcileInput(1.0)).state
+    state = converge(spec, first.state, jobs, ReconcileInput(1.0)).state
     jobs[-1] = replace(jobs[-1], phase=ChildPhase.FAILED, reason="BackoffLimitExceeded", failed_at=2.0)
 
     began = time.perf_counter()
-    restarted = settle(spec, state, jobs, ReconcileInput(2.0))
+    restarted = converge(spec, state, jobs, ReconcileInput(2.0))
     gone = {order.name for order in restarted.orders if isinstance(order, DeleteJob)}
     left = [job for job in jobs if job.name not in gone]
-    again = settle(spec, restarted.state, left, ReconcileInput(3.0))
+    again = converge(spec, restarted.state, left, ReconcileInput(3.0))
     took = time.perf_counter() - began
     if len(again.orders) != len(gone):
         msg = f"{len(gone)} jobs went and {len(again.orders)} came"

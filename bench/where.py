@@ -25,7 +25,7 @@ STEPS: tuple[tuple[str, type, str], ...] = (
     ("controller: whole loop", Embedded, "_tick"),
     ("  read requests and catalogue", Controller, "_look"),
     ("  take observations in", Observations, "take"),
-    ("  move attempts on, judge", Controller, "_settle"),
+    ("  move attempts on, judge", Controller, "_advance"),
     ("  place waiting jobs", ScheduleAttempts, "source"),
     ("  commit", Controller, "_commit"),
     ("  publish desired sets", Publisher, "publish"),

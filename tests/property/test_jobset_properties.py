@@ -21,7 +21,7 @@ from holdfast.domain.workloads.jobset.model import (
     StartupOrder,
     SuccessPolicy,
 )
-from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
+from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, converge
 from holdfast.domain.workloads.jobset.state import JobSetState, SetDecision
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 
@@ -107,7 +107,7 @@ class World:
 
     def step(self) -> None:
         """Look at the set, do what it asks for, then let something happen to its jobs."""
-        passed = settle(self.spec, self.state, list(self.children.values()), ReconcileInput(self.now))
+        passed = converge(self.spec, self.state, list(self.children.values()), ReconcileInput(self.now))
         self.state = passed.state
         self.decisions += passed.decisions
         blocking = self.spec.failure is not None and self.spec.failure.strategy is RestartStrategy.BLOCKING_RECREATE
@@ -208,8 +208,8 @@ def test_a_pass_is_idempotent(spec: JobSetSpec, fates: list[int]) -> None:
     for _ in range(6):
         world.step()
         look = ReconcileInput(world.now)
-        first = settle(spec, world.state, list(world.children.values()), look)
-        again = settle(spec, first.state, list(world.children.values()), look)
+        first = converge(spec, world.state, list(world.children.values()), look)
+        again = converge(spec, first.state, list(world.children.values()), look)
         assert again.decisions == ()
         assert again.events == ()
         assert again.state == first.state

@@ -32,10 +32,10 @@ SEEDS = 60
 def a_job_left_failed_is_judged_again(patch: pytest.MonkeyPatch) -> None:
 
     def forgetful(*arguments: Any) -> Any:
-        passed = reconcile.settle(*arguments)
+        passed = reconcile.converge(*arguments)
         return replace(passed, state=replace(passed.state, left_failed={}))
 
-    patch.setattr(jobsets, "settle", forgetful)
+    patch.setattr(jobsets, "converge", forgetful)
 
 
 def restarts_are_not_counted(patch: pytest.MonkeyPatch) -> None:

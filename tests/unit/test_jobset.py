@@ -33,7 +33,7 @@ from holdfast.domain.workloads.jobset.model import (
     SuccessPolicy,
     job_key,
 )
-from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, Result, settle
+from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, Result, converge
 from holdfast.domain.workloads.jobset.state import JobSetState, Terminal
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 
@@ -51,7 +51,7 @@ class Set:
         self.look()
 
     def look(self, **more: Any) -> Result:  # noqa: ANN401 - any field of a look
-        passed = settle(
+        passed = converge(
             self.spec, self.state, list(self.children.values()), ReconcileInput(self.now, explain=True, **more)
         )
         self.state = passed.state

@@ -16,7 +16,7 @@ from holdfast.domain.workloads.jobset.children import Child, ChildPhase, CreateJ
 from holdfast.domain.workloads.jobset.explain import explain
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
-from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
+from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, converge
 from holdfast.domain.workloads.jobset.state import JobSetState, Terminal
 from holdfast.domain.workloads.kubejob.model import CompletionMode, KubeJobSpec, KubeJobState, Pod, PodPhase
 from holdfast.domain.workloads.kubejob.program import Program
@@ -42,7 +42,7 @@ SPEC = JobSetSpec(
         ),
     ),
 )
-STARTED = settle(SPEC, JobSetState(), [], ReconcileInput(0.0))
+STARTED = converge(SPEC, JobSetState(), [], ReconcileInput(0.0))
 CHILDREN = [
     Child(name=order.name, group=order.group, index=order.index, global_index=order.global_index)
     for order in STARTED.orders
@@ -52,7 +52,7 @@ CHILDREN = [
 
 def test_the_state_of_a_set_comes_back_from_its_record() -> None:
     failed = [replace(child, phase=ChildPhase.FAILED, failed_at=1.0) for child in CHILDREN]
-    state = settle(SPEC, STARTED.state, failed, ReconcileInput(1.0)).state
+    state = converge(SPEC, STARTED.state, failed, ReconcileInput(1.0)).state
     assert state.left_failed
     assert state.not_before
     assert state.counted_at
@@ -83,12 +83,12 @@ def test_a_restart_by_hand_runs_that_again_and_counts_against_nothing(
     restart: Callable[[JobSetState], Transition], expected: list[str]
 ) -> None:
     turned = restart(STARTED.state)
-    passed = settle(SPEC, turned.state, CHILDREN, ReconcileInput(2.0))
+    passed = converge(SPEC, turned.state, CHILDREN, ReconcileInput(2.0))
     assert [order.name for order in passed.orders if isinstance(order, DeleteJob)] == expected
     assert passed.state.counted == 0
     assert turned.events[0].reason == "RestartedByUser"
     left = [child for child in CHILDREN if child.name not in expected]
-    again = settle(SPEC, passed.state, left, ReconcileInput(3.0))
+    again = converge(SPEC, passed.state, left, ReconcileInput(3.0))
     assert [order.name for order in again.orders if isinstance(order, CreateJob)] == expected
 
 
@@ -150,14 +150,14 @@ def failing(*actions: SetAction, limit: int = 0) -> JobSetSpec:
 )
 def test_a_decision_is_explained_in_sentences(spec: JobSetSpec, story: list[str]) -> None:
     failed = [*CHILDREN[:2], replace(CHILDREN[2], phase=ChildPhase.FAILED, reason="X")]
-    decision = settle(spec, STARTED.state, failed, ReconcileInput(1.0, explain=True)).decisions[0]
+    decision = converge(spec, STARTED.state, failed, ReconcileInput(1.0, explain=True)).decisions[0]
     assert explain(decision) == ["Attempt 1 failed.", *story]
 
 
 def test_every_action_says_what_follows() -> None:
     for action in SetAction:
         failed = [*CHILDREN[:2], replace(CHILDREN[2], phase=ChildPhase.FAILED, reason="X")]
-        decision = settle(failing(action, limit=1), STARTED.state, failed, ReconcileInput(1.0)).decisions[0]
+        decision = converge(failing(action, limit=1), STARTED.state, failed, ReconcileInput(1.0)).decisions[0]
         assert len(explain(decision)) >= 3
 
 

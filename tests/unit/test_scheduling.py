@@ -8,7 +8,7 @@ from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
 from holdfast.domain.placement import Place, Shape, Usage, ever_fits, fit, why_not, without_hopeless_avoidance
 from holdfast.domain.resources import Resources
-from holdfast.domain.scheduling import Plan, RetryBalance, Round, RoundLimits
+from holdfast.domain.scheduling import RetryBalance, Round, RoundLimits, RoundResult
 
 GIB = 1024**3
 
@@ -40,7 +40,7 @@ class World:
         self.seq += 1
         self.pending.add(GroupKey(queue, shape, retry), Waiting(-priority, self.seq, job, 0.0))
 
-    def go(self, now: float = 0.0, limits: RoundLimits | None = None) -> Plan:
+    def go(self, now: float = 0.0, limits: RoundLimits | None = None) -> RoundResult:
         return Round(
             pending=self.pending,
             places=self.places,

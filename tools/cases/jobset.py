@@ -52,7 +52,7 @@ def _check_set(case: Case) -> list[Mismatch]:
     expect = dict(case["expect"])
     after = expect.pop("after", [])
     if not any(isinstance(event, dict) and event["do"] in _GIVEN for event in case["event"]):
-        world.settle()
+        world.converge()
     for place, event in enumerate(case["event"]):
         do(world, event)
         wanted = after[place] if place < len(after) else None
@@ -60,7 +60,7 @@ def _check_set(case: Case) -> list[Mismatch]:
     world.deletes_at_once = True
     wrong += _compare(world, {key: value for key, value in expect.items() if key in _BEFORE_THE_REST}, "")
     world.finish_deletions()
-    world.settle()
+    world.converge()
     return wrong + _compare(world, {key: value for key, value in expect.items() if key not in _BEFORE_THE_REST}, "")
 
 

@@ -26,14 +26,14 @@ _CLAUSE = re.compile(r"([a-z-]+)==(\d+)")
 
 
 def do(world: World, event: Mapping[str, Any] | list[Mapping[str, Any]]) -> None:
-    """Do one step, or several that become visible at once, and let the set settle."""
+    """Do one step, or several that become visible at once, and let the set converge."""
     for step in event if isinstance(event, list) else [event]:
         name = step["do"]
         if name not in _STEPS:
             msg = f"no checker knows the event {name!r} of a job set"
             raise Skip(msg)
         _STEPS[name](world, step)
-    world.settle()
+    world.converge()
     world.now += 1
 
 
@@ -97,7 +97,7 @@ def _run(world: World, step: Mapping[str, Any]) -> None:
         }
         return int(match[1] if wanted <= facts else match[3])
 
-    world.settle()
+    world.converge()
     world.run(exit_code)
 
 

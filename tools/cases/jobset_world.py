@@ -22,7 +22,7 @@ from holdfast.domain.workloads.jobset.children import (
     SuspendJob,
 )
 from holdfast.domain.workloads.jobset.model import global_index, job_name, pod_name
-from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, settle
+from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, converge
 from holdfast.domain.workloads.jobset.state import JobSetState
 from holdfast.domain.workloads.kubejob.model import KubeJobState, Pod, PodPhase
 from holdfast.domain.workloads.kubejob.sync import sync
@@ -68,12 +68,12 @@ class World:
     given: dict[str, GroupStatus] = field(default_factory=dict)
     """Statuses a case gives outright."""
 
-    def settle(self) -> None:
+    def converge(self) -> None:
         """Look at the set and do what it asks for, until it asks for nothing more."""
         for _ in range(_MOST_ROUNDS):
             self.looked_at = self.now
             look = ReconcileInput(self.now, explain=True, in_place=self.in_place)
-            passed = settle(self.spec, self.state, list(self.children.values()), look)
+            passed = converge(self.spec, self.state, list(self.children.values()), look)
             self.state, self.wake_at = passed.state, passed.wake_at
             self.events += passed.events
             self.decisions += passed.decisions
@@ -83,7 +83,7 @@ class World:
                 self.finish_deletions()
             if not passed.orders or self.forgotten:
                 return
-        msg = "the set never settles"
+        msg = "the set never converges"
         raise RuntimeError(msg)
 
     def _carry_out(self, order: Order) -> None:
@@ -215,6 +215,6 @@ class World:
                 else:
                     self.succeed(child.name)
             self.now += 1
-            self.settle()
+            self.converge()
         msg = f"no checker runs a set for more than {_MOST_ROUNDS} rounds"
         raise Skip(msg)

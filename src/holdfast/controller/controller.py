@@ -235,7 +235,7 @@ class Controller:
             self.state.schedule_needed = False
             if self._settings.places:
                 self._placement.run(now)
-            self._reconciler.settle(now)
+            self._reconciler.run_changed(now)
 
     def _commit(self) -> Unavailable | None:
         changes = self.state.changes

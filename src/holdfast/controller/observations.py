@@ -110,7 +110,7 @@ class Observations:
                 self._progress[uid] = observation.progress
         self._miss([*before, *self._expected.pop(request.executor, ())], request, now)
         self._seen[request.executor] = request.observed
-        self._losses.settle(now)
+        self._losses.record_ended(now)
 
     def _miss(self, known: list[str], request: ExchangeRequest, now: float) -> None:
         """Note which runs an executor no longer has.
@@ -165,7 +165,7 @@ class Observations:
             self._expected.pop(executor, None)
             self._state.lose_places(executor)
             self._lose_runs(executor, now)
-        self._losses.settle(now)
+        self._losses.record_ended(now)
 
     def _lose_runs(self, executor: str, now: float) -> None:
         for active in list(self._state.active.values()):
@@ -269,7 +269,7 @@ class Losses:
         if run.outcome is not None and is_lost(run.outcome):
             self._ended.append(run)
 
-    def settle(self, now: float) -> None:
+    def record_ended(self, now: float) -> None:
         """Make losses of the runs lost since the last call; call it before any of them is judged."""
         if not self._ended:
             return

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.placement import Usage
-from holdfast.domain.scheduling import Plan, Round, RoundLimits
+from holdfast.domain.scheduling import Round, RoundLimits, RoundResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,7 +59,7 @@ class Placement:
 
         self._quarantine.attempt_all(kind, places, now, "giving it a place", hand_out)
 
-    def _plan(self, now: float) -> Plan:
+    def _plan(self, now: float) -> RoundResult:
         capacity = self._state.capacity
         return Round(
             pending=self._state.pending,

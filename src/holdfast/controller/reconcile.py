@@ -102,7 +102,7 @@ class Quarantine:
 
 
 _MOST_TURNS = 32
-"""More than anything needs to settle: a decision, the jobs that go, those that come, how they look."""
+"""More than anything needs until nothing more changes: a decision, the jobs that go, those that come, how they look."""
 
 
 class Reconciler:
@@ -124,9 +124,9 @@ class Reconciler:
                 self._reconcile(kind, keys, now)
                 turns += 1
                 keys = self._queue.take_new(kind.name) if turns < _MOST_TURNS else []
-        self.settle(now)
+        self.run_changed(now)
 
-    def settle(self, now: float) -> None:
+    def run_changed(self, now: float) -> None:
         """Reconcile what has just changed, until nothing more does."""
         for _ in range(_MOST_TURNS):
             moved = False

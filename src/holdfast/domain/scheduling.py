@@ -66,7 +66,7 @@ class Blocked:
 
 
 @dataclass(slots=True)
-class Plan:
+class RoundResult:
     """The result of a round."""
 
     placements: list[Placement] = field(default_factory=list)
@@ -96,9 +96,9 @@ class Round:
     _first_room: dict[Resources, int] = field(default_factory=dict)
     """By request: the first place that may still have room; what is free only shrinks within a round."""
 
-    def plan(self) -> Plan:
+    def plan(self) -> RoundResult:
         """Place jobs until nothing more fits, updating the queue and the round's free capacity and usage."""
-        plan = Plan()
+        plan = RoundResult()
         self._gather()
         while self._heaps and not self._has_done_enough():
             queue = min(self._heaps, key=self._share)
@@ -166,7 +166,7 @@ class Round:
         heapq.heapify(heap)
         return rival[-1]
 
-    def _try(self, key: GroupKey, plan: Plan) -> None:
+    def _try(self, key: GroupKey, plan: RoundResult) -> None:
         head = self.pending.head(key)
         if head is None:
             return

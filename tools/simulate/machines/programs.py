@@ -77,7 +77,7 @@ class Programs:
                     killed += 1
         return killed
 
-    def settle(self) -> None:
+    def judge_starts(self) -> None:
         """Judge the programs that seemed to start beside others, once every machine has told what ended by now."""
         for promise, program, other in self._beside:
             if other.ended_at is None or other.ended_at > program.started_at:
@@ -91,7 +91,7 @@ class Programs:
         self._over.clear()
 
     def suspect(self, promise: str, program: Program, other: Program) -> None:
-        """Break a promise if a program that starts now really starts beside another; ``settle`` knows."""
+        """Break a promise if a program that starts now really starts beside another; ``judge_starts`` knows."""
         self._beside.append((promise, program, other))
 
     def must_be_gone(self, job_id: str) -> None:

@@ -67,7 +67,7 @@ class ContainerRestarts:
         self._tell = owners.tell
         self._backoff = backoff
 
-    def settle(self, active: Active, work: JobWork, plan: PodPlan, now: float) -> None:
+    def await_next_programs(self, active: Active, work: JobWork, plan: PodPlan, now: float) -> None:
         """Make pods whose program has ended wait for the next one, where there is to be one."""
         if work.record.deleting_since is not None or work.record.suspended:
             return

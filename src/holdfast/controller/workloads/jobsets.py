@@ -25,7 +25,7 @@ from holdfast.domain.workloads.jobset.children import (
     child_of,
 )
 from holdfast.domain.workloads.jobset.model import RestartStrategy
-from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, expected_pods, settle
+from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, converge, expected_pods
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class JobSets:
         look = ReconcileInput(
             now, restarts_allowed=self._restarts_allowed(), explain=True, in_place=self._in_place(work)
         )
-        passed = settle(work.spec, work.row.state, list(work.children.values()), look)
+        passed = converge(work.spec, work.row.state, list(work.children.values()), look)
         self._tell(work, passed, now)
         barrier = self._barrier(work.row.state) != self._barrier(passed.state)
         self._put(work, passed.state, now)

@@ -232,7 +232,7 @@ class KubeJobs:
         self._attempts.refresh(work, active, now)
         plan = self._plan(active.job)
         spec = current_spec(plan, work.record)
-        self._restarts.settle(active, work, plan, now)
+        self._restarts.await_next_programs(active, work, plan, now)
         if work.record.deleting_since is not None:
             # What was cleared since the record was last written comes back after a restart.
             self._stop(active, work, list(work.pods), now)

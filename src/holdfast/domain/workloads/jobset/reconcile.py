@@ -156,7 +156,7 @@ def restart_in_place(
 
 
 _MOST_PASSES = 8
-"""More than any set needs to settle: a decision, what follows from it, and one pass that changes nothing."""
+"""More than any set needs until it is stable: a decision, what follows from it, and one pass that changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], l
     return passing.result()
 
 
-def settle(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> Result:
+def converge(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> Result:
     """Make passes until one decides nothing, and return their joint result.
 
     Decisions of the first pass and the orders that follow are stored together, before any order is carried out.

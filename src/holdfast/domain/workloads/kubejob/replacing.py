@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PodChanges:
     """What to start and stop."""
 
     create: tuple[PodOrder, ...] = ()
@@ -25,7 +25,7 @@ class Plan:
     wake_at: float | None = None
 
 
-def plan(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float) -> Plan:
+def plan(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float) -> PodChanges:
     """Plan the pods of a Job that is neither suspended nor decided."""
     active = [pod for pod in pods if pod.active]
     beyond = [pod for pod in active if not has_place(spec, pod)]
@@ -33,10 +33,10 @@ def plan(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float
     want = wanted(spec, state, len(staying))
     if len(staying) >= want:
         surplus = sorted(staying, key=_dispensable)[: len(staying) - want]
-        return Plan(delete=tuple(pod.name for pod in (*beyond, *surplus)))
+        return PodChanges(delete=tuple(pod.name for pod in (*beyond, *surplus)))
     free = want - len(staying) - (state.terminating if waits_until_gone(spec) else 0)
     orders, wake_at = _orders(spec, state, pods, now)
-    return Plan(tuple(islice(orders, max(0, free))), tuple(pod.name for pod in beyond), wake_at)
+    return PodChanges(tuple(islice(orders, max(0, free))), tuple(pod.name for pod in beyond), wake_at)
 
 
 def wanted(spec: KubeJobSpec, state: KubeJobState, active: int) -> int:
