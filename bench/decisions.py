@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from holdfast.domain.failure import Cause, Condition, ContainerResult, Failure
+from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCondition
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import (
@@ -46,7 +46,7 @@ def _rate(policies: PolicySet, failure: Failure, seconds: float) -> float:
 def _failure(exit_code: int) -> Failure:
     return Failure(
         Cause.KERNEL_NONZERO_EXIT,
-        frozenset({Condition.APP_ERROR}),
+        frozenset({FailureCondition.APP_ERROR}),
         (ContainerResult(exit_code, message=_MESSAGE),),
         category="gpu",
         subcategory="ecc",
@@ -60,7 +60,7 @@ def _rules() -> tuple[Rule, ...]:
     retry = Action.RETRY
     kinds = (
         lambda code: Rule(retry, exit_codes=ExitCodes(ExitCodeOperator.IN, frozenset({code, code + 100}))),
-        lambda _: Rule(retry, conditions=frozenset({Condition.OOM_KILLED, Condition.EVICTED})),
+        lambda _: Rule(retry, conditions=frozenset({FailureCondition.OOM_KILLED, FailureCondition.EVICTED})),
         lambda code: Rule(retry, termination_message=rf"(?i)cuda.*error {code}"),
         lambda code: Rule(retry, categories=frozenset({f"category-{code}"}), subcategories=frozenset({"x"})),
         lambda code: Rule(retry, signals=frozenset({code % 30}), ran_shorter_than_s=60),

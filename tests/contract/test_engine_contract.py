@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.failure import Condition, ContainerResult, EndedBy, RunOutcome
+from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.resources import Resources
 from holdfast.engines.process.engine import ProcessEngine
 from holdfast.engines.simulated import SimulatedEngine, SimulatedRun
@@ -34,7 +34,7 @@ SCRIPT = {
         0.1,
         outcome=RunOutcome(
             containers=(ContainerResult(None, reason="CommandNotFound"),),
-            conditions=frozenset({Condition.LAUNCH_FAILED}),
+            conditions=frozenset({FailureCondition.LAUNCH_FAILED}),
             started=False,
         ),
     ),
@@ -141,7 +141,7 @@ def test_a_program_that_cannot_start_never_started(bench: Bench) -> None:
     outcome = bench.outcome(bench.start("missing"))
     assert not outcome.started
     assert outcome.started_at is None
-    assert outcome.conditions == {Condition.LAUNCH_FAILED}
+    assert outcome.conditions == {FailureCondition.LAUNCH_FAILED}
     assert [(one.exit_code, one.reason) for one in outcome.containers] == [(None, "CommandNotFound")]
 
 
@@ -171,7 +171,7 @@ def test_a_stopped_run_names_who_stopped_it(bench: Bench, reason: StopReason) ->
 
 def test_a_run_past_its_deadline_is_stopped_for_it(bench: Bench) -> None:
     outcome = bench.outcome(bench.start("stays", deadline_s=0.2))
-    assert outcome.conditions == {Condition.DEADLINE_EXCEEDED}
+    assert outcome.conditions == {FailureCondition.DEADLINE_EXCEEDED}
     assert outcome.ended_by is EndedBy.DEADLINE
     assert outcome.ran_s is not None
     assert outcome.ran_s >= 0.199

@@ -14,11 +14,11 @@ from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
 from holdfast.domain.workloads.jobset.state import (
-    Condition,
     Event,
     GroupStatus,
     JobSet,
     JobSetState,
+    SetCondition,
     SetDecision,
     SetLogEntry,
     Terminal,
@@ -64,7 +64,7 @@ STATE = JobSetState(
     forgiven=1,
     left_failed={"s1-workers-0": (1, 2)},
     terminal=Terminal.FAILED,
-    conditions=(Condition("Failed", status=True, reason="FailedJobs", message="☃", since=3.5),),
+    conditions=(SetCondition("Failed", status=True, reason="FailedJobs", message="☃", since=3.5),),
     groups=(GroupStatus("workers", 1, 2, 3, 4, 5),),
     started_at=0.5,
     ended_at=4.5,

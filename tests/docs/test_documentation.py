@@ -20,7 +20,7 @@ from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_all, read_manifests
 from holdfast.dialects.native.settings import read_settings
 from holdfast.domain import lifecycle
-from holdfast.domain.failure import Cause, Condition, EndedBy
+from holdfast.domain.failure import Cause, EndedBy, FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
@@ -117,7 +117,7 @@ def test_every_metric_is_documented() -> None:
         (AttemptStatus, "lifecycle.md"),
         (RunStatus, "lifecycle.md"),
         (Outcome, "lifecycle.md"),
-        (Condition, "classification.md"),
+        (FailureCondition, "classification.md"),
         (Cause, "classification.md"),
         (EndedBy, "classification.md"),
         (Action, "policies.md"),
@@ -145,7 +145,7 @@ def test_every_state_of_a_job_set_is_documented() -> None:
     "enum",
     [
         JobState,
-        Condition,
+        FailureCondition,
         Cause,
         EndedBy,
         Action,

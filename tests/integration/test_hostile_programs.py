@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from holdfast.domain.failure import Condition, EndedBy
+from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.engines.process.engine import PIDS_LABEL
 from holdfast.engines.process.files import ProcessLogs, log_path, log_start
 from holdfast.engines.process.shim import processes
@@ -166,7 +166,7 @@ def test_children_in_groups_of_their_own_are_killed_with_the_leader(machine: Mac
 def test_a_program_that_suspends_itself_is_ended_by_its_deadline(machine: Machine) -> None:
     outcome = machine.run("sh", "-c", "kill -STOP $$; exit 3", deadline_s=0.3, grace_s=0.2)
     assert outcome.ended_by is EndedBy.DEADLINE
-    assert outcome.conditions == {Condition.DEADLINE_EXCEEDED}
+    assert outcome.conditions == {FailureCondition.DEADLINE_EXCEEDED}
 
 
 # logs
@@ -300,7 +300,7 @@ def test_a_place_that_cannot_be_written_is_the_programs_affair(machine: Machine)
 )
 def test_what_is_no_program_is_a_launch_failure(machine: Machine, command: str, reason: str) -> None:
     outcome = machine.run(command)
-    assert (outcome.started, outcome.conditions) == (False, frozenset({Condition.LAUNCH_FAILED}))
+    assert (outcome.started, outcome.conditions) == (False, frozenset({FailureCondition.LAUNCH_FAILED}))
     assert outcome.containers[0].reason == reason
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.failure import Condition, EndedBy
+from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.domain.resources import Resources
 from holdfast.engines.process.engine import MEMORY_LABEL
 from holdfast.engines.process.files import ProcessLogs, log_path, log_start
@@ -202,7 +202,7 @@ def test_a_program_that_spoils_where_others_began_spoils_no_more_than_that(machi
 def test_a_program_that_does_not_exist_was_never_started(machine: Machine) -> None:
     outcome = machine.run("no-such-program-anywhere")
     assert not outcome.started
-    assert outcome.conditions == {Condition.LAUNCH_FAILED}
+    assert outcome.conditions == {FailureCondition.LAUNCH_FAILED}
     assert outcome.containers[0].exit_code is None
     assert outcome.containers[0].reason == "CommandNotFound"
     assert "No such file or directory" in outcome.message
@@ -224,7 +224,7 @@ def test_each_way_of_not_starting_has_its_reason(
     path.write_text(content)
     path.chmod(mode)
     outcome = machine.run(str(path), resources=Resources(memory=memory))
-    assert (outcome.started, outcome.conditions) == (False, frozenset({Condition.LAUNCH_FAILED}))
+    assert (outcome.started, outcome.conditions) == (False, frozenset({FailureCondition.LAUNCH_FAILED}))
     assert outcome.containers[0].reason == reason
 
 
@@ -301,7 +301,7 @@ def test_children_that_ran_into_a_session_of_their_own_are_killed_too(machine: M
 
 def test_a_deadline_ends_a_run_and_says_so(machine: Machine) -> None:
     outcome = machine.run(*python(IGNORE_TERM), deadline_s=0.5, grace_s=0.2)
-    assert (outcome.ended_by, outcome.conditions) == (EndedBy.DEADLINE, frozenset({Condition.DEADLINE_EXCEEDED}))
+    assert (outcome.ended_by, outcome.conditions) == (EndedBy.DEADLINE, frozenset({FailureCondition.DEADLINE_EXCEEDED}))
     assert outcome.containers[0].signal == signal.SIGKILL
     assert "deadline of 0.5 s" in outcome.message
 
@@ -320,7 +320,7 @@ def limited(request: pytest.FixtureRequest, new_machine: NewMachine, tmp_path: P
 
 def test_too_much_memory_is_named_with_evidence(limited: Machine) -> None:
     outcome = limited.run(*python(HOG), resources=Resources(memory=96 * MEBI))
-    assert (outcome.ended_by, outcome.conditions) == (EndedBy.MEMORY, frozenset({Condition.OOM_KILLED}))
+    assert (outcome.ended_by, outcome.conditions) == (EndedBy.MEMORY, frozenset({FailureCondition.OOM_KILLED}))
     assert outcome.containers[0].reason == "OOMKilled"
     assert outcome.containers[0].signal == signal.SIGKILL
     assert outcome.peak_memory is not None
@@ -330,7 +330,7 @@ def test_too_much_memory_is_named_with_evidence(limited: Machine) -> None:
 
 def test_memory_is_counted_over_a_runs_children(limited: Machine) -> None:
     outcome = limited.run("sh", "-c", f"{sys.executable} -c '{HOG}'; exit $?", resources=Resources(memory=96 * MEBI))
-    assert outcome.conditions == {Condition.OOM_KILLED}
+    assert outcome.conditions == {FailureCondition.OOM_KILLED}
 
 
 def test_enough_memory_is_no_failure(limited: Machine) -> None:
@@ -341,9 +341,11 @@ def test_enough_memory_is_no_failure(limited: Machine) -> None:
     assert 40 * MEBI < outcome.peak_memory < 200 * MEBI
 
 
-@pytest.mark.parametrize(("limit", "condition"), [(500 * MEBI, None), (0, None), (100 * MEBI, Condition.OOM_KILLED)])
+@pytest.mark.parametrize(
+    ("limit", "condition"), [(500 * MEBI, None), (0, None), (100 * MEBI, FailureCondition.OOM_KILLED)]
+)
 def test_a_limit_of_its_own_counts_and_not_what_was_asked_for(
-    limited: Machine, limit: int, condition: Condition | None
+    limited: Machine, limit: int, condition: FailureCondition | None
 ) -> None:
     code = "import time; x = bytearray(b'x') * (200 << 20); time.sleep(0.5)"
     outcome = limited.run(*python(code), resources=Resources(memory=50 * MEBI), memory_limit=limit)

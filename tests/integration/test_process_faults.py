@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.failure import Condition, EndedBy
+from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.ports.engine import RunPhase, StopReason
 from tests.integration.conftest import Machine, ours
 
@@ -104,7 +104,7 @@ def test_what_does_not_start_in_time_could_not_be_launched(
 ) -> None:
     machine = new_machine(tmp_path, launch_limit_s=0.5)
     outcome = machine.run("true", working_dir=str(silent))
-    assert (outcome.started, outcome.conditions) == (False, frozenset({Condition.LAUNCH_FAILED}))
+    assert (outcome.started, outcome.conditions) == (False, frozenset({FailureCondition.LAUNCH_FAILED}))
     assert outcome.containers[0].reason == "LaunchTimeout"
     assert "did not answer for 0.5 s" in outcome.message
     assert machine.run("true").succeeded
@@ -144,7 +144,7 @@ def test_nothing_starts_that_cannot_be_written_down(new_machine: NewMachine, sma
     outcomes = [machine.run("sh", "-c", "echo ran > /dev/null") for _ in range(3)]
     ballast.unlink()
     for outcome in outcomes:
-        assert outcome.succeeded or outcome.conditions == {Condition.LAUNCH_FAILED}
+        assert outcome.succeeded or outcome.conditions == {FailureCondition.LAUNCH_FAILED}
     assert machine.run("true").succeeded
 
 
@@ -169,7 +169,7 @@ def test_programs_on_a_full_disk_are_not_started_a_second_time_when_the_shim_is_
     assert len(began) == len(set(began))
     for order, outcome in zip(orders, outcomes, strict=True):
         assert outcome.started == (order.uid in began)
-        assert outcome.started or outcome.conditions == {Condition.LAUNCH_FAILED}
+        assert outcome.started or outcome.conditions == {FailureCondition.LAUNCH_FAILED}
         assert not outcome.started or outcome.containers[0].exit_code == 6
 
 

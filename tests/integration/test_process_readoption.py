@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.failure import Condition, EndedBy
+from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.domain.resources import Resources
 from holdfast.engines.process.engine import ProcessEngine
 from holdfast.engines.process.shim import processes
@@ -156,7 +156,7 @@ def test_a_deadline_and_a_grace_are_kept_while_there_is_no_shim(machine: Machine
     until(machine, lambda: not machine.survivors())
     machine.open()
     outcome = machine.finish(order)
-    assert (outcome.ended_by, outcome.conditions) == (EndedBy.DEADLINE, frozenset({Condition.DEADLINE_EXCEEDED}))
+    assert (outcome.ended_by, outcome.conditions) == (EndedBy.DEADLINE, frozenset({FailureCondition.DEADLINE_EXCEEDED}))
 
 
 def test_an_end_is_known_although_the_shim_slept_and_the_supervisor_of_an_earlier_one_was_killed(
@@ -231,7 +231,7 @@ def test_programs_outlive_the_death_of_all_of_us_at_once_or_are_lost_and_over(ma
         assert machine.finish(order).containers[0].exit_code == 8
     else:
         outcome = machine.finish(order)
-        assert (outcome.ended_by, outcome.conditions) == (EndedBy.LOST, frozenset({Condition.EXECUTOR_LOST}))
+        assert (outcome.ended_by, outcome.conditions) == (EndedBy.LOST, frozenset({FailureCondition.EXECUTOR_LOST}))
         assert outcome.log_tail == ("up",)
     assert not machine.survivors()
 
@@ -250,7 +250,7 @@ def test_what_ended_after_the_death_of_all_of_us_is_lost_and_said_to_be(machine:
     machine.open()
     outcome = machine.finish(order)
     assert outcome.started
-    assert outcome.conditions <= {Condition.EXECUTOR_LOST}
+    assert outcome.conditions <= {FailureCondition.EXECUTOR_LOST}
 
 
 @pytest.mark.parametrize("killed", ["nobody", "holdfast-shim"])
@@ -403,7 +403,7 @@ def test_a_process_that_has_a_lost_programs_number_is_left_alone(machine: Machin
     with subprocess.Popen(["sleep", "1000"], start_new_session=True) as bystander:
         _rewrite_start(machine.directory / "supervisors", order.uid, bystander.pid, boot)
         machine.open()
-        assert machine.finish(order).conditions == {Condition.EXECUTOR_LOST}
+        assert machine.finish(order).conditions == {FailureCondition.EXECUTOR_LOST}
         assert bystander.poll() is None
         bystander.kill()
 
@@ -434,7 +434,7 @@ def test_a_copy_of_a_directory_leaves_the_originals_programs_alone(
     copy = new_machine(copied)
     for order in orders:
         outcome = copy.finish(order)
-        assert (outcome.ended_by, outcome.conditions) == (EndedBy.LOST, frozenset({Condition.EXECUTOR_LOST}))
+        assert (outcome.ended_by, outcome.conditions) == (EndedBy.LOST, frozenset({FailureCondition.EXECUTOR_LOST}))
         assert "copied" in outcome.message
     assert copy.engine.observe()[finished.uid].outcome == before
     copy.numbers = itertools.count(100)

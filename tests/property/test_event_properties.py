@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from holdfast.domain.events import TERMINAL, StoredEvent
-from holdfast.domain.failure import Condition, EndedBy
+from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.domain.policy.model import (
     Action,
     Backoff,
@@ -35,9 +35,9 @@ ENDINGS = {
     "has a bug": exits(2),
     "asks for a person": exits(3),
     "is killed": exits(137, signal=9),
-    "needs more memory": ends_with(Condition.OOM_KILLED, EndedBy.MEMORY),
-    "is preempted": ends_with(Condition.PREEMPTED, EndedBy.PREEMPTION),
-    "cannot be launched": ends_with(Condition.LAUNCH_FAILED, EndedBy.ITSELF, started=False),
+    "needs more memory": ends_with(FailureCondition.OOM_KILLED, EndedBy.MEMORY),
+    "is preempted": ends_with(FailureCondition.PREEMPTED, EndedBy.PREEMPTION),
+    "cannot be launched": ends_with(FailureCondition.LAUNCH_FAILED, EndedBy.ITSELF, started=False),
     "takes long": exits(0, after_s=40.0),
 }
 RULES = (

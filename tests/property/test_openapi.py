@@ -32,11 +32,11 @@ from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUs
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import (
-    Condition,
     Event,
     GroupStatus,
     JobSet,
     JobSetState,
+    SetCondition,
     SetDecision,
     SetLogEntry,
 )
@@ -119,7 +119,7 @@ def _add_set(store: MemoryStore) -> None:
     at = ChildOf("0", "w", 0)
     job = Job("job000001", "train-w-0", "default", 0, 1.0, job_spec, state=JobState.WAITING, child=at)
     store.submit(Submission([job], job_set=row))
-    restarting = Condition("RestartingJobSet", status=True, reason="why", message="what", since=2.0)
+    restarting = SetCondition("RestartingJobSet", status=True, reason="why", message="what", since=2.0)
     state = JobSetState(
         restarts=1,
         restarts_counted=1,

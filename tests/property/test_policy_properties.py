@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.delay import backendai_delay_s, delay_s
-from holdfast.domain.failure import Cause, Condition, ContainerResult, Failure
+from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCondition
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.growth import grow, grow_containers
@@ -183,7 +183,7 @@ def test_explaining_changes_nothing_that_is_decided(
 
 @given(EXIT_CODES, st.lists(st.builds(ContainerResult, st.sampled_from([0, None]), NAMES), max_size=3))
 def test_exit_code_0_never_matches(codes: ExitCodes, containers: list[ContainerResult]) -> None:
-    failure = Failure(Cause.UNKNOWN, frozenset({Condition.PREEMPTED}), tuple(containers))
+    failure = Failure(Cause.UNKNOWN, frozenset({FailureCondition.PREEMPTED}), tuple(containers))
     rule = Rule(Action.RETRY, exit_codes=codes, include_init_containers=True)
     assert not matches(compile_rule(rule).matchers, failure)
 

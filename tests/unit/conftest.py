@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.controller.controller import Controller, ControllerSettings, Ticked
-from holdfast.domain.failure import Condition, ContainerResult, EndedBy, RunOutcome
+from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.policy.model import Action, Backoff, RetryPolicy, Rule
 from holdfast.domain.resources import Resources
@@ -176,7 +176,7 @@ def exits(code: int, *, after_s: float = 1.0, signal: int | None = None) -> Simu
     return SimulatedRun(duration_s=after_s, outcome=RunOutcome(containers=(container,)))
 
 
-def ends_with(condition: Condition, ended_by: EndedBy, *, started: bool = True) -> SimulatedRun:
+def ends_with(condition: FailureCondition, ended_by: EndedBy, *, started: bool = True) -> SimulatedRun:
     """Plan a run that the platform ends."""
     outcome = RunOutcome(
         containers=(ContainerResult(137, signal=9, reason=condition),) if started else (),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.domain.failure import Condition, EndedBy
+from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.domain.job import JobState, Queue
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
 from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPolicy, RetrySettings, Rule
@@ -197,8 +197,8 @@ def test_memory_grows_after_oom_and_the_growth_survives_a_preemption(lab: Lab) -
         Action.RETRY, "oom", conditions=frozenset({"OOMKilled"}), mutate=Mutation(memory=MemoryGrowth(factor=2.0))
     )
     plans = {
-        1: ends_with(Condition.OOM_KILLED, EndedBy.MEMORY),
-        2: ends_with(Condition.PREEMPTED, EndedBy.PREEMPTION),
+        1: ends_with(FailureCondition.OOM_KILLED, EndedBy.MEMORY),
+        2: ends_with(FailureCondition.PREEMPTED, EndedBy.PREEMPTION),
         3: exits(0),
     }
     spec = job_named("job", RetryPolicy("p", (grow,)), resources=Resources(1000, 1 << 30))
@@ -211,7 +211,7 @@ def test_memory_grows_after_oom_and_the_growth_survives_a_preemption(lab: Lab) -
 def test_a_job_grown_beyond_every_node_fails_with_that_reason(lab: Lab) -> None:
     grow = Rule(Action.RETRY, "oom", mutate=Mutation(memory=MemoryGrowth(factor=4.0)))
     spec = job_named("job", RetryPolicy("p", (grow,)), resources=Resources(1000, 4 << 30))
-    job = lab.submit(spec, ends_with(Condition.OOM_KILLED, EndedBy.MEMORY))
+    job = lab.submit(spec, ends_with(FailureCondition.OOM_KILLED, EndedBy.MEMORY))
     lab.pass_s(5)
     assert lab.job(job).state is JobState.FAILED
     assert "needs 16Gi memory, the largest node has 8Gi" in lab.job(job).reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.controller.mailbox import Mailbox
-from holdfast.domain.failure import Condition
+from holdfast.domain.failure import FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.resources import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
@@ -102,7 +102,7 @@ def test_a_run_that_a_new_controller_misses_is_lost_at_the_second_exchange_and_n
     lab.pass_s(3)
     first = lab.runs(job)[0].outcome
     assert first is not None
-    assert first.conditions == {Condition.EXECUTOR_LOST}
+    assert first.conditions == {FailureCondition.EXECUTOR_LOST}
     assert [order.attempt for order in lab.orders] == [1, 2]
 
 

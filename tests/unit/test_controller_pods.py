@@ -11,7 +11,7 @@ import pytest
 from holdfast.compiled.codec import dump_spec
 from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
-from holdfast.domain.failure import Cause, Condition
+from holdfast.domain.failure import Cause, FailureCondition
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPolicy, Rule
 from holdfast.domain.resources import Resources
@@ -67,7 +67,7 @@ def test_a_job_that_was_active_too_long_failed_of_its_deadline_and_not_of_an_ear
     assert attempt.failure is not None
     assert len(lab.store.runs("id-train-w-0")) == 2
     assert attempt.failure.cause is Cause.EXECUTION_TIMEOUT
-    assert sorted(attempt.failure.conditions) == [Condition.DEADLINE_EXCEEDED]
+    assert sorted(attempt.failure.conditions) == [FailureCondition.DEADLINE_EXCEEDED]
     assert attempt.failure.message == "DeadlineExceeded: Job was active longer than specified deadline"
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.domain.failure import Cause, Condition, ContainerResult, Failure
+from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCondition
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.compose import effective_policies
@@ -33,7 +33,7 @@ from holdfast.domain.policy.patterns import PatternSet
 from holdfast.errors import InvalidPolicy
 
 FAILURE = Failure(
-    Cause.KERNEL_NONZERO_EXIT, frozenset({Condition.APP_ERROR}), (ContainerResult(1),), node="n1", category="x"
+    Cause.KERNEL_NONZERO_EXIT, frozenset({FailureCondition.APP_ERROR}), (ContainerResult(1),), node="n1", category="x"
 )
 X = frozenset({"x"})
 SETTINGS = RetrySettings(default_backoff=Backoff(initial_s=1.0))
@@ -192,7 +192,7 @@ def test_each_rule_counts_for_itself() -> None:
 
 
 def test_infrastructure_is_consulted_after_the_users_rules_and_before_the_default_action() -> None:
-    preempted = Failure(Cause.AGENT_TRANSIENT, frozenset({Condition.PREEMPTED}), node="n1")
+    preempted = Failure(Cause.AGENT_TRANSIENT, frozenset({FailureCondition.PREEMPTED}), node="n1")
     by_default = judged(policy(default=Action.RETRY, limit=0), failure=preempted, infrastructure=INFRASTRUCTURE)
     assert (by_default.policy, by_default.rule, by_default.delay_s) == ("infrastructure", "preempted", 0.0)
     assert by_default.limits[1] == LimitUse("infrastructure/preempted", 0, 100)
@@ -207,15 +207,15 @@ def test_infrastructure_is_consulted_after_the_users_rules_and_before_the_defaul
 @pytest.mark.parametrize(
     ("condition", "rule", "delay_s", "avoids"),
     [
-        (Condition.PREEMPTED, "preempted", 0.0, None),
-        (Condition.EVICTED, "evicted", 1.0, "n1"),
-        (Condition.NODE_LOST, "node-lost", 1.0, "n1"),
-        (Condition.EXECUTOR_LOST, "executor-lost", 1.0, "n1"),
-        (Condition.LAUNCH_FAILED, "launch-failed", 0.1, "n1"),
+        (FailureCondition.PREEMPTED, "preempted", 0.0, None),
+        (FailureCondition.EVICTED, "evicted", 1.0, "n1"),
+        (FailureCondition.NODE_LOST, "node-lost", 1.0, "n1"),
+        (FailureCondition.EXECUTOR_LOST, "executor-lost", 1.0, "n1"),
+        (FailureCondition.LAUNCH_FAILED, "launch-failed", 0.1, "n1"),
     ],
 )
 def test_infrastructure_retries_without_any_policy_of_the_user(
-    condition: Condition, rule: str, delay_s: float, avoids: str | None
+    condition: FailureCondition, rule: str, delay_s: float, avoids: str | None
 ) -> None:
     failure = Failure(Cause.AGENT_TRANSIENT, frozenset({condition}), node="n1", started=False)
     decision = judged(failure=failure, infrastructure=INFRASTRUCTURE)
@@ -224,10 +224,16 @@ def test_infrastructure_retries_without_any_policy_of_the_user(
 
 
 @pytest.mark.parametrize(
-    "condition", [Condition.EVICTED, Condition.NODE_LOST, Condition.EXECUTOR_LOST, Condition.LAUNCH_FAILED]
+    "condition",
+    [
+        FailureCondition.EVICTED,
+        FailureCondition.NODE_LOST,
+        FailureCondition.EXECUTOR_LOST,
+        FailureCondition.LAUNCH_FAILED,
+    ],
 )
 @pytest.mark.parametrize("earlier", [0, 1, 50])
-def test_what_was_lost_together_does_not_come_back_together(condition: Condition, earlier: int) -> None:
+def test_what_was_lost_together_does_not_come_back_together(condition: FailureCondition, earlier: int) -> None:
     failure = Failure(Cause.AGENT_TRANSIENT, frozenset({condition}), node="n1")
     rule = next(rule for rule in INFRASTRUCTURE.rules if condition in (rule.conditions or ()))
     counters = {f"{INFRASTRUCTURE.name}/{rule.name}": min(earlier, (rule.retry_limit or 100) - 1)}

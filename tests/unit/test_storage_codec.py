@@ -26,11 +26,11 @@ from holdfast.domain.lifecycle import (
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse, SetAction
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.state import (
-    Condition,
     Event,
     GroupStatus,
     JobSet,
     JobSetState,
+    SetCondition,
     SetDecision,
     SetLogEntry,
     Terminal,
@@ -117,7 +117,7 @@ SET_STATES = st.builds(
     counted_at=st.lists(TIMES, max_size=2).map(tuple),
     left_failed=st.dictionaries(TEXTS, st.tuples(COUNTS, COUNTS), max_size=2),
     terminal=st.sampled_from(Terminal),
-    conditions=st.lists(st.builds(Condition, TEXTS, st.booleans(), TEXTS, TEXTS, TIMES), max_size=2).map(tuple),
+    conditions=st.lists(st.builds(SetCondition, TEXTS, st.booleans(), TEXTS, TEXTS, TIMES), max_size=2).map(tuple),
     groups=st.lists(st.builds(GroupStatus, TEXTS, *[COUNTS] * 5), max_size=2).map(tuple),
     started_at=st.none() | TIMES,
     not_before=st.dictionaries(TEXTS, TIMES, max_size=2),
@@ -229,7 +229,7 @@ SET_STATE = JobSetState(
     restarts=3, restarts_counted=2, job_restarts={"g": {11: 2}}, job_restarts_counted={"g": {11: 1}},
     group_restarts={"g": 1}, group_restarts_counted={"g": 1}, rule_restarts={"r": 2}, blamed={"g": 2},
     counted_at=(1.5, 2.5), forgiven=1, left_failed={"j": (1, 2)}, terminal=Terminal.FAILED,
-    conditions=(Condition("Failed", status=True, reason="r", message="m", since=3.5),),
+    conditions=(SetCondition("Failed", status=True, reason="r", message="m", since=3.5),),
     groups=(GroupStatus("g", 1, 2, 3, 4, 5),), started_at=0.5, ended_at=4.5, healthy_since=1.0, not_before={"": 5.5},
     in_place_previous=1, in_place_current=2,
 )  # fmt: skip

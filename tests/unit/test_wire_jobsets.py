@@ -19,11 +19,11 @@ from holdfast.domain.workloads.jobset.model import (
     ReplicatedJob,
 )
 from holdfast.domain.workloads.jobset.state import (
-    Condition,
     Event,
     GroupStatus,
     JobSet,
     JobSetState,
+    SetCondition,
     SetDecision,
     SetLogEntry,
     Terminal,
@@ -68,8 +68,8 @@ DECISION = SetDecision(
 )
 
 
-def holds(type_: str) -> Condition:
-    return Condition(type_, status=True, reason=f"Because{type_}", message=f"it is {type_}", since=5.0)
+def holds(type_: str) -> SetCondition:
+    return SetCondition(type_, status=True, reason=f"Because{type_}", message=f"it is {type_}", since=5.0)
 
 
 def a_set(*, deleting: bool = False, **state: Any) -> JobSet:  # noqa: ANN401 - any field of a set's state

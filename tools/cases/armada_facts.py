@@ -9,7 +9,7 @@ from holdfast.dialects.armada.categories import read_error_categories
 from holdfast.dialects.armada.policy import CONDITION_ALIASES, read_bare_policy
 from holdfast.domain.category_match import CompiledCategories
 from holdfast.domain.classify import classify
-from holdfast.domain.failure import Condition, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
+from holdfast.domain.failure import ContainerResult, EndedBy, Failure, FailureCondition, PodEvent, RunOutcome
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.counting import RunEnding, count_failures
 from holdfast.domain.policy.decide import decide
@@ -36,7 +36,7 @@ _INIT_SUFFIX = " (init container)"
 def outcome_of(facts: Mapping[str, Any], node: str | None = None) -> RunOutcome:
     """Build the facts of a run from a case's failure."""
     reason = str(facts.get("podReason"))
-    names = [*(facts.get("conditions") or ()), *([reason] if reason in set(Condition) else [])]
+    names = [*(facts.get("conditions") or ()), *([reason] if reason in set(FailureCondition) else [])]
     conditions = frozenset(CONDITION_ALIASES.get(name, name) for name in names)
     containers = tuple(
         ContainerResult(

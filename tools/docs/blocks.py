@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import Cause, Condition, EndedBy
+from holdfast.domain.failure import Cause, EndedBy, FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
@@ -34,7 +34,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "run-statuses": partial(values, RunStatus),
     "job-states": partial(enum_table, JobState, title="State"),
     "actions": partial(enum_table, Action, title="Action"),
-    "conditions": partial(enum_table, Condition, title="Condition", meaning="When it holds"),
+    "conditions": partial(enum_table, FailureCondition, title="Condition", meaning="When it holds"),
     "causes": partial(enum_table, Cause, title="Cause"),
     "ended-by": partial(enum_table, EndedBy, title="Ended by"),
     "decision-codes": partial(enum_table, DecisionCode, title="Code"),

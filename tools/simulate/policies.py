@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.failure import Cause, Condition
+from holdfast.domain.failure import Cause, FailureCondition
 from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.policy.model import (
     Action,
@@ -63,7 +63,7 @@ def _rule(chance: Chance, name: str) -> Rule:
 def _matching(chance: Chance) -> Rule:
     """Draw what a rule looks at; its action comes later."""
     operator = chance.choice((ExitCodeOperator.IN, ExitCodeOperator.NOT_IN))
-    conditions = frozenset(chance.sample([str(each) for each in Condition], 3))
+    conditions = frozenset(chance.sample([str(each) for each in FailureCondition], 3))
     blank = Action.RETRY
     return chance.choice(
         (

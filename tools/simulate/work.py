@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import Condition, ContainerResult, EndedBy, RunOutcome
+from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.engine import SimulatedRun
@@ -27,13 +27,13 @@ def _exit(code: int, *, message: str = "", signal: int | None = None) -> RunOutc
     return RunOutcome(containers=(ContainerResult(code, signal=signal, reason=reason, message=message),))
 
 
-def _forced(condition: Condition, by: EndedBy) -> RunOutcome:
+def _forced(condition: FailureCondition, by: EndedBy) -> RunOutcome:
     killed = ContainerResult(137, signal=9, reason=str(condition))
     return RunOutcome(containers=(killed,), conditions=frozenset({str(condition)}), ended_by=by)
 
 
 _NOT_LAUNCHED = RunOutcome(
-    conditions=frozenset({str(Condition.LAUNCH_FAILED)}), started=False, message="no such file or directory"
+    conditions=frozenset({str(FailureCondition.LAUNCH_FAILED)}), started=False, message="no such file or directory"
 )
 _BAD_ENDS = (
     _exit(1),
@@ -41,9 +41,9 @@ _BAD_ENDS = (
     _exit(3, message="timeout"),
     _exit(139, signal=11),
     _exit(137, signal=9),
-    _forced(Condition.OOM_KILLED, EndedBy.MEMORY),
-    _forced(Condition.PREEMPTED, EndedBy.PREEMPTION),
-    _forced(Condition.EVICTED, EndedBy.PREEMPTION),
+    _forced(FailureCondition.OOM_KILLED, EndedBy.MEMORY),
+    _forced(FailureCondition.PREEMPTED, EndedBy.PREEMPTION),
+    _forced(FailureCondition.EVICTED, EndedBy.PREEMPTION),
     _NOT_LAUNCHED,
 )
 

@@ -361,4 +361,4 @@ class World:
     def _after_step(self) -> None:
         for machine in self.machines:
             machine.look()
-        self.programs.settle()
+        self.programs.judge_starts()

@@ -14,7 +14,7 @@ from holdfast.controller.state import NODE_WRITTEN_EVERY_S
 from holdfast.domain.classify import LOST
 from holdfast.domain.events import EventRecord, NodeLost
 from holdfast.domain.evolve import evolve
-from holdfast.domain.failure import Condition, EndedBy, RunOutcome
+from holdfast.domain.failure import EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Node, Run
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.policy import blame
@@ -236,7 +236,7 @@ def ended_status(outcome: RunOutcome) -> RunStatus:
 def lost(run: Run, now: float) -> RunOutcome:
     """Make the outcome of a run whose executor is gone."""
     return RunOutcome(
-        conditions=frozenset({Condition.EXECUTOR_LOST}),
+        conditions=frozenset({FailureCondition.EXECUTOR_LOST}),
         ended_by=EndedBy.LOST,
         started=run.started_at is not None,
         started_at=run.started_at,

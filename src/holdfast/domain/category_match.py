@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import Condition
+from holdfast.domain.failure import FailureCondition
 from holdfast.domain.policy.matchers import ConditionMatcher, ContainerSelector, ExitCodeMatcher, MessageMatcher
 from holdfast.domain.policy.patterns import Pattern
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
     Test = Callable[[Failure, RunOutcome], bool]
 
-_OF_POD = frozenset(condition.value for condition in Condition) - {Condition.OOM_KILLED, Condition.APP_ERROR}
+_OF_POD = frozenset(condition.value for condition in FailureCondition) - {
+    FailureCondition.OOM_KILLED,
+    FailureCondition.APP_ERROR,
+}
 """Conditions of the whole run, which naming a container does not narrow."""
 
 

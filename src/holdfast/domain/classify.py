@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.category_match import NO_CATEGORIES
-from holdfast.domain.failure import Cause, Condition, EndedBy, Failure
+from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from holdfast.domain.category_match import CompiledCategories
     from holdfast.domain.failure import ContainerResult, RunOutcome
 
-_MEANS: dict[EndedBy, Condition] = {
-    EndedBy.DEADLINE: Condition.DEADLINE_EXCEEDED,
-    EndedBy.MEMORY: Condition.OOM_KILLED,
-    EndedBy.PREEMPTION: Condition.PREEMPTED,
+_MEANS: dict[EndedBy, FailureCondition] = {
+    EndedBy.DEADLINE: FailureCondition.DEADLINE_EXCEEDED,
+    EndedBy.MEMORY: FailureCondition.OOM_KILLED,
+    EndedBy.PREEMPTION: FailureCondition.PREEMPTED,
 }
-_CAUSES: tuple[tuple[Condition, Cause], ...] = (
-    (Condition.OOM_KILLED, Cause.OOM_KILLED),
-    (Condition.IMAGE_PULL_FAILED, Cause.IMAGE_PULL_FAILURE),
-    (Condition.DEADLINE_EXCEEDED, Cause.EXECUTION_TIMEOUT),
-    (Condition.UNSCHEDULABLE, Cause.SCHEDULER_TIMEOUT),
-    (Condition.NODE_LOST, Cause.AGENT_TRANSIENT),
-    (Condition.EXECUTOR_LOST, Cause.AGENT_TRANSIENT),
-    (Condition.PREEMPTED, Cause.AGENT_TRANSIENT),
-    (Condition.EVICTED, Cause.AGENT_TRANSIENT),
-    (Condition.LAUNCH_FAILED, Cause.AGENT_TRANSIENT),
-    (Condition.APP_ERROR, Cause.KERNEL_NONZERO_EXIT),
+_CAUSES: tuple[tuple[FailureCondition, Cause], ...] = (
+    (FailureCondition.OOM_KILLED, Cause.OOM_KILLED),
+    (FailureCondition.IMAGE_PULL_FAILED, Cause.IMAGE_PULL_FAILURE),
+    (FailureCondition.DEADLINE_EXCEEDED, Cause.EXECUTION_TIMEOUT),
+    (FailureCondition.UNSCHEDULABLE, Cause.SCHEDULER_TIMEOUT),
+    (FailureCondition.NODE_LOST, Cause.AGENT_TRANSIENT),
+    (FailureCondition.EXECUTOR_LOST, Cause.AGENT_TRANSIENT),
+    (FailureCondition.PREEMPTED, Cause.AGENT_TRANSIENT),
+    (FailureCondition.EVICTED, Cause.AGENT_TRANSIENT),
+    (FailureCondition.LAUNCH_FAILED, Cause.AGENT_TRANSIENT),
+    (FailureCondition.APP_ERROR, Cause.KERNEL_NONZERO_EXIT),
 )
 """The first condition that holds gives the cause."""
-LOST = frozenset({Condition.NODE_LOST, Condition.EXECUTOR_LOST})
+LOST = frozenset({FailureCondition.NODE_LOST, FailureCondition.EXECUTOR_LOST})
 """Conditions under which its place is gone, with whatever ran there."""
 
 
@@ -94,19 +94,19 @@ def _conditions(outcome: RunOutcome) -> frozenset[str]:
     if outcome.ended_by in _MEANS:
         found.add(_MEANS[outcome.ended_by])
     if outcome.ended_by is EndedBy.LOST and not found & LOST:
-        found.add(Condition.EXECUTOR_LOST)
+        found.add(FailureCondition.EXECUTOR_LOST)
     if outcome.ended_by is EndedBy.ITSELF and not found:
         if not outcome.started:
-            found.add(Condition.LAUNCH_FAILED)
+            found.add(FailureCondition.LAUNCH_FAILED)
         elif any(_own_error(container) for container in outcome.containers):
-            found.add(Condition.APP_ERROR)
-    if any(container.failed and container.reason == Condition.OOM_KILLED for container in outcome.containers):
-        found.add(Condition.OOM_KILLED)
+            found.add(FailureCondition.APP_ERROR)
+    if any(container.failed and container.reason == FailureCondition.OOM_KILLED for container in outcome.containers):
+        found.add(FailureCondition.OOM_KILLED)
     return frozenset(found)
 
 
 def _own_error(container: ContainerResult) -> bool:
-    return container.failed and container.reason != Condition.OOM_KILLED
+    return container.failed and container.reason != FailureCondition.OOM_KILLED
 
 
 def _cause(outcome: RunOutcome, conditions: frozenset[str]) -> Cause:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Condition(StrEnum):
+class FailureCondition(StrEnum):
     """Platform conditions a rule may name; any other name in a policy is an error."""
 
     OOM_KILLED = "OOMKilled"
@@ -182,15 +182,15 @@ class Failure:
 
 
 _LOUD = (
-    Condition.OOM_KILLED,
-    Condition.DEADLINE_EXCEEDED,
-    Condition.PREEMPTED,
-    Condition.EVICTED,
-    Condition.NODE_LOST,
-    Condition.EXECUTOR_LOST,
-    Condition.LAUNCH_FAILED,
-    Condition.IMAGE_PULL_FAILED,
-    Condition.UNSCHEDULABLE,
+    FailureCondition.OOM_KILLED,
+    FailureCondition.DEADLINE_EXCEEDED,
+    FailureCondition.PREEMPTED,
+    FailureCondition.EVICTED,
+    FailureCondition.NODE_LOST,
+    FailureCondition.EXECUTOR_LOST,
+    FailureCondition.LAUNCH_FAILED,
+    FailureCondition.IMAGE_PULL_FAILED,
+    FailureCondition.UNSCHEDULABLE,
 )
 
 
@@ -198,7 +198,9 @@ def in_words(failure: Failure) -> str:
     """Say in a few words what happened: ``exit code 3``, ``killed by SIGSEGV``, ``OOMKilled``."""
     for condition in _LOUD:
         if condition in failure.conditions:
-            quiet = condition in {Condition.OOM_KILLED, Condition.DEADLINE_EXCEEDED} or not failure.message
+            quiet = (
+                condition in {FailureCondition.OOM_KILLED, FailureCondition.DEADLINE_EXCEEDED} or not failure.message
+            )
             return str(condition) if quiet else f"{condition}: {failure.message}"
     container = next(iter(failure.failed_containers), None)
     if container is None:
@@ -211,7 +213,7 @@ def in_words(failure: Failure) -> str:
 def in_full(failure: Failure) -> str:
     """Say what happened with the platform's message: ``OOMKilled: exceeded its memory limit of 64Mi``."""
     short = in_words(failure)
-    told = failure.conditions <= {Condition.APP_ERROR} or failure.message in short
+    told = failure.conditions <= {FailureCondition.APP_ERROR} or failure.message in short
     return short if told else f"{short}: {failure.message}"
 
 

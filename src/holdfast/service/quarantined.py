@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.domain.workloads.jobset.state import Condition
+from holdfast.domain.workloads.jobset.state import SetCondition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ def shown_set(job_set: JobSet, known: Mapping[str, Quarantined]) -> JobSet:
     found = known.get(job_set.id)
     if found is None:
         return job_set
-    condition = Condition(CONDITION, status=True, reason=CONDITION, message=found.message, since=found.since)
+    condition = SetCondition(CONDITION, status=True, reason=CONDITION, message=found.message, since=found.since)
     return replace(job_set, state=replace(job_set.state, conditions=(*job_set.state.conditions, condition)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import Condition, EndedBy, RunOutcome
+from holdfast.domain.failure import EndedBy, FailureCondition, RunOutcome
 from holdfast.engines.simulated.engine import SimulatedEngine
 from holdfast.ports.engine import Engine, Observation, RunPhase, StopReason
 
@@ -123,7 +123,7 @@ class Machine(Engine):
             if uid in ended and each.outcome is not None:
                 gone = replace(
                     each.outcome,
-                    conditions=frozenset({Condition.NODE_LOST}),
+                    conditions=frozenset({FailureCondition.NODE_LOST}),
                     ended_by=EndedBy.LOST,
                     message=f"node {node} stopped answering",
                 )
@@ -141,7 +141,7 @@ class Machine(Engine):
 def not_launched(order: RunOrder, now: float, message: str) -> Observation:
     """Return what is seen of a run that could not be started."""
     outcome = RunOutcome(
-        conditions=frozenset({Condition.LAUNCH_FAILED}),
+        conditions=frozenset({FailureCondition.LAUNCH_FAILED}),
         started=False,
         ended_at=now,
         node=order.node or None,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import ChildOf, Job
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
-    from holdfast.domain.workloads.jobset.state import Condition, JobSet, JobSetState, SetLogEntry
+    from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, SetCondition, SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.errors import Problem
 
@@ -55,7 +55,7 @@ def set_state(job_set: JobSet, spec: JobSetSpec) -> str:
     return "Running"
 
 
-def _telling(state: JobSetState) -> Condition | None:
+def _telling(state: JobSetState) -> SetCondition | None:
     """Return the condition that stands for the state, the weightiest first."""
     holding = (state.condition(type_) for type_, _ in _BY_CONDITION if state.holds(type_))
     return next(holding, None)

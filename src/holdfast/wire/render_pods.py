@@ -9,7 +9,7 @@ from holdfast.wire.base import timestamp
 from holdfast.wire.pods import ConditionView, PodsView
 
 if TYPE_CHECKING:
-    from holdfast.domain.workloads.jobset.state import Condition
+    from holdfast.domain.workloads.jobset.state import SetCondition
     from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobSpec
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
@@ -42,7 +42,7 @@ def pods_view(asked: KubeJobSpec | None, known: KubeJobRecord | None) -> PodsVie
     )
 
 
-def condition_view(condition: Condition | JobCondition) -> ConditionView:
+def condition_view(condition: SetCondition | JobCondition) -> ConditionView:
     """Show a condition."""
     return ConditionView(
         type=condition.type,

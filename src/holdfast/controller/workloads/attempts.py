@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.controller.observations import lost
 from holdfast.domain.classify import classify
 from holdfast.domain.evolve import evolve
-from holdfast.domain.failure import Cause, Condition, EndedBy, Failure
+from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import (
     ENDING_STATUS,
@@ -170,7 +170,7 @@ class PodAttempts:
         ended = work.record.state.finished
         if ended is not None and ended.reason == DEADLINE.reason:
             # All pods were stopped; an earlier failure is not what ended the job.
-            late = frozenset({Condition.DEADLINE_EXCEEDED})
+            late = frozenset({FailureCondition.DEADLINE_EXCEEDED})
             return Failure(Cause.EXECUTION_TIMEOUT, late, message=message, failed_at=now, ended_by=EndedBy.DEADLINE)
         if work.last_failure is None:
             return Failure(Cause.UNKNOWN, frozenset(), message=message, failed_at=now)

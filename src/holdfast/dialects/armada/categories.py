@@ -9,7 +9,7 @@ from holdfast.dialects.native.category import EventType, PodAction
 from holdfast.dialects.native.matchers import MOST_EXIT_CODES, MOST_NAMES, read_codes
 from holdfast.dialects.reading import LONGEST_NAME, LONGEST_PATTERN, Fields, regex_error, shown
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.failure import Condition
+from holdfast.domain.failure import FailureCondition
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
 
 if TYPE_CHECKING:
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 MOST_CATEGORIES = 1000
 MOST_RULES = 1000
-CONDITIONS = (Condition.OOM_KILLED.value, Condition.EVICTED.value, Condition.DEADLINE_EXCEEDED.value)
+CONDITIONS = (
+    FailureCondition.OOM_KILLED.value,
+    FailureCondition.EVICTED.value,
+    FailureCondition.DEADLINE_EXCEEDED.value,
+)
 """What Armada's executor can see on a pod."""
 MATCHERS = ("onConditions", "onExitCodes", "onTerminationMessage", "onPodError", "onPodEvents")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.dialects.native.envelope import close_envelope, open_envelope, take_kind
 from holdfast.dialects.native.policy import RuleDialect, read_policy_fields
 from holdfast.dialects.reading import Fields, shown
-from holdfast.domain.failure import Condition
+from holdfast.domain.failure import FailureCondition
 from holdfast.domain.policy.model import Action, ExitCodeOperator
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 ARMADA_NESTED = "armadaproject.io/v1"
 ARMADA_FLAT = "armadaproject.io/v1beta1"
 CONDITION_ALIASES = {
-    "LeaseReturned": Condition.LAUNCH_FAILED.value,
-    "LeaseExpired": Condition.EXECUTOR_LOST.value,
+    "LeaseReturned": FailureCondition.LAUNCH_FAILED.value,
+    "LeaseExpired": FailureCondition.EXECUTOR_LOST.value,
 }
 """Armada's names of Holdfast's own conditions."""
 _ARMADA = RuleDialect(condition_aliases=tuple(CONDITION_ALIASES.items()))

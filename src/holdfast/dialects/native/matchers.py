@@ -6,7 +6,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.reading import LONGEST_NAME, shown
-from holdfast.domain.failure import Condition
+from holdfast.domain.failure import FailureCondition
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
 from holdfast.domain.suggestion import closest
 
@@ -53,7 +53,7 @@ def read_conditions(fields: Fields, *, aliases: Mapping[str, str] | None = None)
     names = fields.texts("onConditions", most=MOST_NAMES)
     if names is None:
         return None
-    known = [condition.value for condition in Condition]
+    known = [condition.value for condition in FailureCondition]
     found = set()
     for i, name in enumerate(names):
         meant = (aliases or {}).get(name, name)

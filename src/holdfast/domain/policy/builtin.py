@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.domain.failure import Condition
+from holdfast.domain.failure import FailureCondition
 from holdfast.domain.policy.model import Action, AntiAffinity, Backoff, JitterMode, RetryPolicy, Rule
 
 _SOON = Backoff(initial_s=1.0, max_s=60.0, multiplier=2.0, jitter=JitterMode.DETERMINISTIC, jitter_ratio=1.0)
@@ -16,17 +16,17 @@ INFRASTRUCTURE = RetryPolicy(
         Rule(
             Action.RETRY,
             "preempted",
-            conditions=frozenset({Condition.PREEMPTED}),
+            conditions=frozenset({FailureCondition.PREEMPTED}),
             backoff=_AT_ONCE,
             anti_affinity=AntiAffinity.NONE,
         ),
-        Rule(Action.RETRY, "evicted", conditions=frozenset({Condition.EVICTED})),
-        Rule(Action.RETRY, "node-lost", conditions=frozenset({Condition.NODE_LOST})),
-        Rule(Action.RETRY, "executor-lost", conditions=frozenset({Condition.EXECUTOR_LOST})),
+        Rule(Action.RETRY, "evicted", conditions=frozenset({FailureCondition.EVICTED})),
+        Rule(Action.RETRY, "node-lost", conditions=frozenset({FailureCondition.NODE_LOST})),
+        Rule(Action.RETRY, "executor-lost", conditions=frozenset({FailureCondition.EXECUTOR_LOST})),
         Rule(
             Action.RETRY,
             "launch-failed",
-            conditions=frozenset({Condition.LAUNCH_FAILED}),
+            conditions=frozenset({FailureCondition.LAUNCH_FAILED}),
             retry_limit=2,
             backoff=replace(_SOON, initial_s=0.1),
         ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from holdfast.domain.failure import Condition, signal_name
+from holdfast.domain.failure import FailureCondition, signal_name
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator
 from holdfast.domain.units import format_duration
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.patterns import Pattern
 
 _LONGEST_QUOTE = 120
-_CONDITIONS = frozenset(condition.value for condition in Condition)
+_CONDITIONS = frozenset(condition.value for condition in FailureCondition)
 
 
 FailureMatcher: TypeAlias = "Matcher[Failure]"
@@ -132,14 +132,14 @@ class ConditionMatcher:
 
 def _charged_to(container: ContainerResult, failure: Failure) -> set[str]:
     """Conditions of the run that this container caused, though its reason does not say so."""
-    if container.reason == Condition.OOM_KILLED:
+    if container.reason == FailureCondition.OOM_KILLED:
         return set()
     charged: set[str] = set()
-    if Condition.APP_ERROR in failure.conditions:
-        charged.add(Condition.APP_ERROR)
+    if FailureCondition.APP_ERROR in failure.conditions:
+        charged.add(FailureCondition.APP_ERROR)
     # An engine's evidence of OOM is about the whole run; only a sole failed container can be meant.
-    if Condition.OOM_KILLED in failure.conditions and len(failure.failed_containers) == 1:
-        charged.add(Condition.OOM_KILLED)
+    if FailureCondition.OOM_KILLED in failure.conditions and len(failure.failed_containers) == 1:
+        charged.add(FailureCondition.OOM_KILLED)
     return charged
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import Condition, ContainerResult, EndedBy, RunOutcome
+from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.ports.engine import NodeInfo, Observation, RunPhase, StopReason
 
 if TYPE_CHECKING:
@@ -230,6 +230,6 @@ def _stopped_outcome(life: _Life) -> RunOutcome | None:
     by = EndedBy.DEADLINE if life.stopped is None else EndedBy(life.stopped.value)
     grace_over = life.plan.term_delay_s > life.grace_s
     number = _SIGKILL if grace_over else _SIGTERM
-    conditions = frozenset({Condition.DEADLINE_EXCEEDED.value}) if by is EndedBy.DEADLINE else frozenset[str]()
+    conditions = frozenset({FailureCondition.DEADLINE_EXCEEDED.value}) if by is EndedBy.DEADLINE else frozenset[str]()
     container = ContainerResult(128 + number, signal=number, reason="Error")
     return RunOutcome(containers=(container,), conditions=conditions, ended_by=by)

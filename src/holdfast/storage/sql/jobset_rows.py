@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.workloads.jobset.state import Condition, GroupStatus, JobSet, JobSetState, SetLogEntry, Terminal
+from holdfast.domain.workloads.jobset.state import GroupStatus, JobSet, JobSetState, SetCondition, SetLogEntry, Terminal
 from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
 from holdfast.domain.workloads.kubejob.model import UNLIMITED, BackoffRecord, JobCondition, KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
@@ -126,7 +126,7 @@ def _default(value: object, factory: object) -> object:
     return factory() if callable(factory) else _NO_DEFAULT
 
 
-_KINDS = (JobSetState, Condition, GroupStatus, KubeJobState, JobCondition, BackoffRecord, PodRecord)
+_KINDS = (JobSetState, SetCondition, GroupStatus, KubeJobState, JobCondition, BackoffRecord, PodRecord)
 _DEFAULTS: dict[type, tuple[tuple[str, object], ...]] = {kind: _defaults(kind) for kind in _KINDS}
 
 
@@ -142,7 +142,7 @@ def set_state(record: Mapping[str, Any]) -> JobSetState:
     given = dict(record)
     _change(given, _RESTARTS, lambda groups: {group: _by_index(counts) for group, counts in groups.items()})
     _change(given, ("left_failed",), lambda jobs: {job: tuple(attempt) for job, attempt in jobs.items()})
-    _change(given, ("conditions",), lambda every: tuple(Condition(**one) for one in every))
+    _change(given, ("conditions",), lambda every: tuple(SetCondition(**one) for one in every))
     _change(given, ("groups",), lambda every: tuple(GroupStatus(**one) for one in every))
     _change(given, ("counted_at",), tuple)
     _change(given, ("terminal",), Terminal)

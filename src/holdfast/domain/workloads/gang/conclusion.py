@@ -9,7 +9,7 @@ from holdfast.domain.classify import LOST, classify, initiating
 from holdfast.domain.delay import delay_s
 from holdfast.domain.delay import retry_at as due_at
 from holdfast.domain.evolve import evolve
-from holdfast.domain.failure import Cause, Condition, EndedBy, Failure, in_words
+from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition, in_words
 from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.lifecycle import ENDING_STATUS, Ending
 from holdfast.domain.placement import Place, Shape, ever_fits, why_not
@@ -130,7 +130,7 @@ def _never_started(attempt: Attempt, runs: Sequence[Run], now: float) -> Failure
     """Make the failure of an attempt that found no place in time, or whose runs did not all start in time."""
     failure = Failure(
         Cause.SCHEDULER_TIMEOUT,
-        frozenset({Condition.UNSCHEDULABLE}),
+        frozenset({FailureCondition.UNSCHEDULABLE}),
         started=False,
         failed_at=now,
         message=attempt.message,
@@ -140,7 +140,7 @@ def _never_started(attempt: Attempt, runs: Sequence[Run], now: float) -> Failure
     late = min(runs, key=lambda run: (run.started_at is not None, run.rank))
     return evolve(
         failure,
-        conditions=frozenset({Condition.LAUNCH_FAILED}),
+        conditions=frozenset({FailureCondition.LAUNCH_FAILED}),
         rank=late.rank,
         node=late.node or None,
         executor=late.executor or None,

@@ -23,7 +23,7 @@ def backoff_keys(group: str, name: str) -> tuple[str, str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class SetCondition:
     """One condition of a set; never created with status False, only set to it."""
 
     type: str
@@ -78,7 +78,7 @@ class JobSetState:
     left_failed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Jobs that ``FailJob`` left failed, with the attempt that was judged."""
     terminal: Terminal = Terminal.NONE
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[SetCondition, ...] = ()
     groups: tuple[GroupStatus, ...] = ()
     started_at: float | None = None
     ended_at: float | None = None
@@ -100,7 +100,7 @@ class JobSetState:
         own = self.job_restarts.get(group)
         return self.group_restarts.get(group, 0) + (own.get(index, 0) if own else 0)
 
-    def condition(self, type_: str) -> Condition | None:
+    def condition(self, type_: str) -> SetCondition | None:
         """Return a condition, whether it holds or not."""
         return next((one for one in self.conditions if one.type == type_), None)
 
@@ -195,13 +195,13 @@ class Transition:
     state: JobSetState
     events: tuple[Event, ...] = ()
 
-    def then(self, condition: Condition, *, event_type: str = "Normal") -> Transition:
+    def then(self, condition: SetCondition, *, event_type: str = "Normal") -> Transition:
         """Set one more condition."""
         more = turn(self.state, condition, event_type=event_type)
         return Transition(more.state, self.events + more.events)
 
 
-def turn(state: JobSetState, condition: Condition, *, event_type: str = "Normal") -> Transition:
+def turn(state: JobSetState, condition: SetCondition, *, event_type: str = "Normal") -> Transition:
     """Set a condition; a repetition updates its reason and message, keeps its time and makes no event."""
     old = state.condition(condition.type)
     if old is None:
@@ -232,7 +232,7 @@ def failed(state: JobSetState, reason: str, message: str, now: float) -> Transit
     """End a set as failed."""
     ended = replace(state, terminal=Terminal.FAILED, ended_at=now, healthy_since=None, not_before={})
     turned = turn(
-        ended, Condition("Failed", status=True, reason=reason, message=message, since=now), event_type="Warning"
+        ended, SetCondition("Failed", status=True, reason=reason, message=message, since=now), event_type="Warning"
     )
     return turned.then(_not_restarting("JobSetFailed", "jobset failed", now))
 
@@ -241,7 +241,7 @@ def completed(state: JobSetState, now: float) -> Transition:
     """End a set as complete."""
     ended = replace(state, terminal=Terminal.COMPLETED, ended_at=now, healthy_since=None, not_before={})
     message = "jobset completed successfully"
-    turned = turn(ended, Condition("Completed", status=True, reason="AllJobsCompleted", message=message, since=now))
+    turned = turn(ended, SetCondition("Completed", status=True, reason="AllJobsCompleted", message=message, since=now))
     return turned.then(_not_restarting("JobSetCompleted", "jobset completed", now))
 
 
@@ -249,7 +249,7 @@ def restarting(state: JobSetState, reason: str, message: str, now: float) -> Tra
     """Note that a set is restarting and why."""
     return turn(
         state,
-        Condition("RestartingJobSet", status=True, reason=reason, message=message, since=now),
+        SetCondition("RestartingJobSet", status=True, reason=reason, message=message, since=now),
         event_type="Warning",
     )
 
@@ -262,7 +262,7 @@ def jobs_ready(state: JobSetState, now: float) -> Transition:
 def suspended(state: JobSetState, now: float) -> Transition:
     """Note that a set is suspended."""
     turned = turn(
-        state, Condition("Suspended", status=True, reason="SuspendedJobs", message="jobset is suspended", since=now)
+        state, SetCondition("Suspended", status=True, reason="SuspendedJobs", message="jobset is suspended", since=now)
     )
     return turned.then(_not_restarting("JobSetSuspended", "jobset suspended", now))
 
@@ -270,7 +270,7 @@ def suspended(state: JobSetState, now: float) -> Transition:
 def resumed(state: JobSetState, now: float) -> Transition:
     """Note that a suspended set goes on."""
     return turn(
-        state, Condition("Suspended", status=False, reason="ResumeJobs", message="jobset is resumed", since=now)
+        state, SetCondition("Suspended", status=False, reason="ResumeJobs", message="jobset is resumed", since=now)
     )
 
 
@@ -280,9 +280,9 @@ def starting(state: JobSetState, now: float, *, done: bool) -> Transition:
     complete = ("InOrderStartupPolicyCompleted", "in order startup policy has completed")
     reason, message = complete if done else progress
     on, off = ("Completed", "InProgress") if done else ("InProgress", "Completed")
-    turned = turn(state, Condition(f"StartupPolicy{on}", status=True, reason=reason, message=message, since=now))
-    return turned.then(Condition(f"StartupPolicy{off}", status=False, reason=reason, message=message, since=now))
+    turned = turn(state, SetCondition(f"StartupPolicy{on}", status=True, reason=reason, message=message, since=now))
+    return turned.then(SetCondition(f"StartupPolicy{off}", status=False, reason=reason, message=message, since=now))
 
 
-def _not_restarting(reason: str, message: str, now: float) -> Condition:
-    return Condition("RestartingJobSet", status=False, reason=reason, message=message, since=now)
+def _not_restarting(reason: str, message: str, now: float) -> SetCondition:
+    return SetCondition("RestartingJobSet", status=False, reason=reason, message=message, since=now)

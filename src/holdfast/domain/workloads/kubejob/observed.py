@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import Condition, ContainerResult, EndedBy
+from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.workloads.kubejob.model import Pod, PodPhase
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.kubejob.stored import PodRecord
 
 DISRUPTION_TARGET = ("DisruptionTarget", "True")
-_DISRUPTIONS = frozenset({Condition.PREEMPTED, Condition.EVICTED, Condition.NODE_LOST, Condition.EXECUTOR_LOST})
+_DISRUPTIONS = frozenset(
+    {FailureCondition.PREEMPTED, FailureCondition.EVICTED, FailureCondition.NODE_LOST, FailureCondition.EXECUTOR_LOST}
+)
 _DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.LOST})
 START_ERROR = 128
 """What Kubernetes reports of a container that could not be started."""
