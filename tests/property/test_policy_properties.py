@@ -13,6 +13,7 @@ from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCond
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.growth import grow, grow_containers
+from holdfast.domain.policy.matchers import matches
 from holdfast.domain.policy.model import (
     Action,
     AntiAffinity,
@@ -28,7 +29,6 @@ from holdfast.domain.policy.model import (
     RetrySettings,
     Rule,
 )
-from holdfast.domain.policy.ordered import matches
 from tests.reading import compile_rule
 
 CONDITIONS = st.frozensets(st.sampled_from(["OOMKilled", "Evicted", "AppError"]), max_size=2)

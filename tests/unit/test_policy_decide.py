@@ -8,8 +8,7 @@ import pytest
 
 from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCondition
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
-from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.policy.compose import effective_policies
+from holdfast.domain.policy.compiled import PolicySet, effective_policies
 from holdfast.domain.policy.counting import RunEnding, count_failures
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import (

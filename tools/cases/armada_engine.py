@@ -10,8 +10,7 @@ from holdfast.dialects.native.settings import read_settings
 from holdfast.domain.delay import retry_at
 from holdfast.domain.job import Run
 from holdfast.domain.lifecycle import RUN_ACTIVE, RunStatus
-from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.policy.compose import effective_policies
+from holdfast.domain.policy.compiled import PolicySet, effective_policies
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import RetryHistory
 from tools.cases.armada_facts import failure_of

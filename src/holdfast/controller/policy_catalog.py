@@ -8,8 +8,7 @@ import structlog
 
 from holdfast.domain.category_match import CompiledCategories
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
-from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.policy.compose import effective_policies
+from holdfast.domain.policy.compiled import PolicySet, effective_policies
 from holdfast.domain.workloads.gang.conclusion import Ruleset
 
 if TYPE_CHECKING:

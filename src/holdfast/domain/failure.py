@@ -117,7 +117,7 @@ class RunOutcome:
 
     containers: tuple[ContainerResult, ...] = ()
     conditions: frozenset[str] = frozenset()
-    """Conditions the engine has evidence for (values of ``Condition``)."""
+    """Conditions the engine has evidence for (values of ``FailureCondition``)."""
     ended_by: EndedBy = EndedBy.ITSELF
     started: bool = True
     """Whether the program ever started."""

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import Cause
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
-from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.policy.compose import effective_policies
+from holdfast.domain.policy.compiled import PolicySet, effective_policies
 from holdfast.domain.policy.decide import GLOBAL_LIMIT, decide
 from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import RetryHistory

@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from holdfast.domain.policy.matchers import matchers_of
-from holdfast.domain.policy.model import Action, AntiAffinity, Mutation, RetryPolicy
-from holdfast.domain.policy.ordered import considered, matches
-from holdfast.domain.policy.patterns import Pattern
-from holdfast.domain.policy.rule_index import RuleIndex
+from holdfast.domain.policy.matchers import considered, matchers_of, matches
+from holdfast.domain.policy.model import Action, AntiAffinity, ExitCodeOperator, Mutation, RetryPolicy
+from holdfast.domain.policy.patterns import Pattern, PatternSet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from holdfast.domain.failure import Failure
+    from holdfast.domain.failure import ContainerResult, Failure
     from holdfast.domain.policy.matchers import FailureMatcher
     from holdfast.domain.policy.model import Backoff, Considered, MemoryGrowth, Rule
 
+
 DEFAULT_RULE = "default"
 """The name a policy's default action is counted under."""
+
+
+def effective_policies(queue: Sequence[str], job: Sequence[str], default: str | None) -> tuple[str, ...]:
+    """Compose the names of the policies that apply to a job.
+
+    Args:
+        queue: The queue's, which always apply and come first.
+        job: The job's own, which add to them and can take none away.
+        default: The one that applies when neither names any.
+
+    Returns:
+        The names in order of evaluation, each once, at its first place.
+    """
+    names = tuple(dict.fromkeys(name for name in (*queue, *job) if name))
+    if names or not default:
+        return names
+    return (default,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,3 +172,124 @@ def _nothing_applies(position: int) -> CompiledRule:
         counter=DEFAULT_RULE,
         reason="no retry policy applies",
     )
+
+
+class _Dimension:
+    """Which rules accept which value of one dimension."""
+
+    __slots__ = ("accepting", "indifferent", "used")
+
+    def __init__(self, wanted: Sequence[Collection[str | int] | None]) -> None:
+        self.used = any(values is not None for values in wanted)
+        self.indifferent = _bits(values is None for values in wanted)
+        self.accepting: dict[str | int | None, int] = {}
+        for bit, values in enumerate(wanted):
+            for value in values or ():
+                self.accepting[value] = self.accepting.get(value, self.indifferent) | 1 << bit
+
+
+class RuleIndex:
+    """Rejects most rules of a set at once; the rules' own matchers then decide.
+
+    Each rule is one bit; bit 0 is the first. Every dimension (cause, condition, exit code, ...) gives the bits of the
+    rules that could match the failure's value there: those without that matcher and those whose matcher accepts it.
+    Their intersection holds every rule that matches, and few that do not, at a cost that hardly grows with the number
+    of rules.
+    """
+
+    __slots__ = (
+        "_all",
+        "_codes",
+        "_conditions",
+        "_message_bits",
+        "_messages",
+        "_not_in",
+        "_patterns",
+        "_signals",
+        "_words",
+    )
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        """Index the rules."""
+        self._all = (1 << len(rules)) - 1
+        words = ((what, _Dimension([getattr(rule, field) for rule in rules])) for what, field in _WORDS)
+        self._words: tuple[tuple[Callable[[Failure], str], dict[str | int | None, int], int], ...] = tuple(
+            (attrgetter(what), dimension.accepting, dimension.indifferent)
+            for what, dimension in words
+            if dimension.used
+        )
+        self._conditions = _Dimension([rule.conditions for rule in rules])
+        self._signals = _Dimension([rule.signals for rule in rules])
+        self._codes = _Dimension([_codes_in(rule) for rule in rules])
+        self._not_in = _bits(_excludes(rule) for rule in rules)
+        patterns = {
+            bit: rule.termination_message for bit, rule in enumerate(rules) if rule.termination_message is not None
+        }
+        self._message_bits = [1 << bit for bit in patterns]
+        self._messages = sum(self._message_bits)
+        self._patterns = PatternSet(list(patterns.values()))
+
+    def candidates(self, failure: Failure) -> int:
+        """Return the bits of all rules that may match."""
+        bits = self._all
+        for read, accepting, indifferent in self._words:
+            bits &= accepting.get(read(failure), indifferent)
+        failed = [container for container in failure.containers if container.exit_code]
+        if self._conditions.used:
+            bits &= self._of_conditions(failure, failed)
+        if self._codes.used:
+            bits &= self._of_codes(failed)
+        if self._signals.used:
+            bits &= self._of_signals(failed)
+        if bits & self._messages:
+            bits &= ~self._messages | self._of_messages(failed)
+        return bits
+
+    def _of_conditions(self, failure: Failure, failed: Sequence[ContainerResult]) -> int:
+        accepting, bits = self._conditions.accepting, self._conditions.indifferent
+        for condition in failure.conditions:
+            bits |= accepting.get(condition, 0)
+        for container in failed:
+            bits |= accepting.get(container.reason, 0)
+        return bits
+
+    def _of_codes(self, failed: Sequence[ContainerResult]) -> int:
+        accepting, bits = self._codes.accepting, self._codes.indifferent
+        for container in failed:
+            bits |= self._not_in | accepting.get(container.exit_code, 0)
+        return bits
+
+    def _of_signals(self, failed: Sequence[ContainerResult]) -> int:
+        accepting, bits = self._signals.accepting, self._signals.indifferent
+        for container in failed:
+            bits |= accepting.get(container.signal, 0)
+        return bits
+
+    def _of_messages(self, failed: Sequence[ContainerResult]) -> int:
+        bits = 0
+        for container in failed:
+            found = self._patterns.matching(container.message)
+            if found is None:
+                return self._messages
+            for index in found:
+                bits |= self._message_bits[index]
+        return bits
+
+
+_WORDS = (("cause", "causes"), ("category", "categories"), ("subcategory", "subcategories"))
+
+
+def _bits(flags: Iterable[bool]) -> int:
+    return sum(1 << bit for bit, flag in enumerate(flags) if flag)
+
+
+def _codes_in(rule: Rule) -> Collection[int] | None:
+    """List the codes a rule accepts; none for ``NotIn``, as any failed container may match it."""
+    codes = rule.exit_codes
+    if codes is None:
+        return None
+    return codes.values if codes.operator is ExitCodeOperator.IN else ()
+
+
+def _excludes(rule: Rule) -> bool:
+    return rule.exit_codes is not None and rule.exit_codes.operator is ExitCodeOperator.NOT_IN

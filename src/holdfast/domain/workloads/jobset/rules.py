@@ -12,8 +12,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from holdfast.domain.policy.matchers import considered, matches
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction, SetRule
-from holdfast.domain.policy.ordered import considered, matches
 from holdfast.domain.policy.patterns import Pattern
 from holdfast.domain.workloads.jobset.state import REACHED_MAX_RESTARTS
 from holdfast.errors import InvalidPolicy
@@ -21,7 +21,7 @@ from holdfast.errors import InvalidPolicy
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.domain.policy.ordered import Matcher
+    from holdfast.domain.policy.matchers import Matcher
     from holdfast.domain.workloads.jobset.children import Child
     from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec
     from holdfast.domain.workloads.jobset.state import JobSetState

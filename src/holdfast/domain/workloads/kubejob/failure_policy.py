@@ -9,17 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.domain.policy.matchers import ContainerSelector
+from holdfast.domain.policy.matchers import ContainerSelector, considered, matches
 from holdfast.domain.policy.model import ExitCodeOperator
-from holdfast.domain.policy.ordered import considered, matches
 from holdfast.domain.workloads.kubejob.model import PodAction, PodPhase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.failure import ContainerResult
+    from holdfast.domain.policy.matchers import Matcher
     from holdfast.domain.policy.model import Considered, ExitCodes
-    from holdfast.domain.policy.ordered import Matcher
     from holdfast.domain.workloads.kubejob.model import Pod, PodRule
 
 NAMESPACE = "default"
