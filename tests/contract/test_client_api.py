@@ -19,7 +19,7 @@ from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun
 from holdfast.cli.submission import submit_jobs
 from holdfast.client import Client
-from holdfast.client.inprocess import InProcessTransport
+from holdfast.client.inprocess import in_process
 from holdfast.client.transport import Answer, HttpTransport, Request
 from holdfast.domain.failure import Cause, ContainerResult, Failure
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run
@@ -102,22 +102,20 @@ def app(store: MemoryStore) -> FastAPI:
     return create_app(store=store, clock=Noon(), ids=Counting(), logs=OneLog(), token=TOKEN)
 
 
-@pytest.fixture(params=["in process", "over a socket"])
-def connect(request: pytest.FixtureRequest, app: FastAPI) -> Iterator[Callable[[str | None], Client]]:
-    """Open clients with a token of choice."""
-    with contextlib.ExitStack() as stack:
-        url = stack.enter_context(_served(app)) if request.param == "over a socket" else None
-
-        def opened(token: str | None) -> Client:
-            transport = InProcessTransport(app) if url is None else None
-            return stack.enter_context(Client(url or "http://holdfast", token, transport=transport))
-
-        yield opened
-
-
 @pytest.fixture
-def client(connect: Callable[[str | None], Client]) -> Client:
-    return connect(TOKEN)
+def url(app: FastAPI) -> Iterator[str]:
+    with _served(app) as url:
+        yield url
+
+
+@pytest.fixture(params=["in process", "over a socket"])
+def client(request: pytest.FixtureRequest, app: FastAPI) -> Iterator[Client]:
+    if request.param == "in process":
+        with in_process(app.state.backend, "user:tester") as client:
+            yield client
+    else:
+        with Client(request.getfixturevalue("url"), TOKEN) as client:
+            yield client
 
 
 def _manifest(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -293,6 +291,10 @@ def test_refusals_come_back_as_the_errors_they_were(client: Client) -> None:
         (InvalidPolicy, lambda: client.put_policy("infra", _manifest("RetryPolicy", "infra", {"x": 1}))),
         (InvalidSetting, lambda: client.put_settings({"x": 1})),
         (InvalidRequest, lambda: list(client.jobs(states=["lost"]))),
+        (InvalidRequest, lambda: client.job("a" * 256)),
+        (InvalidRequest, lambda: client.attempt("nope", 0)),
+        (InvalidRequest, lambda: client.cancel("nope", reason="x" * 1001)),
+        (InvalidRequest, lambda: client.submit(JOB, key="k" * 256)),
         (Refused, lambda: client.submit({**JOB, "queue": "small", "resources": {"cpu": 2}})),
         (Conflict, lambda: client.delete_queue("default")),
     ]
@@ -302,6 +304,14 @@ def test_refusals_come_back_as_the_errors_they_were(client: Client) -> None:
         assert type(caught.value) is kind
 
 
+def test_all_that_is_wrong_with_a_request_is_told_by_its_place(client: Client) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        client.logs("a" * 256, attempt=0, offset=-1)
+    problems = caught.value.problems
+    assert [one.path for one in problems] == ["path.ref", "query.attempt", "query.offset"]
+    assert problems[0].message == "String should have at most 255 characters"
+
+
 def test_the_server_tells_its_version_health_and_metrics(client: Client) -> None:
     assert client.version().api == "v1"
     assert client.health().status == "ok"
@@ -309,14 +319,14 @@ def test_the_server_tells_its_version_health_and_metrics(client: Client) -> None
 
 
 @pytest.mark.parametrize("token", [None, "wrong"])
-def test_without_the_token_only_health_is_told(connect: Callable[[str | None], Client], token: str | None) -> None:
-    stranger = connect(token)
-    assert stranger.health().status == "ok"
-    with pytest.raises(Unauthenticated):
-        stranger.version()
+def test_without_the_token_only_health_is_told(url: str, token: str | None) -> None:
+    with Client(url, token) as stranger:
+        assert stranger.health().status == "ok"
+        with pytest.raises(Unauthenticated):
+            stranger.version()
 
 
-class Unreliable(InProcessTransport):
+class Unreliable(HttpTransport):
     """Loses the connection some times, after the server has done its work."""
 
     losses = 0
@@ -339,23 +349,23 @@ class Foreign(HttpTransport):
         return Answer(self.status, b"<html>proxy</html>")
 
 
-def _unreliable(app: FastAPI, losses: int, pauses: list[float]) -> Client:
-    transport = Unreliable(app)
+def _unreliable(url: str, losses: int, pauses: list[float]) -> Client:
+    transport = Unreliable(url)
     transport.losses = losses
-    return Client("http://holdfast", TOKEN, transport=transport, pause=pauses.append)
+    return Client(url, TOKEN, transport=transport, pause=pauses.append)
 
 
-def test_a_submission_whose_answer_was_lost_is_made_once(app: FastAPI, store: MemoryStore) -> None:
+def test_a_submission_whose_answer_was_lost_is_made_once(url: str, store: MemoryStore) -> None:
     pauses: list[float] = []
-    with _unreliable(app, 2, pauses) as client:
+    with _unreliable(url, 2, pauses) as client:
         job = client.submit(JOB)
     assert list(store.count_by_state().values()).count(1) == 1
     assert (store.job("train").id, len(pauses)) == (job.id, 2)
 
 
-def test_what_must_not_be_done_twice_is_not_sent_again(app: FastAPI) -> None:
+def test_what_must_not_be_done_twice_is_not_sent_again(url: str) -> None:
     pauses: list[float] = []
-    with _unreliable(app, 1, pauses) as client, pytest.raises(Unavailable):
+    with _unreliable(url, 1, pauses) as client, pytest.raises(Unavailable):
         client.create_policy(_manifest("RetryPolicy", "infra", {}))
     assert pauses == []
 
@@ -417,9 +427,7 @@ def test_an_answer_that_is_not_holdfasts_is_an_error(status: int, kind: type[Exc
         client.version()
 
 
-def test_closing_twice_is_fine_and_leaves_no_thread(app: FastAPI) -> None:
-    client = Client("http://holdfast", TOKEN, transport=InProcessTransport(app))
+def test_closing_twice_is_fine(client: Client) -> None:
     client.version()
     client.close()
     client.close()
-    assert not [thread for thread in threading.enumerate() if thread.name == "holdfast-api"]

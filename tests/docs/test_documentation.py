@@ -12,7 +12,6 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from holdfast.api.rest.errors import details_of
 from holdfast.app.settings import Settings
 from holdfast.cli import exit_codes
 from holdfast.cli.commands import commands
@@ -28,8 +27,7 @@ from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStra
 from holdfast.domain.workloads.kubejob.model import PodAction
 from holdfast.errors import InvalidManifest, all_errors
 from holdfast.wire.jobsets import JobSetSummary
-from holdfast.wire.problems import ProblemDetails
-from holdfast.wire.render_problems import read_problem
+from holdfast.wire.problems import ProblemDetails, details_of, read_problem
 from tools.docs import pages
 from tools.docs.blocks import BLOCKS
 from tools.docs.http import application

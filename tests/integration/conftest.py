@@ -12,8 +12,7 @@ import psutil
 import pytest
 
 from holdfast.api.rest.app import create_app
-from holdfast.client import Client
-from holdfast.client.inprocess import InProcessTransport
+from holdfast.client.inprocess import in_process
 from holdfast.domain.resources import Resources
 from holdfast.engines.process.engine import ProcessEngine
 from holdfast.engines.process.files import log_path
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     import httpx
     from fastapi import FastAPI
 
+    from holdfast.client import Client
     from holdfast.domain.failure import RunOutcome
     from holdfast.ports.logs import LogPart
 
@@ -220,5 +220,5 @@ def http(app: FastAPI) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def client(app: FastAPI) -> Iterator[Client]:
-    with Client("http://holdfast", transport=InProcessTransport(app)) as client:
+    with in_process(app.state.backend, "user:tester") as client:
         yield client

@@ -10,11 +10,11 @@ import pytest
 
 from holdfast import errors
 from holdfast.api.rest.app import Probes, create_app
-from holdfast.api.rest.errors import STATUS, status_of
 from holdfast.domain.job import Ceiling, Queue
 from holdfast.errors import all_errors
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import JobFilter
+from holdfast.wire.problems import STATUS, status_of
 from tests.asgi import asking
 from tools.memory_store import MemoryStore
 

@@ -14,6 +14,7 @@ from holdfast.domain.audit import Act, Caller, Subject
 from holdfast.domain.job import JobState
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidRequest, NotFound, Refused
 from holdfast.ports.store import JobFilter, RequestKind
+from holdfast.service.api.filters import Wanted, read_filter
 from holdfast.service.control import Control
 from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.explain import SetExplainer
@@ -291,10 +292,11 @@ def test_a_deleted_set_is_gone_and_its_jobs_stay(sets: JobSets, control: SetCont
     lab.pass_s(60)
     with pytest.raises(NotFound):
         sets.get("short")
-    assert sets.id_of(set_id) == set_id
-    assert {job.state for job in lab.store.jobs(JobFilter(job_set=set_id))} == {JobState.CANCELLED}
+    where = read_filter(lab.store, Wanted(job_set=set_id))
+    assert where == JobFilter(job_set=set_id)
+    assert {job.state for job in lab.store.jobs(where)} == {JobState.CANCELLED}
     with pytest.raises(NotFound):
-        sets.id_of("short")
+        read_filter(lab.store, Wanted(job_set="short"))
 
 
 def test_what_is_asked_of_the_controller_names_the_set_who_and_why(

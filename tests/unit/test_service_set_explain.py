@@ -12,7 +12,7 @@ from holdfast.dialects.manifests import read_job
 from holdfast.domain.job import Ceiling, JobState, Queue
 from holdfast.errors import NotFound, Refused
 from holdfast.ports.store import JobFilter
-from holdfast.service.api.views import attempts_of
+from holdfast.service.api.jobs import attempts_of
 from holdfast.service.explain import Explainer
 from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.explain import SetExplainer

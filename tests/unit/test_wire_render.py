@@ -12,10 +12,10 @@ from holdfast.domain.resources import Resources
 from holdfast.errors import InvalidPolicy, Problem
 from holdfast.wire.base import timestamp
 from holdfast.wire.jobs import JobPage, JobSummary, JobView
+from holdfast.wire.problems import details_of, read_problem
 from holdfast.wire.render_catalogue import node_views
 from holdfast.wire.render_decisions import decision_view
 from holdfast.wire.render_jobs import attempt_state, attempt_view, attempt_views, job_summary, job_view, run_state
-from holdfast.wire.render_problems import problem_details, read_problem
 from tests.reading import seconds_of
 
 RETRY = Decision(
@@ -156,8 +156,8 @@ def test_nodes_show_what_their_runs_use() -> None:
     assert (second.name, second.runs, second.used.cpu) == ("n2", 0, "0")
 
 
-def test_problem_details_carry_every_problem_and_read_back() -> None:
+def test_details_of_carry_every_problem_and_read_back() -> None:
     problem = Problem("spec.rules[0].action", "'Again' is no action", allowed=("Retry", "Fail"), hint="did you", line=7)
-    view = problem_details(InvalidPolicy("policy 'x' is not valid", problems=[problem]), status=422)
+    view = details_of(InvalidPolicy("policy 'x' is not valid", problems=[problem]))
     assert (view.type, view.title) == ("https://holdfast.dev/errors/invalid_policy", "The retry policy is not valid.")
     assert [read_problem(entry) for entry in view.errors] == [problem]

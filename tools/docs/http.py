@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry
 
 from holdfast.api.rest.app import Probes, create_app
-from holdfast.api.rest.errors import STATUS
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.cli import exit_codes
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.errors import all_errors
+from holdfast.wire.problems import STATUS
 from tools.docs.source import markdown, table
 from tools.memory_store import MemoryStore
 

@@ -49,18 +49,15 @@ def connect(*, drive: bool = False, places: bool = True, settings: Settings | No
 
 def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, drive: bool, places: bool) -> Client:
     # Imported here because a client of a running server needs none of the server's parts.
-    from holdfast.app import wiring  # noqa: PLC0415 - as said above
-    from holdfast.client.inprocess import InProcessTransport  # noqa: PLC0415 - as said above
+    from holdfast.app import wiring
+    from holdfast.client.inprocess import in_process
 
     store = wiring.store(settings, directory)
     stack.callback(store.close)
-    application = wiring.application(directory, store, token=None)
-    if drive:
-        from holdfast.app import driver, logging  # noqa: PLC0415 - and one that only asks needs none of its loops
+    backend, actor = wiring.backend(directory, store), f"user:{wiring.user()}"
+    if not drive:
+        return in_process(backend, actor)
+    from holdfast.app import driver, logging
 
-        logging.configure(settings.log_level)
-        require_working = stack.enter_context(driver.driving(settings, directory, places=places))
-        transport = InProcessTransport(application, before=require_working)
-    else:
-        transport = InProcessTransport(application)
-    return stack.enter_context(Client("http://holdfast", transport=transport))
+    logging.configure(settings.log_level)
+    return in_process(backend, actor, before=stack.enter_context(driver.driving(settings, directory, places=places)))

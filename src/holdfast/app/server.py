@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, NoReturn
 import structlog
 import uvicorn
 
+from holdfast.api.rest.app import Probes, create_app
 from holdfast.app import connections, logging, running, upkeep, wiring
 from holdfast.app.datadir import DataDir, ServerAddress
 from holdfast.app.driver import start_embedded
 from holdfast.app.readiness import Readiness
 from holdfast.app.settings import DEFAULT_PORT, read_settings
 from holdfast.app.telemetry import Telemetry
-from holdfast.app.time import SystemClock
+from holdfast.app.time import SortableIds, SystemClock
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.engine import CONTAINMENT_LABEL
+from holdfast.engines.process.files import ProcessLogs
 from holdfast.errors import Refused, Unavailable
 
 if TYPE_CHECKING:
@@ -79,8 +81,13 @@ def serve(
         store = wiring.store(settings, directory)
         stack.callback(store.close)
         readiness = Readiness(Telemetry(SystemClock().now), ownership)
-        app = wiring.application(
-            directory, store, token=token, readiness=readiness, stopping=lambda: server.should_exit
+        app = create_app(
+            store=store,
+            clock=SystemClock(),
+            ids=SortableIds(),
+            logs=ProcessLogs(directory.runs),
+            token=token,
+            probes=_probes(readiness, directory, lambda: server.should_exit),
         )
         config = _configured(app, host, port, connections.bounds(settings.connections, settings.request_timeout))
         logging.quieten()
@@ -97,6 +104,11 @@ def serve(
         if started is not None:
             started(url)
         server.run(sockets=sockets)
+
+
+def _probes(readiness: Readiness, directory: DataDir, stopping: Callable[[], bool]) -> Probes:
+    registry = readiness.telemetry.registry
+    return Probes(registry, readiness.ready, readiness.refusal, stopping, directory.reserve.give_up)
 
 
 def _configured(app: FastAPI, host: str, port: int, allowed: connections.Bounds) -> uvicorn.Config:

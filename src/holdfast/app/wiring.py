@@ -1,4 +1,4 @@
-"""Puts the parts together that answer: store and API application; those that run programs are in ``running``."""
+"""Puts together what answers: the store, and what endpoints work with; ``running`` has what runs programs."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ import getpass
 import os
 from typing import TYPE_CHECKING
 
-from holdfast.api.rest.app import Probes, create_app
 from holdfast.app.datadir import DataDir
 from holdfast.app.ownership import require_database
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessLogs
+from holdfast.service.api.endpoint import Backend
 from holdfast.storage.sql import open_store, upkeep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fastapi import FastAPI
-
-    from holdfast.app.readiness import Readiness
     from holdfast.app.settings import Settings
     from holdfast.ports.store import Store
 
@@ -49,39 +44,28 @@ def store(settings: Settings, directory: DataDir) -> Store:
     return open_store(place, before_upgrade=lambda: require_compatible(directory.runs))
 
 
-def application(
-    directory: DataDir,
-    opened: Store,
-    *,
-    token: str | None,
-    readiness: Readiness | None = None,
-    stopping: Callable[[], bool] = lambda: False,
-) -> FastAPI:
-    """Make the API application over an open store.
-
-    Args:
-        directory: Where runs and their logs are.
-        opened: The store.
-        token: What callers must show.
-        readiness: Shows the parts of a server; without it, all callers are this process.
-        stopping: Says that the server is about to stop.
-    """
-    if readiness is None:
-        probes = Probes(actor=f"user:{_user()}", make_room=directory.reserve.give_up)
-    else:
-        registry = readiness.telemetry.registry
-        probes = Probes(registry, readiness.ready, readiness.refusal, stopping, directory.reserve.give_up)
-    return create_app(
-        store=opened,
-        clock=SystemClock(),
-        ids=SortableIds(),
-        logs=ProcessLogs(directory.runs),
-        token=token,
-        probes=probes,
+def backend(directory: DataDir, opened: Store) -> Backend:
+    """Return what endpoints work with in a process without a server."""
+    return Backend(
+        opened,
+        SystemClock(),
+        SortableIds(),
+        ProcessLogs(directory.runs),
+        directory.reserve.give_up,
+        metrics=lambda: _metrics(opened),
     )
 
 
-def _user() -> str:
+def _metrics(opened: Store) -> bytes:
+    from prometheus_client import CollectorRegistry
+
+    from holdfast.api.rest.metrics import Metrics
+
+    return Metrics(CollectorRegistry(), opened).text()
+
+
+def user() -> str:
+    """Name who runs this process, for the audit log."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container may run as a number without a name

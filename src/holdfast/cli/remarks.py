@@ -20,7 +20,7 @@ def tell_warnings(warnings: Sequence[ProblemEntry], source: Manifest | None, cli
         source: The document they are about, when it came from a file.
         cli: Where to tell it.
     """
-    from holdfast.wire.render_problems import read_problem
+    from holdfast.wire.problems import read_problem
 
     for entry in warnings:
         problem = read_problem(entry)

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Self
 
 from holdfast.client.catalogue import CatalogueCalls
-from holdfast.client.connection import TIMEOUT_S, Connection
+from holdfast.client.connection import TIMEOUT_S, ServerConnection
 from holdfast.client.events import EventCalls
 from holdfast.client.jobs import JobCalls
 from holdfast.client.jobsets import JobSetCalls
@@ -16,6 +16,7 @@ from holdfast.wire.catalogue import Health, VersionView
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from holdfast.client.connection import Connection
     from holdfast.client.transport import Transport
 
 
@@ -24,23 +25,27 @@ class Client(JobCalls, JobSetCalls, CatalogueCalls, EventCalls):
 
     def __init__(
         self,
-        base_url: str,
+        base_url: str = "",
         token: str | None = None,
         *,
         transport: Transport | None = None,
         timeout_s: float = TIMEOUT_S,
         pause: Callable[[float], None] = time.sleep,
+        connection: Connection | None = None,
     ) -> None:
         """Remember where the server is; nothing is sent yet.
 
         Args:
             base_url: Such as ``http://127.0.0.1:7070``.
             token: The server's token.
-            transport: Another way to reach it, such as ``InProcessTransport``; closed with the client.
+            transport: Another way to reach it; closed with the client.
             timeout_s: For one request.
             pause: How to wait before a request is sent again.
+            connection: Another way to a Holdfast than a server's address; closed with the client.
         """
-        self._connection = Connection(base_url, token, transport=transport, timeout_s=timeout_s, pause=pause)
+        self._connection: Connection = connection or ServerConnection(
+            base_url, token, transport=transport, timeout_s=timeout_s, pause=pause
+        )
 
     def __enter__(self) -> Self:
         """Use it in a ``with`` statement."""

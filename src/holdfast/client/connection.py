@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from pydantic import BaseModel, ValidationError
@@ -44,7 +44,57 @@ def once(if_match: str | None, *, otherwise: bool | None = None) -> dict[str, An
     return {"repeatable": False, "headers": {"If-Match": f'"{if_match}"'}}
 
 
-class Connection:
+class Connection(Protocol):
+    """A way to a Holdfast: what is asked of it, and what it answers."""
+
+    address: str = ""
+    """Of the server; empty where there is none."""
+    streams: bool = True
+    """Whether an answer can be read while it comes."""
+    pause: Callable[[float], None] = staticmethod(time.sleep)
+    """How to wait before something is asked again."""
+
+    def get(self, path: str, answer: type[M], params: Mapping[str, Any] | None = None) -> M:
+        """Read something."""
+        return self.call(answer, "GET", path, params=params)
+
+    def call(self, answer: type[M], method: str, path: str, **request: Any) -> M:  # noqa: ANN401 - as ``send`` takes them
+        """Send one request and read its answer.
+
+        Raises:
+            HoldfastError: As ``send``.
+            Internal: The answer is not one of Holdfast's.
+        """
+        response = self.send(method, path, **request)
+        try:
+            return answer.model_validate_json(response.content)
+        except ValidationError as error:
+            raise foreign(response, self.address + path) from error
+
+    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> Answer:  # noqa: ANN401 - of each part's own type
+        """Send one request.
+
+        Args:
+            method: Of HTTP.
+            path: The address, its places filled in.
+            repeatable: Whether it means the same when done twice; ``None``: as its method does.
+            **request: ``params`` of the query, ``headers``, and the body as ``json``.
+
+        Raises:
+            HoldfastError: Why it was refused; ``Unavailable`` when nobody could be reached.
+        """
+        ...
+
+    def lines(self, path: str, *, params: Mapping[str, Any], headers: Mapping[str, str]) -> Iterator[str]:  # noqa: ARG002 - without ``streams`` there are none
+        """Read the lines of an answer as they come."""
+        yield from ()
+
+    def close(self) -> None:
+        """Let go of the connection; double close is fine."""
+        ...
+
+
+class ServerConnection(Connection):
     """One server, and how to speak to it."""
 
     def __init__(
@@ -59,43 +109,13 @@ class Connection:
         """Remember the address; nothing is sent yet."""
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.pause = pause
-        self._base_url = _checked(base_url)
+        self.address = _checked(base_url)
         self._timeout_s = timeout_s
         self._transport = transport or HttpTransport(base_url)
-
-    @property
-    def streams(self) -> bool:
-        """Whether an answer can be read while it comes."""
-        return self._transport.streams
 
     def close(self) -> None:
         """Let go of the connection; double close is fine."""
         self._transport.close()
-
-    def get(self, path: str, answer: type[M], params: Mapping[str, Any] | None = None) -> M:
-        """Read something."""
-        return self.call(answer, "GET", path, params=params)
-
-    def call(
-        self,
-        answer: type[M],
-        method: str,
-        path: str,
-        *,
-        repeatable: bool | None = None,
-        **request: Any,  # noqa: ANN401 - as `_request` takes them
-    ) -> M:
-        """Send one request and read its answer.
-
-        Raises:
-            HoldfastError: As ``send``.
-            Internal: The answer is not one of Holdfast's.
-        """
-        response = self.send(method, path, repeatable=repeatable, **request)
-        try:
-            return answer.model_validate_json(response.content)
-        except ValidationError as error:
-            raise foreign(response, self._base_url + path) from error
 
     def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> Answer:  # noqa: ANN401 - as `_request` takes them
         """Send one request, again after a lost connection when that is safe.
@@ -116,7 +136,7 @@ class Connection:
             else:
                 if answer.is_success:
                     return answer
-                raise error_of(answer, self._base_url + path)
+                raise error_of(answer, self.address + path)
         raise AssertionError  # the last round returns or raises
 
     def lines(self, path: str, *, params: Mapping[str, Any], headers: Mapping[str, str]) -> Iterator[str]:
@@ -135,7 +155,7 @@ class Connection:
     def _pieces(self, asked: Request) -> Iterator[bytes]:
         for part in self._transport.stream(asked, SILENCE_S):
             if not part.is_success:
-                raise error_of(part, self._base_url + asked.target)
+                raise error_of(part, self.address + asked.target)
             yield part.content
 
     def _request(
@@ -152,11 +172,11 @@ class Connection:
         given = _sendable({**self._headers, **(headers or {})})
         if json is None:
             return Request(method, target, given)
-        return Request(method, target, {**given, "Content-Type": "application/json"}, _written(json))
+        return Request(method, target, {**given, "Content-Type": "application/json"}, written(json))
 
     def _unreachable(self, error: Exception) -> Unavailable:
         why = str(error) or type(error).__name__
-        return Unavailable(f"Holdfast cannot be reached at {self._base_url}: {why}", hint="start it with: holdfast up")
+        return Unavailable(f"Holdfast cannot be reached at {self.address}: {why}", hint="start it with: holdfast up")
 
 
 def _sendable(headers: dict[str, str]) -> dict[str, str]:
@@ -171,7 +191,8 @@ def _sendable(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
-def _written(value: object) -> bytes:
+def written(value: object) -> bytes:
+    """Write a body as JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from holdfast.errors import HoldfastError, Internal, InvalidRequest, Unavailable, VersionConflict, all_errors
-from holdfast.wire.problems import ProblemDetails
-from holdfast.wire.render_problems import read_problem
+from holdfast.wire.problems import ProblemDetails, read_problem
 
 if TYPE_CHECKING:
     from holdfast.client.transport import Answer

@@ -1,108 +1,135 @@
-"""Reaches the API inside this process, without a socket: the same requests, the same answers.
-
-A synchronous client speaks to the asynchronous application through an event loop in another thread.
-"""
+"""Calls the endpoints inside this process, without a server: the same calls, checks and answers."""
 
 from __future__ import annotations
 
-import threading
-from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
+import logging
+import secrets
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 from urllib.parse import unquote
 
-from anyio import Event
-from anyio.from_thread import start_blocking_portal
+from pydantic import Field, TypeAdapter, ValidationError
 
-from holdfast.client.transport import Answer, Request, Transport
+from holdfast.client.client import Client
+from holdfast.client.connection import Connection, written
+from holdfast.client.transport import Answer
+from holdfast.domain.audit import Caller
+from holdfast.errors import HoldfastError, Internal, NotFound
+from holdfast.service.api.endpoint import Asked, Backend, Reply, near
+from holdfast.service.api.manifests import Format, Text
+from holdfast.wire.problems import invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-    from typing import Any
+    from collections.abc import Callable, Mapping
 
-    from anyio.from_thread import BlockingPortal
+    from holdfast.service.api.endpoint import Endpoint
 
-    Message = MutableMapping[str, Any]
-    Application = Callable[
-        [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]
-    ]
+_ID_BYTES = 8
+_ABSENT = object()
+_log = logging.getLogger(__name__)
 
 
-class InProcessTransport(Transport):
-    """Sends a synchronous client's requests to an ASGI application in this process."""
+def in_process(backend: Backend, actor: str, *, before: Callable[[], None] = lambda: None) -> Client:
+    """Make a client of this process.
+
+    Args:
+        backend: What endpoints work with.
+        actor: Who calls, for the audit log.
+        before: Called before each request; raises what makes asking pointless.
+    """
+    return Client(connection=_InProcess(backend, actor, before))
+
+
+class _InProcess(Connection):
+    """Finds the endpoint of an address and calls it."""
 
     streams = False
     """An answer comes whole, so nothing that never ends can be read."""
 
-    def __init__(self, app: Application, *, before: Callable[[], None] = lambda: None) -> None:
-        """Remember the application; the loop starts with the first request.
+    def __init__(self, backend: Backend, actor: str, before: Callable[[], None]) -> None:
+        self._backend, self._actor, self._before = backend, actor, before
 
-        Args:
-            app: What answers.
-            before: Called before each request; raises what makes asking pointless.
-        """
-        self._before = before
-        self._app = app
-        self._stack = ExitStack()
-        self._portal: BlockingPortal | None = None
-        self._starting = threading.Lock()
-
-    def send(self, request: Request, timeout_s: float) -> Answer:  # noqa: ARG002 - nothing gets lost on the way
-        """Send one request and return the whole answer."""
+    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> Answer:  # noqa: ANN401 - as its parent's
+        """Call one endpoint and return its answer as it is written."""
+        del repeatable  # nothing gets lost on the way
         self._before()
-        return self._running().call(_answer, self._app, request)
-
-    def stream(self, request: Request, timeout_s: float) -> Iterator[Answer]:
-        """Send one request and yield the whole answer."""
-        yield self.send(request, timeout_s)
-
-    def _running(self) -> BlockingPortal:
-        with self._starting:
-            if self._portal is None:
-                self._portal = self._stack.enter_context(start_blocking_portal(name="holdfast-api"))
-            return self._portal
+        endpoint, places = _found(method, path)
+        sent = {
+            "path": places,
+            "query": request.get("params") or {},
+            "header": request.get("headers") or {},
+            "body": request.get("json"),
+        }
+        try:
+            found = endpoint.call(**self._arguments(endpoint, sent))
+        except HoldfastError:
+            raise
+        except Exception as error:
+            _log.exception("%s %s failed", method, path)
+            raise Internal from error
+        if found is None or isinstance(found, bytes):
+            return Answer(endpoint.status, found or b"")
+        view = found.view if isinstance(found, Reply) else found
+        return Answer(endpoint.status, view.model_dump_json(by_alias=True).encode())
 
     def close(self) -> None:
-        """Stop the loop and its thread; double close is fine."""
-        with self._starting:
-            self._portal = None
-            self._stack.close()
+        """Let go of nothing: the store is closed by whoever opened it."""
+
+    def _arguments(self, endpoint: Endpoint, sent: Mapping[str, Any]) -> dict[str, Any]:
+        hints = get_type_hints(endpoint.call, include_extras=True)
+        hints.pop("return")
+        wrong: list[Any] = []
+        values = {name: self._value(name, hint, sent, wrong) for name, hint in hints.items()}
+        if wrong:
+            raise invalid(wrong)
+        return {name: value for name, value in values.items() if value is not _ABSENT}
+
+    def _value(self, name: str, hint: Any, sent: Mapping[str, Any], wrong: list[Any]) -> object:  # noqa: ANN401 - a type
+        """Return the value of a parameter; what is wrong with it is added to ``wrong``."""
+        if hint is Backend:
+            return self._backend
+        if hint is Caller:
+            now = self._backend.clock.now()
+            return Caller(self._actor, now, origin="in-process", request_id=secrets.token_hex(_ID_BYTES))
+        if hint is Text:
+            return Text.of(written(sent["body"]), Format.JSON)
+        asked = next((one for one in get_args(hint) if isinstance(one, Asked)), None)
+        place, key = _place(name, hint, asked, sent["path"])
+        value = sent[place] if key is None else sent[place].get(key)
+        if value is None:
+            return _ABSENT
+        try:
+            return TypeAdapter(Annotated[hint, Field(**asked.limits)] if asked else hint).validate_python(value)
+        except ValidationError as error:
+            wrong += [{**one, "loc": (place, *([key] if key else []), *one["loc"])} for one in error.errors()]
+            return _ABSENT
 
 
-async def _answer(app: Application, request: Request) -> Answer:
-    asked = [{"type": "http.request", "body": request.body or b"", "more_body": False}]
-    told: list[Message] = []
-    over = Event()
-
-    async def receive() -> Message:
-        if asked:
-            return asked.pop()
-        await over.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message: Message) -> None:
-        told.append(message)
-        if message["type"] == "http.response.body" and not message.get("more_body", False):
-            over.set()
-
-    with suppress(Exception):  # an error in the application is answered by its own handler, as over a socket
-        await app(_scope(request), receive, send)
-    status = next((message["status"] for message in told if message["type"] == "http.response.start"), 500)
-    return Answer(status, b"".join(message.get("body", b"") for message in told))
+def _place(name: str, hint: Any, asked: Asked | None, places: Mapping[str, str]) -> tuple[str, str | None]:  # noqa: ANN401 - a type
+    """Say in which part of a request a parameter is, and under which name."""
+    if asked is not None and asked.header:
+        return "header", asked.header
+    if any(hasattr(one, "model_validate") for one in (hint, *get_args(hint))):
+        return "body", None
+    return ("path" if name in places else "query"), name
 
 
-def _scope(request: Request) -> Message:
-    path, _, query = request.target.partition("?")
-    return {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": request.method,
-        "scheme": "http",
-        "path": unquote(path),
-        "raw_path": path.encode(),
-        "query_string": query.encode(),
-        "root_path": "",
-        "headers": [(name.lower().encode(), value.encode()) for name, value in request.headers.items()],
-        "client": ("127.0.0.1", 0),
-        "server": ("holdfast", 80),
-    }
+def _found(method: str, path: str) -> tuple[Endpoint, dict[str, str]]:
+    """Find the endpoint of an address, and what stands in its places."""
+    for endpoint in near(path):
+        places = _places(endpoint.path.split("/"), path.split("/")) if endpoint.method == method else None
+        if places is not None:
+            return endpoint, places
+    msg = f"{method} {path} does not exist"
+    raise NotFound(msg)
+
+
+def _places(template: list[str], words: list[str]) -> dict[str, str] | None:
+    if len(template) != len(words):
+        return None
+    places = {}
+    for known, word in zip(template, words, strict=True):
+        if known.startswith("{") and word:
+            places[known[1:-1]] = unquote(word)
+        elif known != word:
+            return None
+    return places

@@ -54,9 +54,6 @@ class Answer:
 class Transport(Protocol):
     """A way to a server; not to be shared between threads."""
 
-    streams: bool
-    """Whether an answer can be read while it comes."""
-
     def send(self, request: Request, timeout_s: float) -> Answer:
         """Send a request and return the whole answer."""
         ...
@@ -72,8 +69,6 @@ class Transport(Protocol):
 
 class HttpTransport(Transport):
     """Reaches a server by its address."""
-
-    streams = True
 
     def __init__(self, base_url: str) -> None:
         """Remember the address; nothing is sent yet."""

@@ -1,7 +1,15 @@
-"""Errors as RFC 9457 problem details, with a stable ``code`` and one entry per field at fault."""
+"""Errors as RFC 9457 problem details, with a stable ``code`` and one entry per field at fault; and back.
+
+One table has the HTTP status of each error class; a test keeps it complete.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from pydantic import Field
 
+from holdfast import errors
+from holdfast.errors import HoldfastError, InvalidRequest, Problem, VersionConflict
 from holdfast.wire.base import Response
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
@@ -38,3 +46,83 @@ class ProblemDetails(Response):
     errors: list[ProblemEntry] = Field(default_factory=list)
     resource_version: str | None = None
     """Of ``version_conflict``: the version the thing has now."""
+
+
+STATUS: dict[type[HoldfastError], int] = {
+    HoldfastError: 500,
+    errors.InvalidRequest: 422,
+    errors.InvalidPolicy: 422,
+    errors.InvalidManifest: 422,
+    errors.InvalidSetting: 422,
+    errors.Unauthenticated: 401,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.AlreadyExists: 409,
+    errors.VersionConflict: 409,
+    errors.Refused: 403,
+    errors.Unavailable: 503,
+    errors.DataDirLocked: 503,
+    errors.NotLeader: 503,
+    errors.Uncertain: 503,
+    errors.EngineError: 502,
+    errors.Internal: 500,
+    errors.UnreadableSpec: 500,
+}
+"""The one table from error class to HTTP status."""
+
+_PARAMETER_PLACES = frozenset({"query", "path", "header", "cookie"})
+
+
+def status_of(error: HoldfastError) -> int:
+    """Return the HTTP status of an error; a class outside the table has its parent's."""
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
+def details_of(error: HoldfastError) -> ProblemDetails:
+    """Show an error with all its problems."""
+    return ProblemDetails(
+        type=problem_type(error.code),
+        title=(type(error).__doc__ or error.code).splitlines()[0],
+        status=status_of(error),
+        code=error.code,
+        detail=error.message,
+        hint=error.hint,
+        errors=[problem_entry(problem) for problem in error.problems],
+        resource_version=error.current if isinstance(error, VersionConflict) else None,
+    )
+
+
+def problem_entry(problem: Problem) -> ProblemEntry:
+    """Show one thing wrong with an input."""
+    return ProblemEntry(
+        path=problem.path,
+        message=problem.message,
+        allowed=list(problem.allowed),
+        hint=problem.hint,
+        line=problem.line,
+    )
+
+
+def read_problem(entry: ProblemEntry) -> Problem:
+    """Read one thing wrong with an input back."""
+    return Problem(entry.path, entry.message, allowed=tuple(entry.allowed), hint=entry.hint, line=entry.line)
+
+
+def invalid(found: Iterable[Mapping[str, Any]]) -> InvalidRequest:
+    """Make the error of what pydantic found wrong with the parts of a request, each at its place."""
+    return InvalidRequest(problems=[_problem(one) for one in found])
+
+
+def _problem(found: Mapping[str, Any]) -> Problem:
+    expected = found.get("ctx", {}).get("expected")
+    allowed = tuple(str(expected).replace("'", "").replace(" or ", ", ").split(", ")) if expected else ()
+    return Problem(_path(found["loc"]), str(found["msg"]), allowed=allowed)
+
+
+def _path(location: Sequence[Any]) -> str:
+    place, *rest = location
+    parts = [str(place)] if place in _PARAMETER_PLACES else []
+    path = ".".join(parts)
+    for part in rest:
+        path += f"[{part}]" if isinstance(part, int) and place == "body" else f".{part}"
+    return path.removeprefix(".") if not path.startswith("[") else ""

@@ -9,6 +9,7 @@ from holdfast.domain.failure import Cause, EndedBy
 from holdfast.domain.lifecycle import RUN_TERMINAL, AttemptStatus, Ending, RunStatus
 from holdfast.domain.units import format_cpu, format_memory
 from holdfast.wire.base import optional_timestamp, timestamp
+from holdfast.wire.decisions import Why
 from holdfast.wire.jobs import (
     AttemptView,
     ContainerView,
@@ -21,8 +22,8 @@ from holdfast.wire.jobs import (
     ResourcesView,
     RunView,
 )
+from holdfast.wire.problems import problem_entry
 from holdfast.wire.render_decisions import decision_view
-from holdfast.wire.render_problems import problem_entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -272,3 +273,34 @@ def history_entry(row: HistoryRow) -> HistoryEntry:
             for each in row.steps
         ],
     )
+
+
+def why_view(job: Job, *, attempt: Attempt | None, headline: str, summary: Sequence[str]) -> Why:
+    """Show why a job is where it is."""
+    facts = _facts(attempt.failure) if attempt and attempt.failure else {}
+    decision = attempt.decision if attempt else None
+    return Why(
+        job=job.id,
+        name=job.name,
+        state=str(job.state),
+        attempt=attempt.number if attempt else None,
+        headline=headline,
+        summary=list(summary),
+        decision=decision_view(decision, retry_at=attempt.retry_at) if attempt and decision else None,
+        **facts,
+    )
+
+
+def _facts(failure: Failure) -> dict[str, Any]:
+    container = telling_container(failure)
+    return {
+        "cause": str(failure.cause),
+        "category": failure.category or None,
+        "subcategory": failure.subcategory or None,
+        "hint": failure.hint or None,
+        "conditions": sorted(failure.conditions),
+        "message": failure.message,
+        "exit_code": container.exit_code if container else None,
+        "signal": container.signal if container else None,
+        "node": failure.node,
+    }

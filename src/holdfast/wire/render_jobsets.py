@@ -17,9 +17,9 @@ from holdfast.wire.jobsets import (
     JobSetView,
     SetDecisionView,
 )
+from holdfast.wire.problems import problem_entry
 from holdfast.wire.render_decisions import considered_views, limit_views
 from holdfast.wire.render_pods import condition_view, pods_view
-from holdfast.wire.render_problems import problem_entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI
 from prometheus_client import CollectorRegistry
 
 from holdfast import __version__
-from holdfast.api.rest import browser, description, errors
-from holdfast.api.rest.callers import RequestIdGate
-from holdfast.api.rest.context import Health
-from holdfast.api.rest.gates import SizeGate, TokenGate, WriteGate
+from holdfast.api.rest import browser, errors, routing
+from holdfast.api.rest.gates import RequestIdGate, SizeGate, TokenGate, WriteGate
 from holdfast.api.rest.listeners import Listeners
 from holdfast.api.rest.metrics import Metrics, MetricsGate
-from holdfast.api.rest.routes import (
-    attempts,
-    categories,
-    control,
-    events,
-    jobs,
-    jobsets,
-    nodes,
-    policies,
-    queues,
-    rehearsals,
-    set_control,
-    settings,
-    submissions,
-    system,
-)
-from holdfast.api.rest.routes import logs as log_routes
 from holdfast.api.rest.strict import known_query_only
-from holdfast.service.api.use_cases import use_cases_over
+from holdfast.service.api.endpoint import Backend
+from holdfast.wire.problems import ProblemDetails
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,23 +25,6 @@ if TYPE_CHECKING:
     from holdfast.ports.logs import LogReader
     from holdfast.ports.store import Store
 
-_NOUNS = (
-    system,
-    submissions,
-    rehearsals,
-    jobs,
-    log_routes,
-    attempts,
-    control,
-    jobsets,
-    set_control,
-    policies,
-    queues,
-    categories,
-    settings,
-    nodes,
-    events,
-)
 _DESCRIPTION = """Submit jobs, say what happens when they fail, and read why.
 
 Every error is `application/problem+json` with a stable `code` and, for bad input, one entry per problem in `errors`.
@@ -80,8 +45,6 @@ class Probes:
     """Says that the server is about to stop, so that streams end."""
     make_room: Callable[[], bool] = lambda: False
     """Gives up what is kept of a full disk."""
-    actor: str | None = None
-    """Who calls, where all callers are this process; otherwise their token tells."""
 
 
 def create_app(
@@ -100,7 +63,7 @@ def create_app(
         clock: The time of submissions and requests.
         ids: Names new jobs.
         logs: Reads what runs wrote.
-        token: What callers must show; ``None`` lets everyone in and is for use inside one process.
+        token: What callers must show; ``None`` lets everyone in.
         probes: Metrics and readiness of the rest of the process.
     """
     probes = probes or Probes()
@@ -115,15 +78,14 @@ def create_app(
         # A path with a slash too many is an error like any other, not a redirect that drops the token.
         redirect_slashes=False,
     )
-    app.state.use_cases = use_cases_over(store, clock, ids, logs, make_room=probes.make_room)
-    app.state.health = Health(metrics, probes.ready)
-    app.state.actor = probes.actor
+    app.state.backend = Backend(
+        store, clock, ids, logs, probes.make_room, probes.ready, count=metrics.count_jobs, metrics=metrics.text
+    )
     app.state.listeners = Listeners(store.last_event_seq, probes.stopping)
     errors.install(app)
-    for noun in _NOUNS:
-        app.include_router(noun.router)
-    description.install(app)
+    routing.install(app)
     browser.install(app)
+    _complete_description(app)
     app.add_middleware(SizeGate)
     app.add_middleware(WriteGate, refusal=probes.refusal)
     if token is not None:
@@ -131,3 +93,28 @@ def create_app(
     app.add_middleware(MetricsGate, metrics=metrics)
     app.add_middleware(RequestIdGate)
     return app
+
+
+def _complete_description(app: FastAPI) -> None:
+    """Make the OpenAPI document tell the form of problems and the token, too."""
+    plain = app.openapi
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _completed(plain())
+        return app.openapi_schema
+
+    app.openapi = described  # type: ignore[method-assign] # the framework's own way to extend the document
+
+
+def _completed(document: dict[str, Any]) -> dict[str, Any]:
+    components = document.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    problem = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas.update(problem.pop("$defs", {}))
+    schemas["ProblemDetails"] = problem
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    document["security"] = [{"token": []}]
+    return document

@@ -1,4 +1,4 @@
-"""What every request passes before it reaches an endpoint: the token, whether anything is taken in, the body's size.
+"""What every request passes before its endpoint: its id, the token, whether anything is taken in, the body's size.
 
 All are plain ASGI, so that no request gets past them, not even one for an unknown path.
 """
@@ -6,6 +6,7 @@ All are plain ASGI, so that no request gets past them, not even one for an unkno
 from __future__ import annotations
 
 import hmac
+import secrets
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -24,12 +25,33 @@ if TYPE_CHECKING:
 
     from holdfast.errors import HoldfastError
 
+REQUEST_ID = "x-request-id"
+_LONGEST_REQUEST_ID = 128
+_ID_BYTES = 8
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 WARNING = "holdfast-warning"
 """The header that says what a reader of a server that may not write should know."""
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 LARGEST_BODY = 16 * 1024 * 1024
 """Bytes; 10,000 manifests of 1.6 kB each."""
+
+
+class RequestIdGate:
+    """Gives every request an id, the caller's own where it sent one, and returns it with the answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Stand before ``app``."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] == "http":
+            given = Headers(scope=scope).get(REQUEST_ID, "")
+            fit_for_a_log = given.isascii() and given.isprintable() and len(given) <= _LONGEST_REQUEST_ID
+            request_id = given if given and fit_for_a_log else secrets.token_hex(_ID_BYTES)
+            scope.setdefault("state", {})["request_id"] = request_id
+            send = _with_header(send, REQUEST_ID, request_id)
+        await self._app(scope, receive, send)
 
 
 class TokenGate:

@@ -45,8 +45,8 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry, store: QueryStore) -> None:
         """Register the counters."""
         self.registry = registry
-        self.submitted = Counter("holdfast_jobs_submitted", "Jobs accepted.", registry=registry)
-        self.rejected = Counter("holdfast_jobs_rejected", "Manifests refused in submissions.", registry=registry)
+        self._submitted = Counter("holdfast_jobs_submitted", "Jobs accepted.", registry=registry)
+        self._rejected = Counter("holdfast_jobs_rejected", "Manifests refused in submissions.", registry=registry)
         self._requests = Counter(
             "holdfast_api_requests", "Requests answered.", ["method", "route", "status"], registry=registry
         )
@@ -59,6 +59,11 @@ class Metrics:
         """Count one request."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
+
+    def count_jobs(self, accepted: int, rejected: int) -> None:
+        """Count the jobs of one submission."""
+        self._submitted.inc(accepted)
+        self._rejected.inc(rejected)
 
     def text(self) -> bytes:
         """Write everything in the registry in Prometheus' text format."""

@@ -8,13 +8,13 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from holdfast.domain.job import JobState
-from holdfast.errors import InvalidRequest, Problem
+from holdfast.errors import InvalidRequest, NotFound, Problem
 from holdfast.ports.store import JobFilter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.service.jobsets.sets import JobSets
+    from holdfast.ports.store import Store
 
 _STATES = {state.lower(): state for state in JobState}
 
@@ -35,8 +35,8 @@ class Wanted:
     """Only those that are quarantined."""
 
 
-def read_filter(sets: JobSets, wanted: Wanted) -> JobFilter:
-    """Read the filter of a list of jobs; ``sets`` finds the set that is named.
+def read_filter(store: Store, wanted: Wanted) -> JobFilter:
+    """Read the filter of a list of jobs; ``store`` has the set that is named.
 
     Raises:
         InvalidRequest: A state is unknown or a label is not ``key=value``; with all problems.
@@ -55,10 +55,20 @@ def read_filter(sets: JobSets, wanted: Wanted) -> JobFilter:
         states=frozenset(_STATES[one.lower()] for one in wanted.states) if wanted.states else None,
         queue=wanted.queue,
         name=wanted.name,
-        job_set=None if wanted.job_set is None else sets.id_of(wanted.job_set),
+        job_set=None if wanted.job_set is None else _set_id(store, wanted.job_set),
         labels=tuple((key, value) for key, _, value in (one.partition("=") for one in wanted.labels)),
         quarantined=wanted.quarantined,
     )
+
+
+def _set_id(store: Store, reference: str) -> str:
+    """Find a set's id, also of one that is gone and whose jobs are still known by it."""
+    try:
+        return store.job_set(reference).id
+    except NotFound:
+        if store.jobs(JobFilter(job_set=reference), limit=1):
+            return reference
+        raise
 
 
 def mark_of(where: JobFilter) -> str:

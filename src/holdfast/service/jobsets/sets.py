@@ -211,19 +211,6 @@ class JobSets:
             yield from part
             after = part[-1].seq
 
-    def id_of(self, reference: str) -> str:
-        """Return the id of a set, also of one that is gone and whose jobs are still known by it.
-
-        Raises:
-            NotFound: There is no such set, and no job was of it.
-        """
-        try:
-            return self.store.job_set(reference).id
-        except NotFound:
-            if self.store.jobs(JobFilter(job_set=reference), limit=1):
-                return reference
-            raise
-
     def _find(self, name: str) -> JobSet | None:
         try:
             found = self.get(name)

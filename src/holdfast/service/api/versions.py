@@ -1,15 +1,13 @@
-"""Conditional requests: which version a caller says a thing must have, and which one it has."""
+"""Conditional requests: which version a caller says the thing must have that it means to change."""
+
+from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated
-
-from fastapi import Depends, Header
 
 from holdfast.errors import InvalidRequest, Problem
 
 _TAG = re.compile(r'(?:W/)?"([!\x23-\x7e]*)"')
-_LONGEST = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +20,13 @@ class Match:
     """It is there."""
 
 
-def _match(
-    if_match: Annotated[
-        str | None,
-        Header(max_length=_LONGEST, description="The `ETag` it must have; else 409."),
-    ] = None,
-) -> Match:
+def read_match(if_match: str | None) -> Match:
     """Read what a caller expects.
 
     A weak tag is taken for a strong one: proxies that compress answers weaken tags, and the version is the same.
+
+    Raises:
+        InvalidRequest: It is not a list of entity tags.
     """
     if if_match is None:
         return Match()
@@ -43,12 +39,3 @@ def _match(
         hint = 'send the ETag as it was answered, such as "01h2xcejqtf2nbrexx3vqjhp41.3"'
         raise InvalidRequest(problems=[Problem("header.If-Match", f"{if_match!r} is not an entity tag", hint=hint)])
     return Match(versions, exists=True)
-
-
-IfMatch = Annotated[Match, Depends(_match)]
-"""A parameter of this type is given what the caller expects."""
-
-
-def tagged(version: str) -> dict[str, str]:
-    """Return the headers that tell a thing's version."""
-    return {"ETag": f'"{version}"'}

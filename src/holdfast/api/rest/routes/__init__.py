@@ -1,1 +1,0 @@
-"""Endpoints, one module per noun: read the request, call a use case, write the answer."""

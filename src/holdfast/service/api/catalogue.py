@@ -1,0 +1,230 @@
+"""What operators write: retry policies, queues, failure categories and settings, each under its address."""
+
+from holdfast.dialects.native.category import write_category
+from holdfast.dialects.native.policy import policy_warnings
+from holdfast.dialects.native.policy_text import write_policy
+from holdfast.dialects.native.queue import write_queue
+from holdfast.dialects.native.settings import write_settings
+from holdfast.domain.audit import Caller
+from holdfast.domain.category import FailureCategory
+from holdfast.domain.job import Queue
+from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+from holdfast.service.api.endpoint import (
+    Backend,
+    DryRun,
+    Endpoints,
+    IfMatch,
+    MustExist,
+    Name,
+    Reply,
+    Takes,
+    created,
+)
+from holdfast.service.api.manifests import Text, manifest_of, read_settings
+from holdfast.service.api.versions import read_match
+from holdfast.service.categories import Categories
+from holdfast.service.policies import Policies
+from holdfast.service.queues import Queues
+from holdfast.service.settings import Settings
+from holdfast.wire.catalogue import (
+    CategoryPage,
+    CategoryView,
+    PolicyPage,
+    PolicyView,
+    QueuePage,
+    QueueView,
+    SettingsView,
+)
+from holdfast.wire.problems import problem_entry
+
+_POLICIES = Endpoints("retry policies")
+_QUEUES = Endpoints("queues")
+_CATEGORIES = Endpoints("failure categories")
+_SETTINGS = Endpoints("settings")
+ENDPOINTS = (_POLICIES, _QUEUES, _CATEGORIES, _SETTINGS)
+
+_POLICY = Takes("A manifest of kind RetryPolicy.")
+_QUEUE = Takes("A manifest of kind Queue.")
+_CATEGORY = Takes("A manifest of kind FailureCategory.")
+_ALL_SETTINGS = Takes(
+    "All settings; one left out gets its default.",
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "globalMaxRetries": {"type": ["integer", "null"], "minimum": 0},
+            "defaultBackoff": {"type": ["object", "null"]},
+            "defaultPolicyName": {"type": ["string", "null"]},
+            "handlerLimits": {"type": ["object", "null"]},
+        },
+    },
+)
+
+
+def _policy_view(policy: RetryPolicy) -> PolicyView:
+    return PolicyView(
+        name=policy.name,
+        revision=policy.revision,
+        spec=write_policy(policy),
+        warnings=[problem_entry(warning) for warning in policy_warnings(policy, "spec")],
+    )
+
+
+def _policy(policy: RetryPolicy, *, status: int = 200) -> Reply:
+    return Reply(_policy_view(policy), status, version=str(policy.revision))
+
+
+@_POLICIES.add("GET", "/retry-policies", PolicyPage, summary="List retry policies")
+def list_policies(backend: Backend) -> PolicyPage:
+    """List all, by name."""
+    return PolicyPage(items=list(map(_policy_view, Policies(backend.store).list())))
+
+
+@_POLICIES.add("POST", "/retry-policies", PolicyView, 409, summary="Create a retry policy", status=201, takes=_POLICY)
+def create_policy(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
+    """Create a retry policy; it must be new."""
+    policy = Policies(backend.store).put(manifest_of(body, RetryPolicy), create=True, by=by, dry_run=dry_run)
+    return _policy(policy, status=created(dry_run=dry_run))
+
+
+@_POLICIES.add("GET", "/retry-policies/{name}", PolicyView, 404, summary="Read a retry policy")
+def get_policy(backend: Backend, name: Name) -> Reply:
+    """Read one."""
+    return _policy(Policies(backend.store).get(name))
+
+
+@_POLICIES.add(
+    "PUT", "/retry-policies/{name}", PolicyView, 404, 409, summary="Create or replace a retry policy", takes=_POLICY
+)
+def put_policy(  # noqa: PLR0913 - the parameters of an address
+    backend: Backend,
+    by: Caller,
+    name: Name,
+    body: Text,
+    *,
+    if_match: IfMatch = None,
+    must_exist: MustExist = False,
+    dry_run: DryRun = False,
+) -> Reply:
+    """Create or replace a retry policy."""
+    match = read_match(if_match)
+    policy = manifest_of(body, RetryPolicy, name=name)
+    create = False if must_exist or match.exists else None
+    return _policy(Policies(backend.store).put(policy, create=create, by=by, if_match=match.versions, dry_run=dry_run))
+
+
+@_POLICIES.add("DELETE", "/retry-policies/{name}", None, 404, 409, summary="Delete a retry policy", status=204)
+def delete_policy(backend: Backend, by: Caller, name: Name, *, if_match: IfMatch = None) -> None:
+    """Delete one that nothing needs."""
+    Policies(backend.store).delete(name, by=by, if_match=read_match(if_match).versions)
+
+
+def _queue_view(queue: Queue) -> QueueView:
+    return QueueView(name=queue.name, spec=write_queue(queue))
+
+
+@_QUEUES.add("GET", "/queues", QueuePage, summary="List queues")
+def list_queues(backend: Backend) -> QueuePage:
+    """List all, by name."""
+    return QueuePage(items=list(map(_queue_view, Queues(backend.store).list())))
+
+
+@_QUEUES.add("POST", "/queues", QueueView, 409, summary="Create a queue", status=201, takes=_QUEUE)
+def create_queue(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
+    """Create a queue; it must be new."""
+    queue = Queues(backend.store).put(manifest_of(body, Queue), create=True, by=by, dry_run=dry_run)
+    return Reply(_queue_view(queue), created(dry_run=dry_run))
+
+
+@_QUEUES.add("GET", "/queues/{name}", QueueView, 404, summary="Read a queue")
+def get_queue(backend: Backend, name: Name) -> QueueView:
+    """Read one."""
+    return _queue_view(Queues(backend.store).get(name))
+
+
+@_QUEUES.add("PUT", "/queues/{name}", QueueView, 404, summary="Create or replace a queue", takes=_QUEUE)
+def put_queue(
+    backend: Backend, by: Caller, name: Name, body: Text, *, must_exist: MustExist = False, dry_run: DryRun = False
+) -> QueueView:
+    """Create or replace a queue."""
+    queue = manifest_of(body, Queue, name=name)
+    return _queue_view(Queues(backend.store).put(queue, create=False if must_exist else None, by=by, dry_run=dry_run))
+
+
+@_QUEUES.add("DELETE", "/queues/{name}", None, 404, 409, summary="Delete a queue", status=204)
+def delete_queue(backend: Backend, by: Caller, name: Name) -> None:
+    """Delete one that nothing needs."""
+    Queues(backend.store).delete(name, by=by)
+
+
+def _category_view(category: FailureCategory) -> CategoryView:
+    return CategoryView(name=category.name, spec=write_category(category))
+
+
+@_CATEGORIES.add("GET", "/failure-categories", CategoryPage, summary="List failure categories")
+def list_categories(backend: Backend) -> CategoryPage:
+    """List all, in order of evaluation."""
+    return CategoryPage(items=list(map(_category_view, Categories(backend.store).list())))
+
+
+@_CATEGORIES.add(
+    "POST",
+    "/failure-categories",
+    CategoryView,
+    409,
+    summary="Create a failure category",
+    status=201,
+    takes=_CATEGORY,
+)
+def create_category(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
+    """Create a failure category; it must be new."""
+    category = Categories(backend.store).put(manifest_of(body, FailureCategory), create=True, by=by, dry_run=dry_run)
+    return Reply(_category_view(category), created(dry_run=dry_run))
+
+
+@_CATEGORIES.add("GET", "/failure-categories/{name}", CategoryView, 404, summary="Read a failure category")
+def get_category(backend: Backend, name: Name) -> CategoryView:
+    """Read one."""
+    return _category_view(Categories(backend.store).get(name))
+
+
+@_CATEGORIES.add(
+    "PUT",
+    "/failure-categories/{name}",
+    CategoryView,
+    404,
+    summary="Create or replace a failure category",
+    takes=_CATEGORY,
+)
+def put_category(
+    backend: Backend, by: Caller, name: Name, body: Text, *, must_exist: MustExist = False, dry_run: DryRun = False
+) -> CategoryView:
+    """Create or replace a failure category."""
+    category, create = manifest_of(body, FailureCategory, name=name), False if must_exist else None
+    return _category_view(Categories(backend.store).put(category, create=create, by=by, dry_run=dry_run))
+
+
+@_CATEGORIES.add(
+    "DELETE", "/failure-categories/{name}", None, 404, 409, summary="Delete a failure category", status=204
+)
+def delete_category(backend: Backend, by: Caller, name: Name) -> None:
+    """Delete one that nothing needs."""
+    Categories(backend.store).delete(name, by=by)
+
+
+def _settings_view(settings: RetrySettings, default_policy: str | None) -> SettingsView:
+    return SettingsView.model_validate(write_settings(settings, default_policy))
+
+
+@_SETTINGS.add("GET", "/settings", SettingsView, summary="Read the settings")
+def get_settings(backend: Backend) -> SettingsView:
+    """Read what the operator set for everyone."""
+    return _settings_view(*Settings(backend.store).get())
+
+
+@_SETTINGS.add("PUT", "/settings", SettingsView, summary="Replace the settings", takes=_ALL_SETTINGS)
+def put_settings(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> SettingsView:
+    """Replace the settings; they apply to what is judged from now on."""
+    wanted = read_settings(body)
+    Settings(backend.store).put(*wanted, by=by, dry_run=dry_run)
+    return _settings_view(*wanted)

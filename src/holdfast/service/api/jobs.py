@@ -1,0 +1,201 @@
+"""GET /jobs and what belongs to one job: attempts, decisions, why, logs; and cancel, hold and release."""
+
+from typing import Annotated, Any, Literal
+
+from holdfast.compiled.codec import load_spec
+from holdfast.dialects.native.job_text import write_job
+from holdfast.domain.audit import Caller
+from holdfast.errors import UnreadableSpec
+from holdfast.service.api.cursors import read_number, write_cursor
+from holdfast.service.api.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Backend, Endpoints, Ref, Word
+from holdfast.service.api.filters import Wanted, mark_of, read_filter
+from holdfast.service.control import Control
+from holdfast.service.logs import LARGEST_PART, MOST_LINES, LogQuery, Logs
+from holdfast.service.naming import find_attempt
+from holdfast.service.query import LARGEST_PAGE, JobDetail, Queries
+from holdfast.wire.decisions import DecisionEntry, DecisionPage, DecisionView, Why
+from holdfast.wire.jobs import (
+    AttemptPage,
+    AttemptView,
+    HistoryPage,
+    JobPage,
+    JobStates,
+    JobSummary,
+    JobView,
+    LogChunk,
+    Reason,
+    StatesQuery,
+)
+from holdfast.wire.render_decisions import set_decision_of
+from holdfast.wire.render_jobs import attempt_views, history_entry, job_summary, job_view, why_view
+from holdfast.wire.render_pods import pods_view
+
+_JOBS = Endpoints("jobs")
+_ATTEMPTS = Endpoints("attempts")
+_CONTROL = Endpoints("control")
+ENDPOINTS = (_JOBS, _ATTEMPTS, _CONTROL)
+
+DEFAULT_PAGE = 100
+_MOST_ATTEMPTS = 1 << 31
+_LARGEST_OFFSET = 1 << 62
+
+AttemptNumber = Annotated[int, Asked("From 1.", ge=1, le=_MOST_ATTEMPTS)]
+WhichAttempt = Annotated[int | None, Asked("From 1; absent: the last.", ge=1, le=_MOST_ATTEMPTS)]
+
+
+def _queries(backend: Backend) -> Queries:
+    return Queries(backend.store, backend.explainer)
+
+
+@_JOBS.add("GET", "/jobs", JobPage, 404, summary="List jobs, oldest first")
+def list_jobs(  # noqa: PLR0913 - the parameters of an address
+    backend: Backend,
+    *,
+    state: Annotated[list[str] | None, Asked("Any of these; case is ignored.", max_length=MOST_FILTERS)] = None,
+    queue: Word = None,
+    name: Word = None,
+    job_set: Annotated[str | None, Asked("Name or id of the job set they belong to.", max_length=LONGEST_NAME)] = None,
+    label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
+    quarantined: Annotated[bool, Asked("Only jobs that are quarantined.")] = False,
+    limit: Annotated[int, Asked(ge=1, le=LARGEST_PAGE)] = DEFAULT_PAGE,
+    cursor: Word = None,
+    fields: Literal["summary", "full"] = "summary",
+) -> JobPage:
+    """List jobs in order of submission; jobs submitted meanwhile appear on later pages."""
+    wanted = Wanted(
+        states=state or (), queue=queue, name=name, job_set=job_set, labels=label or (), quarantined=quarantined
+    )
+    where = read_filter(backend.store, wanted)
+    mark = mark_of(where)
+    page = _queries(backend).page(where, after=read_number(cursor, mark), limit=limit)
+    full = fields == "full"
+    items = [full_job(_queries(backend).detail_of(job)) if full else job_summary(job) for job in page.jobs]
+    return JobPage(items=items, next_cursor=write_cursor(page.next_after, mark))
+
+
+@_JOBS.add("POST", "/jobs/states", JobStates, 413, summary="Read the states of many jobs")
+def job_states(backend: Backend, query: StatesQuery) -> JobStates:
+    """Read states by id; unknown ids are left out."""
+    states = _queries(backend).states(query.ids)
+    return JobStates(states={job_id: str(state) for job_id, state in states.items()})
+
+
+@_JOBS.add("GET", "/jobs/{ref}", JobView, 404, summary="Read a job")
+def get_job(backend: Backend, ref: Ref) -> JobView:
+    """Read a job with its attempts, runs and decisions."""
+    return full_job(_queries(backend).detail(ref))
+
+
+@_JOBS.add("GET", "/jobs/{ref}/history", HistoryPage, 404, summary="Read a job's history")
+def get_history(backend: Backend, ref: Ref) -> HistoryPage:
+    """List the phases a job's attempts went through."""
+    return HistoryPage(items=[history_entry(row) for row in _queries(backend).history(ref)])
+
+
+@_JOBS.add("GET", "/jobs/{ref}/logs", LogChunk, 404, summary="Read a run's log")
+def get_logs(  # noqa: PLR0913 - the parameters of an address
+    backend: Backend,
+    ref: Ref,
+    *,
+    attempt: WhichAttempt = None,
+    rank: Annotated[int, Asked(ge=0, le=_MOST_ATTEMPTS)] = 0,
+    offset: Annotated[int | None, Asked("Bytes.", ge=0, le=_LARGEST_OFFSET)] = None,
+    limit: Annotated[int, Asked("Bytes.", ge=1, le=LARGEST_PART)] = LARGEST_PART,
+    tail: Annotated[
+        int | None, Asked("The last lines of the newest run, instead of offset.", ge=0, le=MOST_LINES)
+    ] = None,
+    newest: Annotated[
+        bool, Asked("Begin no earlier than the newest of the runs that followed each other in the rank.")
+    ] = False,
+) -> LogChunk:
+    """Read a part of a log; to follow, ask again from `next_offset` until `finished`.
+
+    A part is of one run: where runs followed each other in one rank, the next part is of the next.
+    """
+    query = LogQuery(attempt=attempt, rank=rank, offset=offset, limit=limit, tail=tail, newest=newest)
+    return LogChunk.model_validate(Logs(backend.store, backend.logs).read(ref, query), from_attributes=True)
+
+
+@_ATTEMPTS.add("GET", "/jobs/{ref}/attempts", AttemptPage, 404, summary="List a job's attempts")
+def list_attempts(backend: Backend, ref: Ref) -> AttemptPage:
+    """List a job's attempts, by number."""
+    return AttemptPage(items=attempts_of(_queries(backend).detail(ref)))
+
+
+@_ATTEMPTS.add("GET", "/jobs/{ref}/attempts/{number}", AttemptView, 404, summary="Read an attempt")
+def get_attempt(backend: Backend, ref: Ref, number: AttemptNumber) -> AttemptView:
+    """Read one attempt with its runs and decision."""
+    detail = _queries(backend).detail(ref)
+    attempt = find_attempt(detail.job, detail.attempts, number)
+    return attempts_of(detail)[detail.attempts.index(attempt)]
+
+
+@_ATTEMPTS.add("GET", "/jobs/{ref}/decisions", DecisionPage, 404, summary="List a job's decisions")
+def list_decisions(backend: Backend, ref: Ref) -> DecisionPage:
+    """List what was decided about a job's failures, by attempt."""
+    return DecisionPage(
+        items=[
+            DecisionEntry(attempt=attempt.number, **dict(attempt.decision))
+            for attempt in attempts_of(_queries(backend).detail(ref))
+            if attempt.decision is not None
+        ]
+    )
+
+
+@_ATTEMPTS.add("GET", "/jobs/{ref}/why", Why, 404, summary="Explain a job")
+def get_why(backend: Backend, ref: Ref, *, attempt: WhichAttempt = None) -> Why:
+    """Explain why a job is where it is, by its last decision or that of an attempt."""
+    found = backend.explainer.why(ref, attempt)
+    return why_view(found.job, attempt=found.attempt, headline=found.headline, summary=found.summary)
+
+
+def _control(backend: Backend) -> Control:
+    return Control(backend.store, backend.clock, make_room=backend.make_room)
+
+
+def _text(reason: Reason | None) -> str:
+    return reason.reason if reason else ""
+
+
+@_CONTROL.add("POST", "/jobs/{ref}/cancel", JobSummary, 404, 409, 413, summary="Cancel a job", status=202)
+def cancel(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
+    """Ask for a job to be cancelled; its runs are stopped, and it is never retried."""
+    return job_summary(_control(backend).cancel(ref, _text(reason), by=by))
+
+
+@_CONTROL.add("POST", "/jobs/{ref}/hold", JobSummary, 404, 409, 413, summary="Hold a waiting job", status=202)
+def hold(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
+    """Ask for a waiting job to be held until it is released."""
+    return job_summary(_control(backend).hold(ref, _text(reason), by=by))
+
+
+@_CONTROL.add("POST", "/jobs/{ref}/release", JobSummary, 404, 409, 413, summary="Release a held job", status=202)
+def release(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
+    """Ask to release a held job."""
+    return job_summary(_control(backend).release(ref, _text(reason), by=by))
+
+
+def full_job(detail: JobDetail) -> JobView:
+    """Show a job with everything known of it."""
+    manifest = _manifest(detail.job.spec)
+    pods = None if detail.pods is None else pods_view(detail.pods.asked, detail.pods.known)
+    return job_view(
+        detail.job, manifest=manifest, attempts=detail.attempts, runs=detail.runs, of_set=_of_set(detail), pods=pods
+    )
+
+
+def attempts_of(detail: JobDetail) -> list[AttemptView]:
+    """Show a job's attempts, by number."""
+    return attempt_views(detail.attempts, detail.runs, _of_set(detail))
+
+
+def _of_set(detail: JobDetail) -> dict[int, DecisionView]:
+    return {number: set_decision_of(decision, detail.job) for number, decision in detail.set_decisions.items()}
+
+
+def _manifest(spec: str) -> dict[str, Any]:
+    """Return a job's specification in the short form; an unreadable one is shown as it is stored."""
+    try:
+        return write_job(load_spec(spec))
+    except UnreadableSpec:
+        return {"unreadable": spec}

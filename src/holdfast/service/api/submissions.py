@@ -1,0 +1,152 @@
+"""POST /jobs: one manifest or many; PUT /jobs/{ref}: a Kubernetes Job; POST /dry-run: manifests of any kinds."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from holdfast.domain.audit import Caller
+from holdfast.errors import HoldfastError
+from holdfast.service.api.endpoint import Asked, Backend, DryRun, Endpoints, Key, Lenient, Ref, Reply, Takes
+from holdfast.service.api.manifests import Text, bulk_items, document_named, documents_of, several, written_job
+from holdfast.service.api.rehearsal import Rehearsal, Verb
+from holdfast.service.apply import Applier
+from holdfast.service.control import Control
+from holdfast.service.submit import MOST_JOBS, Outcome, Submitter, Written
+from holdfast.wire.base import API
+from holdfast.wire.jobs import BulkItem, BulkResult, JobAccepted, JobApplied
+from holdfast.wire.problems import ProblemEntry, details_of, problem_entry
+from holdfast.wire.render_jobs import job_accepted, job_applied
+
+_JOBS = Endpoints("jobs")
+_SYSTEM = Endpoints("system")
+ENDPOINTS = (_JOBS, _SYSTEM)
+
+_MANIFEST = {
+    "type": "object",
+    "properties": {
+        "apiVersion": {"type": "string", "enum": ["holdfast.dev/v1", "batch/v1"]},
+        "kind": {"type": "string", "enum": ["Job"]},
+        "metadata": {"type": "object"},
+        "spec": {"type": "object"},
+    },
+}
+_BODY = {
+    "oneOf": [
+        _MANIFEST,
+        {
+            "type": "object",
+            "required": ["items"],
+            "additionalProperties": False,
+            "properties": {"items": {"type": "array", "items": _MANIFEST, "maxItems": MOST_JOBS}},
+        },
+    ]
+}
+_TAKES = 'A manifest of kind Job; or many: as `{"items": [...]}`, YAML documents or JSON lines.'
+
+
+@_JOBS.add(
+    "POST",
+    "/jobs",
+    BulkResult,
+    403,
+    409,
+    summary="Submit one job, or up to 10,000",
+    created=(JobAccepted, "The one job submitted."),
+    takes=Takes(_TAKES, _BODY, many=True),
+)
+def submit(
+    backend: Backend,
+    body: Text,
+    *,
+    atomic: Annotated[bool, Asked("Many: all or none; else what is valid.")] = True,
+    dry_run: DryRun = False,
+    lenient: Lenient = False,
+    idempotency_key: Key = None,
+) -> Reply:
+    """Submit jobs: 201 with the job for one manifest, 200 with an outcome each for many or for a dry run."""
+    documents = documents_of(body, lenient=lenient)
+    items = bulk_items(documents, lenient=lenient)
+    submitter = Submitter(backend.store, backend.clock, backend.ids)
+    if dry_run:
+        wanted = [written_job(documents[0], lenient=lenient)] if items is None else items
+        return Reply(_checked(submitter.check_many(wanted), wanted))
+    if items is not None:
+        outcomes = submitter.submit_many(items, atomic=atomic, key=idempotency_key)
+        accepted = sum(outcome.job is not None for outcome in outcomes)
+        backend.count(accepted, len(outcomes) - accepted)
+        return Reply(BulkResult(items=[_item(outcome) for outcome in outcomes]))
+    written = written_job(documents[0], lenient=lenient)
+    job = submitter.submit(written, key=idempotency_key)
+    backend.count(1, 0)
+    return Reply(job_accepted(job, written.warnings), 201, f"{API}/jobs/{job.id}")
+
+
+@_JOBS.add(
+    "PUT",
+    "/jobs/{ref}",
+    JobApplied,
+    403,
+    summary="Apply a Kubernetes Job",
+    created=(JobApplied, "The job submitted."),
+    takes=Takes("A manifest of kind Job, batch/v1.", _MANIFEST),
+)
+def apply(backend: Backend, by: Caller, ref: Ref, body: Text, *, lenient: Lenient = False) -> Reply:
+    """Submit a Kubernetes Job, 201, unless the newest one of its name is the same; suspend or resume that, 200."""
+    control = Control(backend.store, backend.clock, make_room=backend.make_room)
+    applier = Applier(Submitter(backend.store, backend.clock, backend.ids), control)
+    found = applier.apply(written_job(document_named(body, ref, lenient=lenient), lenient=lenient), by=by)
+    created = found.result == "created"
+    backend.count(int(created), 0)
+    return Reply(job_applied(found.job, found.result, found.warnings), 201 if created else 200)
+
+
+def _checked(names: Sequence[str | None], items: Sequence[Written | HoldfastError]) -> BulkResult:
+    return BulkResult(
+        items=[
+            BulkItem(index=index, status="valid", name=name, warnings=_warnings(item))
+            for index, (name, item) in enumerate(zip(names, items, strict=True))
+        ]
+    )
+
+
+def _warnings(item: Written | HoldfastError | Outcome) -> list[ProblemEntry]:
+    return [] if isinstance(item, HoldfastError) else [problem_entry(warning) for warning in item.warnings]
+
+
+def _item(outcome: Outcome) -> BulkItem:
+    if outcome.job is None:
+        error = details_of(outcome.error) if outcome.error else None
+        return BulkItem(index=outcome.index, status="rejected", name=outcome.name, error=error)
+    return BulkItem(
+        index=outcome.index,
+        status="created",
+        id=outcome.job.id,
+        name=outcome.job.name,
+        warnings=_warnings(outcome),
+    )
+
+
+@_SYSTEM.add(
+    "POST",
+    "/dry-run",
+    BulkResult,
+    403,
+    404,
+    409,
+    summary="Check manifests as if they were written, and write none",
+    takes=Takes("Manifests of any kinds, as for `POST /jobs`.", many=True),
+)
+def check(backend: Backend, body: Text, verb: Verb = Verb.APPLY, *, lenient: Lenient = False) -> BulkResult:
+    """Check manifests in the order they would be written: policies, queues, categories, job sets, jobs.
+
+    Each may name what comes before it. What is refused is answered as writing it would be.
+    """
+    documents = documents_of(body, lenient=lenient)
+    items = several(documents)
+    rehearsal = Rehearsal(backend.store, backend.clock, backend.ids)
+    found = rehearsal.check(documents if items is None else items, verb=verb, lenient=lenient)
+    return BulkResult(
+        items=[
+            BulkItem(index=index, status="valid", name=one.name, warnings=[problem_entry(w) for w in one.warnings])
+            for index, one in enumerate(found)
+        ]
+    )
