@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.controller.placement import Domains
 from holdfast.controller.workloads import jobsets
 from holdfast.controller.workloads.attempts import PodAttempts
-from holdfast.controller.workloads.container_restarts import ContainerRestarts
 from holdfast.controller.workloads.jobsets import JobSets
 from holdfast.controller.workloads.kubejobs import KubeJobs
-from holdfast.controller.workloads.pod_queue import Domains
+from holdfast.controller.workloads.pods import Pods
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.workloads.jobset import children, reconcile
 from holdfast.domain.workloads.jobset.rules import Budget
@@ -95,7 +95,7 @@ def a_domain_is_given_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_kept_place_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ContainerRestarts, "forget", lambda *_: None)
+    patch.setattr(Pods, "forget", lambda *_: None)
 
 
 def a_pod_is_replaced_before_it_has_gone(patch: pytest.MonkeyPatch) -> None:
@@ -117,12 +117,12 @@ def a_deleted_set_does_not_wait_for_its_programs(patch: pytest.MonkeyPatch) -> N
 
 
 def pods_do_not_wait_before_they_start_again(patch: pytest.MonkeyPatch) -> None:
-    may_start = ContainerRestarts.may_start
+    may_start = Pods.may_start
 
-    def hasty(self: ContainerRestarts, job: Any, pod: Any, plan: Any, now: float) -> bool:
+    def hasty(self: Pods, job: Any, pod: Any, plan: Any, now: float) -> bool:
         return may_start(self, job, pod, plan, max(now, pod.record.due or now))
 
-    patch.setattr(ContainerRestarts, "may_start", hasty)
+    patch.setattr(Pods, "may_start", hasty)
 
 
 def a_stopped_program_is_given_up_at_once(patch: pytest.MonkeyPatch) -> None:

@@ -230,7 +230,7 @@ def test_a_retry_policy_runs_a_pod_again_before_its_set_hears_of_it(lab: SetLab)
     assert attempts_started(lab) == {"train-w-0": [1, 1, 1]}
     told = [each.what for each in lab.store.set_log(set_id) if each.what.reason == "RetriedByPolicy"]
     assert [one.message.split("; ")[0] for one in told] == ["pod train-w-0-0-1: exit code 3"] * 2
-    assert told[0].message.endswith("; again in 1s")
+    assert told[0].message.endswith("; retried in 1s")
 
 
 def test_a_set_hears_of_a_failure_once_the_retry_policy_gives_up(lab: SetLab) -> None:

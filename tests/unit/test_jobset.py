@@ -33,7 +33,7 @@ from holdfast.domain.workloads.jobset.model import (
     SuccessPolicy,
     job_key,
 )
-from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, Result, converge
+from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, SetResult, converge
 from holdfast.domain.workloads.jobset.state import JobSetState, Terminal
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 
@@ -50,7 +50,7 @@ class Set:
         self.now = 0.0
         self.look()
 
-    def look(self, **more: Any) -> Result:  # noqa: ANN401 - any field of a look
+    def look(self, **more: Any) -> SetResult:  # noqa: ANN401 - any field of a look
         passed = converge(
             self.spec, self.state, list(self.children.values()), ReconcileInput(self.now, explain=True, **more)
         )
@@ -71,15 +71,15 @@ class Set:
         for name in jobs or tuple(self.children):
             self.children[name] = replace(self.children[name], **fields)
 
-    def fail(self, *jobs: str, reason: str = "BackoffLimitExceeded", message: str = "") -> Result:
+    def fail(self, *jobs: str, reason: str = "BackoffLimitExceeded", message: str = "") -> SetResult:
         self.change(*jobs, phase=ChildPhase.FAILED, reason=reason, message=message, failed_at=self.now)
         return self.look()
 
-    def succeed(self, *jobs: str) -> Result:
+    def succeed(self, *jobs: str) -> SetResult:
         self.change(*jobs, phase=ChildPhase.SUCCEEDED)
         return self.look()
 
-    def gone(self) -> Result:
+    def gone(self) -> SetResult:
         self.children = {name: one for name, one in self.children.items() if one.deleting_since is None}
         return self.look()
 
@@ -89,11 +89,11 @@ def policy(*actions: SetAction, limit: int = 5, **more: Any) -> FailurePolicy:  
     return FailurePolicy(**{"max_restarts": limit, "rules": rules, **more})
 
 
-def created(passed: Result) -> list[str]:
+def created(passed: SetResult) -> list[str]:
     return [order.name for order in passed.orders if isinstance(order, CreateJob)]
 
 
-def deleted(passed: Result) -> list[str]:
+def deleted(passed: SetResult) -> list[str]:
     return [order.name for order in passed.orders if isinstance(order, DeleteJob)]
 
 

@@ -20,7 +20,7 @@ from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, converge
 from holdfast.domain.workloads.jobset.state import JobSetState, Terminal
 from holdfast.domain.workloads.kubejob.model import CompletionMode, KubeJobSpec, KubeJobState, Pod, PodPhase
 from holdfast.domain.workloads.kubejob.program import Program
-from holdfast.domain.workloads.kubejob.sync import sync
+from holdfast.domain.workloads.kubejob.reconcile import reconcile
 from holdfast.errors import Conflict, NotFound
 from holdfast.storage.sql.jobset_rows import job_record, job_state, set_record, set_state
 
@@ -66,7 +66,7 @@ def test_the_state_of_a_job_comes_back_from_its_record() -> None:
         Pod(name="p", phase=PodPhase.FAILED, index=0, containers=(ContainerResult(1),), finished_at=5.0),
         Pod(name="q", phase=PodPhase.SUCCEEDED, index=1, finished_at=6.0),
     ]
-    state = sync(spec, KubeJobState(), pods, 7.0).state
+    state = reconcile(spec, KubeJobState(), pods, 7.0).state
     assert state.index_failures
     assert job_state(json.loads(json.dumps(job_record(state)))) == state
 

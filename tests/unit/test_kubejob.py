@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.failure import ContainerResult
-from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
-from holdfast.domain.workloads.kubejob.backoff import finish_time, remaining_s, updated
+from holdfast.domain.policy.model import Action, ContainerScope, DecisionCode, ExitCodeOperator, ExitCodes
+from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.kubejob.failure_policy import explain, judge
 from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
 from holdfast.domain.workloads.kubejob.model import (
     POD_BACKOFF,
     BackoffRecord,
     CompletionMode,
+    JobResult,
     KubeJobSpec,
     KubeJobState,
     Pod,
@@ -26,9 +27,9 @@ from holdfast.domain.workloads.kubejob.model import (
     PodReplacement,
     PodRule,
     SuccessRule,
-    Synced,
 )
-from holdfast.domain.workloads.kubejob.sync import sync
+from holdfast.domain.workloads.kubejob.reconcile import reconcile, started_by, stopped_by
+from holdfast.domain.workloads.kubejob.tally import finish_time, remaining_s, updated
 
 LONG_AGO, NOW = 0.0, 100_000.0
 INDEXED = CompletionMode.INDEXED
@@ -43,8 +44,8 @@ def failed(name: str, code: int = 1, **more: Any) -> Pod:  # noqa: ANN401 - any 
     return pod(name, PodPhase.FAILED, code, **more)
 
 
-def look(spec: KubeJobSpec, *pods: Pod, state: KubeJobState | None = None, now: float = NOW) -> Synced:
-    return sync(spec, state or KubeJobState(started_at=now), pods, now)
+def look(spec: KubeJobSpec, *pods: Pod, state: KubeJobState | None = None, now: float = NOW) -> JobResult:
+    return reconcile(spec, state or KubeJobState(started_at=now), pods, now)
 
 
 @pytest.mark.parametrize(
@@ -143,13 +144,13 @@ def test_an_ended_pod_is_counted_once_however_often_it_is_seen() -> None:
     first = look(spec, seen)
     again = look(spec, seen, pod("q"), state=first.state)
     assert (first.state.failed, again.state.failed, again.state.backoff.failures) == (1, 1, 1)
-    assert not again.create
+    assert not started_by(again)
 
 
 def test_a_job_ends_only_when_its_last_pod_has_gone() -> None:
     spec = KubeJobSpec(parallelism=2, completions=2, backoff_limit=0)
     first = look(spec, failed("p"), pod("q"))
-    assert (first.delete, first.state.finished, first.state.failed) == (("q",), None, 2)
+    assert (stopped_by(first), first.state.finished, first.state.failed) == (("q",), None, 2)
     going = look(spec, failed("p"), pod("q", deleting=True), state=first.state)
     assert going.state.finished is None
     done = look(spec, failed("p"), failed("q"), state=going.state)
@@ -183,7 +184,7 @@ def test_as_many_pods_are_started_as_there_is_work(
     spec: KubeJobSpec, pods: list[Pod], created: int, deleted: int
 ) -> None:
     synced = look(spec, *pods)
-    assert (len(synced.create), len(synced.delete)) == (created, deleted)
+    assert (len(started_by(synced)), len(stopped_by(synced))) == (created, deleted)
 
 
 def test_a_work_queue_is_done_when_one_succeeded_and_the_others_have_ended() -> None:
@@ -197,10 +198,10 @@ def test_a_work_queue_is_done_when_one_succeeded_and_the_others_have_ended() -> 
 def test_indexes_with_a_limit_of_their_own_wait_by_themselves() -> None:
     spec = KubeJobSpec(parallelism=3, completions=3, mode=INDEXED, backoff_limit_per_index=5, backoff_limit=100)
     synced = look(spec, failed("a", index=0, index_failures=2, finished_at=NOW - 1), pod("b", index=1))
-    assert [order.index for order in synced.create] == [2]
+    assert [order.index for order in started_by(synced)] == [2]
     assert synced.wake_at == NOW - 1 + 40
     later = look(spec, pod("b", index=1), pod("c", index=2), state=synced.state, now=NOW + 60)
-    assert [(order.index, order.index_failures) for order in later.create] == [(0, 3)]
+    assert [(order.index, order.index_failures) for order in started_by(later)] == [(0, 3)]
 
 
 def test_suspension_stops_pods_counts_none_and_starts_the_deadline_anew() -> None:
@@ -208,7 +209,7 @@ def test_suspension_stops_pods_counts_none_and_starts_the_deadline_anew() -> Non
     running = look(spec, pod("a"))
     assert running.wake_at == NOW + 10
     stopped = look(replace(spec, suspend=True), pod("a"), state=running.state, now=NOW + 5)
-    assert (stopped.delete, stopped.state.failed, stopped.state.started_at) == (("a",), 0, None)
+    assert (stopped_by(stopped), stopped.state.failed, stopped.state.started_at) == (("a",), 0, None)
     resumed = look(spec, failed("a", 143), state=stopped.state, now=NOW + 50)
     assert (resumed.state.failed, resumed.state.started_at, resumed.state.finished) == (0, NOW + 50, None)
     suspended = next(one for one in resumed.state.conditions if one.type == "Suspended")
@@ -217,7 +218,7 @@ def test_suspension_stops_pods_counts_none_and_starts_the_deadline_anew() -> Non
 
 def test_a_job_managed_by_someone_else_is_left_alone() -> None:
     synced = look(KubeJobSpec(managed_by="example.com/other"), state=KubeJobState())
-    assert synced == Synced(state=KubeJobState())
+    assert synced == Result(state=KubeJobState())
 
 
 @given(st.lists(st.booleans(), max_size=30), st.integers(1, 3), st.integers(0, 4), st.integers(1, 5))
@@ -225,13 +226,13 @@ def test_a_job_always_ends_within_its_limits(fates: list[bool], parallel: int, l
     spec = KubeJobSpec(parallelism=parallel, completions=completions, mode=INDEXED, backoff_limit=limit)
     state, pods, now, turn = KubeJobState(), dict[str, Pod](), 0.0, 0
     for _ in range(200):
-        synced = sync(spec, state, list(pods.values()), now)
+        synced = reconcile(spec, state, list(pods.values()), now)
         state = synced.state
         if state.finished:
             break
-        for name in synced.delete:
+        for name in stopped_by(synced):
             del pods[name]
-        for order in synced.create:
+        for order in started_by(synced):
             assert order.index not in {one.index for one in pods.values() if one.active}
             pods[f"p{len(pods)}-{now}"] = Pod(name=f"p{len(pods)}-{now}", index=order.index)
         now += 700
@@ -246,3 +247,53 @@ def test_a_job_always_ends_within_its_limits(fates: list[bool], parallel: int, l
     assert state.finished
     assert state.failed <= limit + parallel
     assert (state.finished.type == "Complete") == (state.completed_indexes == frozenset(range(completions)))
+
+
+JUDGED = (
+    PodRule(PodAction.FAIL_JOB, exit_codes=ExitCodes(ExitCodeOperator.IN, frozenset({42})), name="fatal"),
+    PodRule(PodAction.IGNORE, exit_codes=ExitCodes(ExitCodeOperator.IN, frozenset({7}))),
+)
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "failed_before", "cap", "expected"),
+    [
+        ({}, 1, 0, None, (Action.RETRY, DecisionCode.RETRY, None, (("backoffLimit", 0, 6),))),
+        ({"backoff_limit": 0}, 1, 0, None, (Action.FAIL, DecisionCode.POLICY_LIMIT, None, (("backoffLimit", 0, 0),))),
+        ({}, 1, 0, 0, (Action.FAIL, DecisionCode.GLOBAL_LIMIT, None, (("globalMaxRetries", 0, 0),))),
+        ({}, 1, 2, 2, (Action.FAIL, DecisionCode.GLOBAL_LIMIT, None, (("globalMaxRetries", 2, 2),))),
+        ({}, 1, 1, 2, (Action.RETRY, DecisionCode.RETRY, None, (("backoffLimit", 1, 6),))),
+        ({"failure_rules": JUDGED}, 42, 0, None, (Action.FAIL, DecisionCode.FAIL_RULE, "fatal", ())),
+        ({"failure_rules": JUDGED}, 7, 0, None, (Action.IGNORE, DecisionCode.IGNORE, "rule1", ())),
+        (
+            {"failure_rules": JUDGED},
+            7,
+            0,
+            0,
+            (Action.FAIL, DecisionCode.GLOBAL_LIMIT, "rule1", (("globalMaxRetries", 0, 0),)),
+        ),
+    ],
+)
+def test_each_failed_pod_has_a_decision_with_its_rule_and_limits(
+    spec: dict[str, Any], code: int, failed_before: int, cap: int | None, expected: tuple[Any, ...]
+) -> None:
+    before = KubeJobState(started_at=NOW - 5, failed=failed_before)
+    found = reconcile(KubeJobSpec(**spec), before, [failed("p", code)], NOW, cap=cap)
+    assert [each.pod for each in found.decisions] == ["p"]
+    decision = found.decisions[0].decision
+    limits = tuple((use.name, use.used, use.limit) for use in decision.limits)
+    assert (decision.action, decision.code, decision.rule, limits) == expected
+    assert (found.state.finished is not None) is (decision.action is Action.FAIL)
+    again = reconcile(KubeJobSpec(**spec), found.state, [failed("p", code)], NOW + 1, cap=cap)
+    assert again.decisions == (), "a failure is judged once"
+
+
+def test_the_kill_switch_ends_a_job_at_its_next_failure_and_not_before() -> None:
+    going = reconcile(KubeJobSpec(), KubeJobState(started_at=NOW, failed=3), [pod("p")], NOW, cap=0)
+    assert going.state.finished is None
+    over = reconcile(KubeJobSpec(), going.state, [failed("p")], NOW + 1, cap=0)
+    assert over.state.finished is not None
+    assert (over.state.finished.reason, over.state.finished.message) == (
+        "BackoffLimitExceeded",
+        "globalMaxRetries is 0",
+    )

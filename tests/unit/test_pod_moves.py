@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, AttemptStatus
-from holdfast.domain.workloads.kubejob.moves import POD_MOVES, PodsAre, moves
+from holdfast.domain.workloads.kubejob.standing import POD_MOVES, PodsAre, moves
 
 A = AttemptStatus
 RUNNING, GOING = PodsAre.RUNNING, PodsAre.GOING

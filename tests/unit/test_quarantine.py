@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.domain.events import WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.job import JobState
-from holdfast.domain.workloads.gang import conclusion, due
+from holdfast.domain.workloads.gang import conclusion
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.store import JobFilter, RequestKind
@@ -155,7 +155,7 @@ def test_the_trouble_of_the_store_is_nobodys_in_particular(lab: Lab, monkeypatch
         message = "the database is away"
         raise Unavailable(message)
 
-    monkeypatch.setattr(due, "next_due", away)
+    monkeypatch.setattr(conclusion, "next_due", away)
     lab.submit(job_named("job"))
     with pytest.raises(Unavailable):
         lab.tick()

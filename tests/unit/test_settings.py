@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.app import running
 from holdfast.app.settings import read_settings
-from holdfast.controller.workloads.container_restarts import CRASH_BACKOFF
+from holdfast.controller.workloads.pods import CRASH_BACKOFF
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 from holdfast.errors import InvalidSetting

@@ -13,7 +13,8 @@ from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
 from holdfast.domain.resources import Resources
-from holdfast.domain.workloads.gang.conclusion import Conclusion, DecisionContext, Ruleset, fail
+from holdfast.domain.workloads.gang.conclusion import Conclusion, DecisionContext, fail
+from holdfast.domain.workloads.retry import Ruleset
 from holdfast.engines.simulated.engine import SimulatedRun
 from tests.unit.conftest import NOW, exits, job_named, retrying
 

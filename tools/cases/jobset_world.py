@@ -25,7 +25,7 @@ from holdfast.domain.workloads.jobset.model import global_index, job_name, pod_n
 from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, converge
 from holdfast.domain.workloads.jobset.state import JobSetState
 from holdfast.domain.workloads.kubejob.model import KubeJobState, Pod, PodPhase
-from holdfast.domain.workloads.kubejob.sync import sync
+from holdfast.domain.workloads.kubejob.reconcile import reconcile, stopped_by
 from tools.cases.results import Skip
 
 if TYPE_CHECKING:
@@ -189,9 +189,9 @@ class World:
     def _look_at_job(self, name: str, pods: list[Pod]) -> None:
         job, state = self.spec.by_name[self.children[name].group].job, self.pods[name]
         for _ in range(3):
-            synced = sync(job, state, pods, self.now)
+            synced = reconcile(job, state, pods, self.now)
             state = synced.state
-            pods = [pod for pod in pods if pod.name not in synced.delete]
+            pods = [pod for pod in pods if pod.name not in stopped_by(synced)]
         self.pods[name] = state
         final = state.finished
         if final is None:

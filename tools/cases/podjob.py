@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
 from holdfast.domain.workloads.kubejob.model import KubeJobState, Pod, PodPhase
-from holdfast.domain.workloads.kubejob.sync import sync
+from holdfast.domain.workloads.kubejob.reconcile import reconcile, started_by, stopped_by
 from tools.cases.jobset_manifest import read_job
 from tools.cases.results import Mismatch, Skip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.domain.workloads.kubejob.model import KubeJobSpec, Synced
+    from holdfast.domain.workloads.kubejob.model import JobResult, KubeJobSpec
     from tools.cases.results import Case
 
 NOW = 1_000_000.0
@@ -33,14 +33,14 @@ class JobWorld:
             started_at=None if spec.suspend else LONG_AGO if spec.active_deadline_s is None else NOW
         )
         self.pods: list[Pod] | None = None
-        self.last: Synced | None = None
+        self.last: JobResult | None = None
 
     def look(self) -> None:
         """Look at the Job once."""
         pods = self._working() if self.pods is None else self.pods
-        self.last = sync(self.spec, self.state, pods, NOW)
+        self.last = reconcile(self.spec, self.state, pods, NOW)
         self.state = self.last.state
-        self.pods = [pod for pod in pods if pod.name not in self.last.delete]
+        self.pods = [pod for pod in pods if pod.name not in stopped_by(self.last)]
 
     def _working(self) -> list[Pod]:
         """Return the pods of a Job nothing is said about: as many as should work, where there is work."""
@@ -118,7 +118,7 @@ def _compare(world: JobWorld, expect: Mapping[str, Any]) -> list[Mismatch]:
         "completedIndexes": format_indexes(state.completed_indexes),
         "failedIndexes": format_indexes(state.failed_indexes),
     }
-    if world.last is not None and not world.last.create and world.last.wake_at is not None:
+    if world.last is not None and not started_by(world.last) and world.last.wake_at is not None:
         got["replacement"] = "delayed by back-off"
     if unknown := expect.keys() - _KNOWN - {"conditions", "replacement"}:
         msg = f"expects {', '.join(sorted(unknown))} of a Job, which no checker knows"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.policy.model import Backoff
-from holdfast.domain.workloads.kubejob.backoff import remaining_s, updated
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, KubeJobSpec, KubeJobState, Pod, PodPhase
-from holdfast.domain.workloads.kubejob.sync import sync
+from holdfast.domain.workloads.kubejob.reconcile import reconcile, started_by, stopped_by
+from holdfast.domain.workloads.kubejob.tally import remaining_s, updated
 from tools.cases.jobset_manifest import read_job
 from tools.cases.results import Mismatch, Skip
 
@@ -77,17 +77,17 @@ class _Run:
     def until_it_ends(self) -> None:
         """Go from event to event."""
         for _ in range(_LONG_ENOUGH):
-            synced = sync(self.spec, self.state, list(self.pods.values()), self.now)
+            synced = reconcile(self.spec, self.state, list(self.pods.values()), self.now)
             self.state = synced.state
             if self.state.finished:
                 return
-            for name in synced.delete:
+            for name in stopped_by(synced):
                 del self.pods[name]
-            for order in synced.create:
+            for order in started_by(synced):
                 name = f"pod-{len(self.ends)}"
                 self.pods[name] = Pod(name=name, index=order.index, index_failures=order.index_failures)
                 self.ends[name] = self.now + self.lasts_s
-            if synced.create:
+            if started_by(synced):
                 self.waves.append(self.now)
             due = [at for name, at in self.ends.items() if name in self.pods and not self.pods[name].ended]
             due += [] if synced.wake_at is None else [synced.wake_at]

@@ -15,7 +15,7 @@ from holdfast.domain.lifecycle import (
     TransitionStatus,
 )
 from holdfast.domain.units import format_duration
-from holdfast.domain.workloads.kubejob.moves import POD_MOVES
+from holdfast.domain.workloads.kubejob.standing import POD_MOVES
 from tools.docs.source import table
 
 if TYPE_CHECKING:

@@ -12,13 +12,12 @@ from holdfast.controller.coordinator import Patience
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.observations import Losses, Observations
 from holdfast.controller.placement import Placement
-from holdfast.controller.policy_catalog import PolicyCatalog
+from holdfast.controller.policy_catalog import Judging, PolicyCatalog
 from holdfast.controller.publisher import Publisher
 from holdfast.controller.reconcile import Quarantine, Reconciler
 from holdfast.controller.requests import Requests
 from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S
-from holdfast.controller.workloads.gangs import Judging
 from holdfast.controller.workloads.kinds import Kinds, PodSettings, Wiring, all_kinds
 from holdfast.domain.scheduling import RoundLimits
 from holdfast.domain.workloads.base import UNREAD

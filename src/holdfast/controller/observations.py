@@ -81,7 +81,7 @@ class Observations:
             found = self._find(uid)
             if found is not None and progress not in {"", found[1].progress}:
                 active, run = found
-                self._state.note_progress(active, replace(run, progress=progress))
+                self._state.note_run(active, replace(run, progress=progress))
 
     def expect(self, run: Run) -> None:
         """After a restart: start the lease of a run's executor, and notice when the run is missing."""

@@ -1,4 +1,4 @@
-"""Who has which place: counts capacity, plans a round for what waits, and notes why the rest still waits."""
+"""Who has which place: plans a round for what waits, notes why the rest still waits, and assigns topology domains."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.placement import Usage
+from holdfast.domain.resources import Resources
 from holdfast.domain.scheduling import Round, RoundLimits, RoundResult
 
 if TYPE_CHECKING:
@@ -72,3 +73,35 @@ class Placement:
             total=capacity.total,
             limits=self._limits,
         ).plan()
+
+
+class Domains:
+    """Assigns topology domains, each to one job at a time."""
+
+    def __init__(self, state: ControllerState) -> None:
+        """Start with none taken."""
+        self._state = state
+        self._owners: dict[tuple[str, str], str] = {}
+
+    def keep(self, key: str, domain: str, job_id: str) -> None:
+        """Note that a job has a domain, as after a restart."""
+        self._owners[key, domain] = job_id
+
+    def claim(self, key: str, job_id: str) -> str:
+        """Give a job the free domain with the most room; empty when there is none."""
+        room: dict[str, int] = {}
+        capacity = self._state.capacity
+        for place in capacity.places.values():
+            domain = place.labels.get(key)
+            if domain is not None and self._owners.get((key, domain), job_id) == job_id:
+                room[domain] = room.get(domain, 0) + capacity.free.get(place.key, Resources(0)).cpu_m
+        if not room:
+            return ""
+        chosen = max(sorted(room), key=lambda domain: room[domain])
+        self._owners[key, chosen] = job_id
+        return chosen
+
+    def release(self, key: str | None, domain: str) -> None:
+        """Give a domain back."""
+        if key is not None and domain:
+            self._owners.pop((key, domain), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import structlog
@@ -9,11 +10,12 @@ import structlog
 from holdfast.domain.category_match import CompiledCategories
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet, effective_policies
-from holdfast.domain.workloads.gang.conclusion import Ruleset
+from holdfast.domain.workloads.retry import Ruleset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+    from holdfast.controller.observations import Losses
     from holdfast.domain.job import Job, Queue
     from holdfast.domain.lifecycle.judge import HandlerLimits
     from holdfast.domain.placement import Place
@@ -108,12 +110,13 @@ class PolicyCatalog:
         """The operator's failure categories."""
         return self._categories
 
-    def named(self, names: tuple[str, ...]) -> PolicySet:
+    def named(self, names: tuple[str, ...], places: Iterable[Place]) -> Ruleset:
         """Return named policies alone, in order, without the queue's and the built-in ones."""
-        policies = self._catalogue.policies
-        return self._compiled.answer(
-            ("", names), lambda: PolicySet.compile([policies[name] for name in names if name in policies])
+        known = self._catalogue.policies
+        policies = self._compiled.answer(
+            ("", names), lambda: PolicySet.compile([known[name] for name in names if name in known])
         )
+        return Ruleset(policies, self._categories, self._catalogue.settings, tuple(places) if names else ())
 
     def policies_of(self, job: Job, spec: JobSpec) -> list[RetryPolicy]:
         """List the policies that apply to a job, in order: the queue's, its named ones, its inline ones."""
@@ -125,3 +128,12 @@ class PolicyCatalog:
             missing = [name for name in names if name not in self._catalogue.policies]
             _log.warning("retry policies do not exist", job=job.id, policies=missing)
         return [*found, *spec.inline_policies]
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What a judgement needs besides the facts of the attempt."""
+
+    catalog: PolicyCatalog
+    losses: Losses
+    draw: Callable[[], float]

@@ -18,7 +18,7 @@ from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptSta
 from holdfast.domain.lifecycle.history import followed_by
 from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
 from holdfast.domain.placement import Capacity, Place
-from holdfast.domain.workloads.base import kind_of
+from holdfast.domain.workloads.spec import kind_of
 from holdfast.ports.store import Changes
 
 if TYPE_CHECKING:
@@ -337,8 +337,8 @@ class ControllerState:
             self.schedule_needed = True
             self.capacity.usage_of(active.job.queue).jobs -= active.pods
 
-    def note_progress(self, active: Active, run: Run) -> None:
-        """Write down a run's progress; its attempt is not reconciled, as no decision depends on it."""
+    def note_run(self, active: Active, run: Run) -> None:
+        """Write down what is new of a run; its attempt is not reconciled, as no decision depends on it."""
         active.runs[run.uid] = self.changes.runs[run.uid] = run
 
     def drop_runs(self, active: Active) -> None:

@@ -14,7 +14,7 @@ from holdfast.domain.policy.model import Action, SetAction
 from holdfast.domain.workloads.jobset.explain import attempt_of, explain
 from holdfast.domain.workloads.jobset.state import SetDecision
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
-from holdfast.domain.workloads.kubejob.sync import CONTROLLER
+from holdfast.domain.workloads.kubejob.reconcile import CONTROLLER
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:

@@ -168,7 +168,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a total deadline is kept twice as long",
-        "domain/workloads/gang/due.py",
+        "domain/workloads/gang/conclusion.py",
         "else job.submitted_at + spec.total_deadline_s",
         "else job.submitted_at + 2 * spec.total_deadline_s",
         ("unit/test_total_deadline.py",),
@@ -182,7 +182,7 @@ MUTATIONS = (
     ),
     Mutation(
         "nobody looks again when a retry is due",
-        "domain/workloads/gang/due.py",
+        "domain/workloads/gang/conclusion.py",
         "times = (retry_due(job), ",
         "times = (",
         ("unit/test_controller.py",),

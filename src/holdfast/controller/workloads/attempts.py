@@ -19,17 +19,17 @@ from holdfast.domain.lifecycle import (
     RunStatus,
     Step,
 )
-from holdfast.domain.workloads.kubejob.ending import DEADLINE
-from holdfast.domain.workloads.kubejob.moves import END_PODS, PodsAre, moves
-from holdfast.domain.workloads.kubejob.standing import standing
+from holdfast.domain.lifecycle.judge import resolve_options
+from holdfast.domain.workloads.kubejob.reconcile import DEADLINE
+from holdfast.domain.workloads.kubejob.standing import END_PODS, PodsAre, moves, standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.controller.active import Active
+    from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.memory import JobWork
-    from holdfast.domain.category_match import CompiledCategories
     from holdfast.domain.job import Job, Run
     from holdfast.domain.workloads.kubejob.standing import Standing
 
@@ -46,7 +46,7 @@ class PodAttempts:
         state: ControllerState,
         *,
         awaits_domain: Callable[[str], bool],
-        categories: Callable[[], CompiledCategories],
+        catalog: PolicyCatalog,
         patience_s: float,
     ) -> None:
         """Remember what it works with.
@@ -54,12 +54,12 @@ class PodAttempts:
         Args:
             state: The controller's memory.
             awaits_domain: Whether a job waits for a topology domain.
-            categories: The operator's failure categories.
+            catalog: The operator's failure categories and handler limits.
             patience_s: How long after its grace a stopped program may take to be confirmed gone.
         """
         self._state = state
         self._awaits_domain = awaits_domain
-        self._categories = categories
+        self._catalog = catalog
         self._patience_s = patience_s
 
     def refresh(self, work: JobWork, active: Active, now: float) -> None:
@@ -83,9 +83,10 @@ class PodAttempts:
     def _given_up_at(self, active: Active, run: Run) -> float | None:
         if run.status is RunStatus.TERMINATING:
             return self._state.since(run.status_since) + active.spec.grace_s + self._patience_s
-        if run.status is RunStatus.CREATING and PROMOTE_TO_RUNNING.timeout_s is not None:
-            return self._state.since(run.status_since) + PROMOTE_TO_RUNNING.timeout_s
-        return None
+        if run.status is not RunStatus.CREATING:
+            return None
+        limits = resolve_options(PROMOTE_TO_RUNNING, *self._catalog.handler_limits(active.job.queue))
+        return None if limits.timeout_s is None else self._state.since(run.status_since) + limits.timeout_s
 
     def _next_look(self, active: Active, work: JobWork, wake_at: float | None) -> float | None:
         found = [self._given_up_at(active, pod.run) for pod in work.pods.values() if pod.run is not None]
@@ -175,7 +176,7 @@ class PodAttempts:
         if work.last_failure is None:
             return Failure(Cause.UNKNOWN, frozenset(), message=message, failed_at=now)
         rank, outcome = work.last_failure
-        return classify(outcome, rank=rank, categories=self._categories())
+        return classify(outcome, rank=rank, categories=self._catalog.categories)
 
 
 def _pods_are(work: JobWork) -> frozenset[PodsAre]:

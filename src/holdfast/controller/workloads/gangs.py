@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.policy_catalog import BoundedCache
@@ -20,7 +20,7 @@ from holdfast.domain.pending_queue import GroupKey, Waiting
 from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import GANG
-from holdfast.domain.workloads.gang import conclusion, due
+from holdfast.domain.workloads.gang import conclusion
 from holdfast.domain.workloads.gang.conclusion import DecisionContext, shape_of
 from holdfast.ports.store import Request, RequestKind
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.active import Active
     from holdfast.controller.kind import ForEach, Pace
-    from holdfast.controller.observations import Losses
-    from holdfast.controller.policy_catalog import PolicyCatalog
+    from holdfast.controller.policy_catalog import Judging
     from holdfast.controller.state import ControllerState
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.workloads.gang.conclusion import Conclusion
@@ -38,15 +37,6 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Snapshot
 
 _MOST_GROUPS = 16_384
-
-
-@dataclass(frozen=True, slots=True)
-class Judging:
-    """What a judgement needs besides the facts of the attempt."""
-
-    catalog: PolicyCatalog
-    losses: Losses
-    draw: Callable[[], float]
 
 
 class Gangs:
@@ -102,7 +92,7 @@ class Gangs:
             self._state.wait(self._group(job, spec), Waiting(-job.priority, job.seq, job.id, job.queued_at))
         else:
             self._state.wait_no_more(job.id)
-        self._state.queue.wake_at(GANG, job.id, due.next_due(job, spec))
+        self._state.queue.wake_at(GANG, job.id, conclusion.next_due(job, spec))
 
     def _group(self, job: Job, spec: JobSpec) -> GroupKey:
         """Return the group a job waits in; only memory and the avoided node ever differ from its specification."""
@@ -146,19 +136,19 @@ class Gangs:
     def _next_look(self, job: Job, now: float) -> float | None:
         active = self._state.active.get(job.id)
         if active is None:
-            return due.next_due(job, self._state.spec(job))
-        times = [self._coordinator.next_look(active, now), due.total_deadline(job, active.spec)]
+            return conclusion.next_due(job, self._state.spec(job))
+        times = [self._coordinator.next_look(active, now), conclusion.total_deadline(job, active.spec)]
         return min((at for at in times if at is not None and at > now), default=None)
 
     def _on_time(self, job: Job, now: float) -> None:
         """Act on what is due: a retry, a scheduling timeout or a total deadline."""
-        if _is_over(due.retry_due(job), now):
+        if _is_over(conclusion.retry_due(job), now):
             job = conclusion.queued(job, now)
             self._state.put_job(job)
         spec = self._state.spec(job)
-        if _is_over(due.total_deadline(job, spec), now):
+        if _is_over(conclusion.total_deadline(job, spec), now):
             self._total_deadline(job, spec.total_deadline_s or 0.0, now)
-        elif _is_over(due.scheduling_timeout(job, spec), now):
+        elif _is_over(conclusion.scheduling_timeout(job, spec), now):
             self._expire(job, spec.scheduling_timeout_s or 0.0, now)
 
     def _expire(self, job: Job, timeout_s: float, now: float) -> None:

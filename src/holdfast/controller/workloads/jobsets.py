@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.jobset.children import Order
     from holdfast.domain.workloads.jobset.model import JobSetSpec
-    from holdfast.domain.workloads.jobset.reconcile import Result
+    from holdfast.domain.workloads.jobset.reconcile import SetResult
     from holdfast.domain.workloads.jobset.state import JobSetState
     from holdfast.ports.store import ControllerStore, Request, RequestKind, Snapshot
 
@@ -168,7 +168,7 @@ class JobSets:
             work.row = replace(work.row, state=state, updated_at=now)
             self._state.put_job_set(work.row)
 
-    def _tell(self, work: SetWork, passed: Result, now: float) -> None:
+    def _tell(self, work: SetWork, passed: SetResult, now: float) -> None:
         """Log the decisions and events of a pass."""
         row = work.row
         for decision in passed.decisions:

@@ -6,21 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.controller.workloads.attempts import PodAttempts
-from holdfast.controller.workloads.container_restarts import CRASH_BACKOFF, ContainerRestarts
 from holdfast.controller.workloads.gangs import Gangs
 from holdfast.controller.workloads.jobsets import JobSets
 from holdfast.controller.workloads.kubejobs import KubeJobs
 from holdfast.controller.workloads.owners import Owners
 from holdfast.controller.workloads.plans import Plans
-from holdfast.controller.workloads.pod_queue import PodQueue
+from holdfast.controller.workloads.pods import CRASH_BACKOFF, Pods
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.controller.kind import JobKind, OwnerKind, Pace
+    from holdfast.controller.policy_catalog import Judging
     from holdfast.controller.state import ControllerState
-    from holdfast.controller.workloads.gangs import Judging
     from holdfast.domain.policy.model import Backoff
     from holdfast.ports.store import ControllerStore
 
@@ -73,17 +72,14 @@ def _kubernetes(wiring: Wiring) -> tuple[KubeJobs, JobSets]:
     state, catalog, settings = wiring.state, wiring.judging.catalog, wiring.pods
     owners = Owners(state)
     plans = Plans(owners.sets, settings.backoff)
-    queue = PodQueue(state)
-    restarts = ContainerRestarts(
-        state, queue, catalog, draw=wiring.judging.draw, owners=owners, backoff=settings.crash_backoff
-    )
+    pods = Pods(state, wiring.judging, owners, backoff=settings.crash_backoff)
     attempts = PodAttempts(
         state,
-        awaits_domain=queue.awaiting_domain.__contains__,
-        categories=lambda: catalog.categories,
+        awaits_domain=pods.awaiting_domain.__contains__,
+        catalog=catalog,
         patience_s=settings.patience_s,
     )
-    jobs = KubeJobs(state, queue, plans, restarts, attempts, pace=wiring.kube_jobs)
+    jobs = KubeJobs(state, plans, pods, attempts, wiring.judging.catalog, pace=wiring.kube_jobs)
     sets = JobSets(
         state,
         jobs,

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.workloads.memory import JobWork, PodWork
 from holdfast.controller.workloads.plans import current_spec, order_writer
-from holdfast.controller.workloads.pod_queue import fresh_uid
+from holdfast.domain.classify import classify
 from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import RUN_TERMINAL, Ending, RunStatus
+from holdfast.domain.policy.explain import in_short
 from holdfast.domain.workloads.base import KUBEJOB
 from holdfast.domain.workloads.kubejob.model import KubeJobState
 from holdfast.domain.workloads.kubejob.observed import pod_of
+from holdfast.domain.workloads.kubejob.reconcile import reconcile, started_by, stopped_by
 from holdfast.domain.workloads.kubejob.standing import final, standing
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
-from holdfast.domain.workloads.kubejob.sync import sync
 from holdfast.ports.store import RequestKind
 
 if TYPE_CHECKING:
@@ -24,14 +25,15 @@ if TYPE_CHECKING:
 
     from holdfast.controller.active import Active
     from holdfast.controller.kind import ForEach, Pace
+    from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.attempts import PodAttempts
-    from holdfast.controller.workloads.container_restarts import ContainerRestarts
     from holdfast.controller.workloads.plans import Plans, PodPlan
-    from holdfast.controller.workloads.pod_queue import PodQueue
+    from holdfast.controller.workloads.pods import Pods
     from holdfast.domain.job import Job
     from holdfast.domain.placement import PlaceKey
-    from holdfast.domain.workloads.kubejob.model import KubeJobSpec, PodOrder, Synced
+    from holdfast.domain.policy.model import Decision
+    from holdfast.domain.workloads.kubejob.model import JobResult, KubeJobSpec
     from holdfast.ports.store import Request, Snapshot
 
 
@@ -44,10 +46,10 @@ class KubeJobs:
     def __init__(
         self,
         state: ControllerState,
-        pod_queue: PodQueue,
         plans: Plans,
-        restarts: ContainerRestarts,
+        pods: Pods,
         attempts: PodAttempts,
+        catalog: PolicyCatalog,
         *,
         pace: Pace,
     ) -> None:
@@ -55,17 +57,17 @@ class KubeJobs:
 
         Args:
             state: The controller's memory.
-            pod_queue: Where pods wait for a place.
             plans: What pods are made from.
-            restarts: Says whether a program that failed runs again in its place.
+            pods: Places and restarts them.
             attempts: Keeps attempts and states in step.
+            catalog: What the operator has set.
             pace: How many jobs a tick works on.
         """
         self.pace = pace
         self._state = state
-        self._pod_queue = pod_queue
         self._plans = plans
-        self._restarts = restarts
+        self._pods = pods
+        self._catalog = catalog
         self._attempts = attempts
         self.jobs: dict[str, JobWork] = {}
         self.changed: Callable[[Job, JobWork], None] = lambda *_: None
@@ -94,13 +96,13 @@ class KubeJobs:
         plan = self._plan(job)
         for each in record.pods:
             pod = PodWork(each, active.runs.get(each.run))
-            self._restarts.resume(active, pod, plan)
+            self._pods.resume(active, pod, plan)
             if pod.run is not None or record.deleting_since is None:
                 work.pods[each.name] = pod
             else:
-                self._restarts.forget(pod)
+                self._pods.forget(pod)
         if plan.topology is not None and record.domain:
-            self._pod_queue.domains.keep(plan.topology, record.domain, job.id)
+            self._pods.domains.keep(plan.topology, record.domain, job.id)
 
     def admit(self, job: Job) -> None:
         """Add a new job; one without a set begins at once."""
@@ -115,7 +117,7 @@ class KubeJobs:
         """Cancel, suspend or resume a job; only its set stops or starts a job of a set."""
         job, work = self._state.jobs[key], self.jobs.get(key)
         if work is not None and request.kind is RequestKind.RELEASE:
-            self._restarts.release(work)
+            self._pods.release(work)
             self._state.queue.add(KUBEJOB, key)
         if job.child is not None or work is None:
             return
@@ -207,7 +209,7 @@ class KubeJobs:
         """Hand out pods that got their places."""
         placed = {}
         for placement_id, places in placements:
-            active, _ = self._pod_queue.place(placement_id, places[0], now)
+            active, _ = self._pods.place(placement_id, places[0], now)
             placed[active.attempt.job_id] = active
         for job_id, active in placed.items():
             work = self.jobs[job_id]
@@ -232,7 +234,7 @@ class KubeJobs:
         self._attempts.refresh(work, active, now)
         plan = self._plan(active.job)
         spec = current_spec(plan, work.record)
-        self._restarts.await_next_programs(active, work, plan, now)
+        self._pods.await_next_programs(active, work, plan, now)
         if work.record.deleting_since is not None:
             # What was cleared since the record was last written comes back after a restart.
             self._stop(active, work, list(work.pods), now)
@@ -262,18 +264,18 @@ class KubeJobs:
     def _sync(self, active: Active, work: JobWork, plan: PodPlan, spec: KubeJobSpec, now: float) -> None:
         synced = self._synced(active, work, plan, spec, now)
         for _ in range(len(work.pods) + 2):
-            if not synced.delete or not self._stop(active, work, synced.delete, now):
+            if not self._stop(active, work, stopped_by(synced), now):
                 break
             # Pods without a place are gone at once: look again.
             synced = self._synced(active, work, plan, spec, now)
-        for order in synced.create:
-            self._begin(active, work, order, self._restarts.first_in_place(active.job))
+        for order in started_by(synced):
+            self._pods.add(active, work, order)
         # Kubernetes may run two pods of one index for as long as the earlier one takes to go; here it waits for that.
         taken = {pod.record.rank for pod in work.pods.values() if pod.run is not None}
         for pod in work.pods.values():
             idle = pod.run is None and not pod.placement_id and pod.record.rank not in taken
-            if idle and self._restarts.may_start(active.job, pod, plan, now):
-                self._restarts.start(active, work, pod, plan, now)
+            if idle and self._pods.may_start(active.job, pod, plan, now):
+                self._pods.start(active, work, pod, plan, now)
         self._put(work, evolve(work.record, state=synced.state, pods=_records(work.pods.values())))
         work.wake_at = synced.wake_at
         if synced.state.finished is not None:
@@ -281,17 +283,32 @@ class KubeJobs:
         elif work.record.suspended and not work.pods:
             self._release(work, active.job)
 
-    def _synced(self, active: Active, work: JobWork, plan: PodPlan, spec: KubeJobSpec, now: float) -> Synced:
+    def _synced(self, active: Active, work: JobWork, plan: PodPlan, spec: KubeJobSpec, now: float) -> JobResult:
         container = plan.program.container
         counted = work.record.state.counted
         pods = [
             pod_of(pod.record, pod.run, container=container, indexed=spec.indexed, told=name in counted)
             for name, pod in work.pods.items()
         ]
-        found = sync(spec, work.record.state, pods, now)
+        cap = self._catalog.catalogue.settings.global_max_retries
+        found = reconcile(spec, work.record.state, pods, now, cap=cap)
         work.record = evolve(work.record, state=found.state)
+        for decided in found.decisions:
+            self._note(active, work.pods[decided.pod], decided.decision)
         self._clear(active, work)
         return found
+
+    def _note(self, active: Active, pod: PodWork, decision: Decision) -> None:
+        """Keep what was decided about a pod that failed with the run that failed."""
+        run = pod.run
+        if run is None or run.outcome is None:
+            return
+        failure = run.failure or classify(run.outcome, rank=run.rank, categories=self._catalog.categories)
+        if run.decision is not None:
+            reason = f"{in_short(run.decision)}; {decision.reason}"
+            decision = evolve(decision, reason=reason, limits=(*run.decision.limits, *decision.limits))
+        pod.run = evolve(run, failure=failure, decision=decision)
+        self._state.note_run(active, pod.run)
 
     def _clear(self, active: Active, work: JobWork) -> None:
         """Forget pods that have ended; the look before has counted each."""
@@ -300,27 +317,14 @@ class KubeJobs:
             if pod.run is not None:
                 self._state.forget_run(active, pod.run.uid)
 
-    def _begin(self, active: Active, work: JobWork, order: PodOrder, in_place: int) -> None:
-        """Make a pod; its name is unique in its job as its first run's uid is among all."""
-        rank = order.index if order.index is not None else _free_slot(work)
-        uid = fresh_uid(active, rank)
-        record = PodRecord(
-            name=f"{active.job.name}-{rank}-{active.placed}",
-            rank=rank,
-            index_failures=order.index_failures,
-            index_ignored=order.index_ignored,
-            in_place=in_place,
-        )
-        work.pods[record.name] = PodWork(record, first=uid)
-
     def _stop(self, active: Active, work: JobWork, pods: Sequence[str], now: float, *, again: bool = False) -> bool:
         """Stop pods; returns whether any of them had no program and is gone at once."""
         dropped = False
         for name in pods:
             pod = work.pods[name]
             if pod.run is None:
-                self._pod_queue.remove(pod)
-                self._restarts.forget(pod)
+                self._pods.remove(pod)
+                self._pods.forget(pod)
                 del work.pods[name]
                 dropped = True
             elif pod.run.status not in RUN_TERMINAL and (again or pod.run.status is not RunStatus.TERMINATING):
@@ -366,9 +370,9 @@ class KubeJobs:
             self._attempts.put(job, standing(work.record, in_set=True), now)
 
     def _release(self, work: JobWork, job: Job) -> None:
-        self._pod_queue.awaiting_domain.pop(job.id, None)
+        self._pods.awaiting_domain.pop(job.id, None)
         if work.record.domain:
-            self._pod_queue.domains.release(self._plan(job).topology, work.record.domain)
+            self._pods.domains.release(self._plan(job).topology, work.record.domain)
             self._put(work, evolve(work.record, domain=""))
 
     def _put(self, work: JobWork, record: KubeJobRecord) -> None:
@@ -379,12 +383,7 @@ class KubeJobs:
             self._state.put_kube_job(record)
 
     def _plan(self, job: Job) -> PodPlan:
-        return self._plans.of(job, self._state.spec(job).kube)
-
-
-def _free_slot(work: JobWork) -> int:
-    taken = {pod.record.rank for pod in work.pods.values()}
-    return next(slot for slot in range(len(taken) + 1) if slot not in taken)
+        return self._plans.of(job, self._state.spec(job))
 
 
 def _records(pods: Iterable[PodWork]) -> tuple[PodRecord, ...]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
     from holdfast.domain.workloads.kubejob.program import Program
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
-    from holdfast.domain.workloads.spec import KubeJob
+    from holdfast.domain.workloads.spec import JobSpec
 
 _BACKSTOP_S = 1.0
 """The controller, which counts failed pods, should be first to see a Job's deadline pass, by any clock."""
@@ -60,14 +60,17 @@ class Plans:
         """Forget what was made for a set that is gone or has changed."""
         self._of_groups.pop(set_id, None)
 
-    def of(self, job: Job, kube: KubeJob | None) -> PodPlan:
+    def of(self, job: Job, spec: JobSpec) -> PodPlan:
         """Return the plan of a job."""
         if job.child is not None:
             return self._of_child(job.child)
+        kube = spec.kube
         if kube is None:
             msg = f"job {job.id} has no pods"
             raise ValueError(msg)
-        return self._of_specs.answer(job.spec, lambda: self._plan(kube.spec, kube.program))
+        return self._of_specs.answer(
+            job.spec, lambda: replace(self._plan(kube.spec, kube.program), policies=spec.retry_policies)
+        )
 
     def _of_child(self, at: ChildOf) -> PodPlan:
         plans = self._of_groups.setdefault(at.set_id, {})
@@ -134,7 +137,7 @@ def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, 
 
     def write(run: Run, now: float) -> RunOrder:
         job = active.job
-        plan = plans.of(job, active.spec.kube)
+        plan = plans.of(job, active.spec)
         program = plan.program
         command, env = program.for_pod(plans.told(job, work, run))
         grace_s = program.grace_s if work.grace_s is None else work.grace_s

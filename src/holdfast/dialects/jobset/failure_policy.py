@@ -15,7 +15,7 @@ from holdfast.dialects.native.policy import read_backoff
 from holdfast.dialects.reading import regex_error
 from holdfast.domain.policy.model import SetAction, SetRule
 from holdfast.domain.workloads.jobset.model import FailurePolicy, RestartStrategy
-from holdfast.domain.workloads.kubejob.ending import FAILURE_REASONS
+from holdfast.domain.workloads.kubejob.reconcile import FAILURE_REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.workloads.jobset.model import CONTROLLER, JobSetSpec
-from holdfast.domain.workloads.kubejob.sync import CONTROLLER as JOB_CONTROLLER
+from holdfast.domain.workloads.kubejob.reconcile import CONTROLLER as JOB_CONTROLLER
 
 if TYPE_CHECKING:
     from holdfast.dialects.jobset.program import ReadProgram

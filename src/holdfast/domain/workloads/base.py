@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from holdfast.domain.job import Job
-    from holdfast.domain.workloads.spec import JobSpec
+State = TypeVar("State")
+"""What is remembered of a workload between two looks."""
+Order = TypeVar("Order")
+"""What it asks for: children and runs to start, stop, resize or restart."""
+Note = TypeVar("Note")
+"""An event it writes down."""
+Decided = TypeVar("Decided")
+"""A decision about a failure, with what it is about."""
 
 GANG = "gang"
 KUBEJOB = "kubejob"
 JOBSET = "jobset"
 UNREAD = "job"
 """The kind of a job whose kind is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result(Generic[State, Order, Note, Decided]):
+    """What ``reconcile`` returns for a workload of any kind; it is stored before any order is carried out."""
+
+    state: State
+    orders: tuple[Order, ...] = ()
+    events: tuple[Note, ...] = ()
+    decisions: tuple[Decided, ...] = ()
+    wake_at: float | None = None
+    """When to reconcile again although nothing happens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +42,3 @@ class Quarantined:
     since: float
     message: str
     """What failed, and how."""
-
-
-def kind_of(job: Job, spec: JobSpec) -> str:
-    """Return the kind of a job; jobs of job sets are Kubernetes Jobs."""
-    return KUBEJOB if job.child is not None or spec.kube is not None else GANG

@@ -1,46 +1,32 @@
-"""Concludes an attempt: from the facts of its runs to the job's next state."""
+"""Concludes an attempt at a gang: from the facts of its runs to the job's next state, and when that is due."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.domain.classify import LOST, classify, initiating
-from holdfast.domain.delay import delay_s
+from holdfast.domain.classify import classify, initiating
 from holdfast.domain.delay import retry_at as due_at
 from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition, in_words
 from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.lifecycle import ENDING_STATUS, Ending
-from holdfast.domain.placement import Place, Shape, ever_fits, why_not
-from holdfast.domain.policy.decide import decide
+from holdfast.domain.placement import Shape
 from holdfast.domain.policy.explain import in_short
-from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory, RetrySettings
+from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory
 from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.retry import Ruleset, decide_retry, refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.domain.category_match import CompiledCategories
     from holdfast.domain.job import Run
     from holdfast.domain.policy.blame import Suspicion
-    from holdfast.domain.policy.compiled import PolicySet
     from holdfast.domain.workloads.spec import JobSpec
 
 
 _CLOCKS_DIFFER_S = 1.0
 """Whatever runs a program measures its deadline by another clock, which may be slightly fast."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ruleset:
-    """Everything in force when a failure is judged."""
-
-    policies: PolicySet
-    categories: CompiledCategories
-    settings: RetrySettings
-    places: Sequence[Place] = ()
-    """All nodes, to see whether a grown job could ever fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +79,10 @@ def fail(job: Job, attempt: Attempt, failure: Failure, at: DecisionContext) -> C
         failure = evolve(failure, message=over)
         decision = Decision(Action.FAIL, DecisionCode.TOTAL_DEADLINE, over)
     else:
-        decision = decide(at.ruleset.policies, failure, history, at.ruleset.settings, draw=at.draw)
-        decision = _suspected(decision, job, failure, at.suspicion)
+        shape = shape_of(job, at.spec.node_selector)
+        decision = decide_retry(failure, history, at.ruleset, shape, draw=at.draw, suspicion=at.suspicion)
     due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=at.now, grace_s=at.spec.grace_s)
     decision = _within_total_deadline(decision, job, at, due)
-    grown = evolve(shape_of(job, at.spec.node_selector), request=evolve(job.request, memory=decision.memory or 0))
-    decision = that_still_fits(decision, grown, at.ruleset.places)
     ended = evolve(
         attempt,
         status=ENDING_STATUS[Ending.FAILED if failure.started else Ending.NEVER_STARTED],
@@ -211,38 +195,7 @@ def _within_total_deadline(decision: Decision, job: Job, at: DecisionContext, du
     if total_s is None or not decision.runs_again or max(at.now, due) < job.submitted_at + total_s:
         return decision
     reason = f"total deadline of {format_duration(total_s)} leaves no time for a retry"
-    return _refused(decision, DecisionCode.TOTAL_DEADLINE, reason)
-
-
-def _suspected(decision: Decision, job: Job, failure: Failure, suspicion: Suspicion | None) -> Decision:
-    """Keep a job that takes its place down away from others: for a while if that may be chance, else for good."""
-    if suspicion is None or not decision.runs_again or not failure.conditions & LOST:
-        return decision
-    if not suspicion.is_to_blame:
-        away_s = max(decision.delay_s, delay_s(suspicion.absence, len(suspicion.others), seed=job.id))
-        reason = f"{decision.reason}; it {suspicion.in_words()}, and is kept away to see whether it happens again"
-        return evolve(decision, delay_s=away_s, reason=reason)
-    reason = f"{suspicion.in_words()}, {suspicion.evidence()}; release it if it is not to blame"
-    held = _refused(decision, DecisionCode.SUSPECTED, reason)
-    return evolve(held, action=Action.HOLD)
-
-
-def that_still_fits(decision: Decision, grown: Shape, places: Sequence[Place]) -> Decision:
-    """Refuse a retry whose grown request fits no existing node (semantics 4)."""
-    if decision.memory is None or not decision.runs_again or not places:
-        return decision
-    grown = evolve(grown, avoid=None)
-    if ever_fits(grown, places):
-        return decision
-    free = {place.key: place.capacity for place in places}
-    reason = f"retry granted, but with more memory it {why_not(grown, places, free)}"
-    return _refused(decision, DecisionCode.UNSCHEDULABLE, reason)
-
-
-def _refused(decision: Decision, code: DecisionCode, reason: str) -> Decision:
-    return evolve(
-        decision, action=Action.FAIL, code=code, reason=reason, counter=None, delay_s=0.0, avoid_node=None, memory=None
-    )
+    return refused(decision, DecisionCode.TOTAL_DEADLINE, reason)
 
 
 def _after(job: Job, decision: Decision, failure: Failure, *, now: float, due: float) -> Job:
@@ -268,3 +221,28 @@ def _after(job: Job, decision: Decision, failure: Failure, *, now: float, due: f
 
 def _counted(counters: Mapping[str, int], name: str | None) -> Mapping[str, int]:
     return counters if name is None else {**counters, name: counters.get(name, 0) + 1}
+
+
+def total_deadline(job: Job, spec: JobSpec) -> float | None:
+    """Return when all attempts at a job must be over, if it has a total deadline."""
+    return None if spec.total_deadline_s is None else job.submitted_at + spec.total_deadline_s
+
+
+def retry_due(job: Job) -> float | None:
+    """Return when a job's back-off is over, if it is in one."""
+    return job.retry_at if job.state is JobState.BACKOFF else None
+
+
+def scheduling_timeout(job: Job, spec: JobSpec) -> float | None:
+    """Return when a queued job has waited for a place too long, if its wait is limited."""
+    if job.state is not JobState.QUEUED or spec.scheduling_timeout_s is None:
+        return None
+    return job.queued_at + spec.scheduling_timeout_s
+
+
+def next_due(job: Job, spec: JobSpec) -> float | None:
+    """Return the first of these times; ``None`` where time alone changes nothing."""
+    if job.retry_at is None and spec.total_deadline_s is None and spec.scheduling_timeout_s is None:
+        return None
+    times = (retry_due(job), total_deadline(job, spec), scheduling_timeout(job, spec))
+    return min((at for at in times if at is not None), default=None)

@@ -8,8 +8,9 @@ numbers of jobs, so the next pass repairs a crash anywhere. Store the state befo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.jobset.children import (
     Child,
     DeleteJob,
@@ -51,16 +52,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """The result of one look at a set."""
-
-    state: JobSetState
-    orders: tuple[Order, ...] = ()
-    events: tuple[Event, ...] = ()
-    decisions: tuple[SetDecision, ...] = ()
-    wake_at: float | None = None
-    """When to look again although nothing happens."""
+SetResult: TypeAlias = "Result[JobSetState, Order, Event, SetDecision]"
 
 
 def started(group: ReplicatedJob, status: GroupStatus) -> bool:
@@ -171,7 +163,7 @@ class ReconcileInput:
     """The reports of pods that restart in place."""
 
 
-def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> Result:
+def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> SetResult:
     """Make one pass.
 
     Args:
@@ -187,7 +179,7 @@ def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], l
     return passing.result()
 
 
-def converge(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> Result:
+def converge(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> SetResult:
     """Make passes until one decides nothing, and return their joint result.
 
     Decisions of the first pass and the orders that follow are stored together, before any order is carried out.
@@ -247,7 +239,7 @@ class _Passing:
         else:
             self._go_on()
 
-    def result(self) -> Result:
+    def result(self) -> SetResult:
         """Return the result."""
         return Result(
             state=self._state,

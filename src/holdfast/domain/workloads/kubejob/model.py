@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Never, TypeAlias
 
-from holdfast.domain.policy.model import Backoff, ExitCodes
+from holdfast.domain.policy.model import Backoff, Decision, ExitCodes
+from holdfast.domain.workloads.base import Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -222,7 +223,7 @@ class KubeJobState:
 
 
 @dataclass(frozen=True, slots=True)
-class PodOrder:
+class StartPod:
     """One pod to start."""
 
     index: int | None = None
@@ -230,12 +231,19 @@ class PodOrder:
     index_ignored: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Synced:
-    """The result of one look at a Job's pods."""
+@dataclass(frozen=True, slots=True)
+class StopPod:
+    """One pod to stop."""
 
-    state: KubeJobState
-    create: tuple[PodOrder, ...] = ()
-    delete: tuple[str, ...] = ()
-    wake_at: float | None = None
-    """When to look again although nothing happens: a back-off or a deadline is over then."""
+    name: str
+
+
+class PodDecision(NamedTuple):
+    """What was decided about a pod that failed."""
+
+    pod: str
+    """Its name."""
+    decision: Decision
+
+
+JobResult: TypeAlias = "Result[KubeJobState, StartPod | StopPod, Never, PodDecision]"

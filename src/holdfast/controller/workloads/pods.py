@@ -1,0 +1,303 @@
+"""Pods of Kubernetes Jobs: has them placed, starts their programs, and restarts those that are to go on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.controller.placement import Domains
+from holdfast.controller.workloads.memory import PodWork
+from holdfast.domain.classify import classify
+from holdfast.domain.evolve import evolve
+from holdfast.domain.failure import EndedBy, in_words
+from holdfast.domain.job import JobState, Run
+from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.domain.pending_queue import GroupKey, Waiting
+from holdfast.domain.placement import Shape
+from holdfast.domain.policy.model import Action, Backoff
+from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.jobset.state import Event
+from holdfast.domain.workloads.kubejob.model import RestartPolicy
+from holdfast.domain.workloads.kubejob.observed import is_disruption
+from holdfast.domain.workloads.kubejob.restarts import Restart, RestartContext, after_failure
+from holdfast.domain.workloads.kubejob.stored import PodRecord
+
+if TYPE_CHECKING:
+    from holdfast.controller.active import Active
+    from holdfast.controller.policy_catalog import Judging
+    from holdfast.controller.state import ControllerState
+    from holdfast.controller.workloads.memory import JobWork
+    from holdfast.controller.workloads.owners import Owners
+    from holdfast.controller.workloads.plans import PodPlan
+    from holdfast.domain.failure import Failure, RunOutcome
+    from holdfast.domain.job import Job
+    from holdfast.domain.placement import PlaceKey
+    from holdfast.domain.resources import Resources
+    from holdfast.domain.workloads.kubejob.model import StartPod
+
+CRASH_BACKOFF = Backoff(initial_s=10.0, max_s=300.0, multiplier=2.0)
+"""The kubelet's: 10 s doubling to five minutes."""
+
+
+class Pods:
+    """The pods of all Kubernetes Jobs."""
+
+    def __init__(
+        self, state: ControllerState, judging: Judging, owners: Owners, *, backoff: Backoff = CRASH_BACKOFF
+    ) -> None:
+        """Remember what it works with.
+
+        Args:
+            state: The controller's state.
+            judging: What a decision about a failed program depends on.
+            owners: The job sets of jobs.
+            backoff: For ``OnFailure``.
+        """
+        self._state = state
+        self._judging = judging
+        self._owners = owners
+        self._backoff = backoff
+        self._waiting: dict[str, tuple[Active, JobWork, PodWork]] = {}
+        self.domains = Domains(state)
+        self.awaiting_domain: dict[str, None] = {}
+        """Ids of jobs that wait for a topology domain."""
+
+    # placed
+
+    def add(self, active: Active, work: JobWork, order: StartPod) -> None:
+        """Make a pod; its name is unique in its job as its first run's uid is among all."""
+        rank = order.index if order.index is not None else _free_slot(work)
+        uid = fresh_uid(active, rank)
+        record = PodRecord(
+            name=f"{active.job.name}-{rank}-{active.placed}",
+            rank=rank,
+            index_failures=order.index_failures,
+            index_ignored=order.index_ignored,
+            in_place=self.first_in_place(active.job),
+        )
+        work.pods[record.name] = PodWork(record, first=uid)
+
+    def enqueue(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:
+        """Put a pod in the pending queue; one whose job has no topology domain yet waits for that first."""
+        job = active.job
+        if plan.topology is not None and not self._has_domain(active, work, plan.topology, now):
+            return
+        pod.placement_id = fresh_uid(active, pod.record.rank) if pod.record.run else pod.first
+        retry = pod.record.restarts + pod.record.index_failures > 0
+        shape = self.shape(job, pod.record, plan, domain=work.record.domain)
+        self._waiting[pod.placement_id] = (active, work, pod)
+        waiting = Waiting(-job.priority, job.seq, pod.placement_id, now, pod=True)
+        self._state.wait(GroupKey(job.queue, shape, retry), waiting, job_id=job.id)
+
+    @staticmethod
+    def shape(job: Job, record: PodRecord, plan: PodPlan, *, domain: str = "") -> Shape:
+        """Return the shape of a pod's next program; ``domain`` is the one its job has to itself."""
+        selector = dict(plan.program.node_selector)
+        if plan.topology is not None and domain:
+            selector[plan.topology] = domain
+        return Shape(_request(job, record), 1, tuple(sorted(selector.items())), record.avoid_node)
+
+    def _has_domain(self, active: Active, work: JobWork, key: str, now: float) -> bool:
+        job_id = active.attempt.job_id
+        if work.record.domain:
+            return True
+        domain = self.domains.claim(key, job_id)
+        if not domain:
+            self.awaiting_domain[job_id] = None
+            if active.job.state is JobState.QUEUED:
+                self._state.note_reason(job_id, f"no {key} is free for exclusive use", now)
+            return False
+        self.awaiting_domain.pop(job_id, None)
+        work.record = evolve(work.record, domain=domain)
+        return True
+
+    def remove(self, pod: PodWork) -> None:
+        """Take a pod out of the pending queue."""
+        if pod.placement_id:
+            self._waiting.pop(pod.placement_id, None)
+            self._state.wait_no_more(pod.placement_id)
+            pod.placement_id = ""
+
+    def place(self, placement_id: str, place: PlaceKey, now: float) -> tuple[Active, Run]:
+        """Start a pod on the place it got."""
+        active, _, pod = self._waiting.pop(placement_id)
+        return active, self._start(active, pod, placement_id, place, now)
+
+    def _start(self, active: Active, pod: PodWork, uid: str, place: PlaceKey, now: float) -> Run:
+        executor, node = place
+        attempt = active.attempt
+        run = Run(
+            uid=uid,
+            job_id=attempt.job_id,
+            attempt=attempt.number,
+            rank=pod.record.rank,
+            status=RunStatus.CREATING,
+            status_since=now,
+            executor=executor,
+            node=node,
+            request=_request(active.job, pod.record),
+        )
+        pod.run, pod.placement_id = run, ""
+        pod.record = evolve(pod.record, run=uid, due=None, waiting=False)
+        self._state.place_pod(active, run)
+        return run
+
+    # restarted
+
+    def await_next_programs(self, active: Active, work: JobWork, plan: PodPlan, now: float) -> None:
+        """Make pods whose program has ended wait for the next one, where there is to be one."""
+        if work.record.deleting_since is not None or work.record.suspended:
+            return
+        if not (plan.in_place or plan.policies or plan.spec.restart_policy is RestartPolicy.ON_FAILURE):
+            return
+        for name, pod in work.pods.items():
+            if pod.run is None and plan.in_place:
+                self._catch_up(active, pod)
+            if pod.run is None or name in work.record.state.counted:
+                continue
+            if plan.in_place and pod.run.status not in RUN_TERMINAL:
+                self._stop_straggler(active, pod, now)
+            elif pod.run.status in RUN_TERMINAL and pod.run.outcome is not None and not pod.run.outcome.succeeded:
+                self._ended(active, pod, plan, pod.run.outcome, now)
+
+    def _catch_up(self, active: Active, pod: PodWork) -> None:
+        """Let a pod that runs nothing catch up with the others' restart in place, even if it is pending already."""
+        first = self.first_in_place(active.job)
+        if pod.record.in_place < first:
+            self.remove(pod)
+            pod.record = replace(pod.record, in_place=first)
+
+    def _stop_straggler(self, active: Active, pod: PodWork, now: float) -> None:
+        """Stop a program of an earlier generation than the one at the barrier."""
+        state, run = self._owners.state_of(active.job), pod.run
+        if state is None or run is None or state.in_place_previous is None:
+            return
+        if pod.record.in_place <= state.in_place_previous and run.status is not RunStatus.TERMINATING:
+            pod.run = run.entered(RunStatus.TERMINATING, now)
+            self._state.put_run(active, pod.run)
+
+    def _ended(self, active: Active, pod: PodWork, plan: PodPlan, outcome: RunOutcome, now: float) -> None:
+        record = self._after(active, pod, plan, outcome, now)
+        if record is None:
+            return
+        run, pod.record, pod.run = pod.run, replace(record, waiting=True), None
+        if run is None:
+            return
+        self._state.forget_run(active, run.uid)
+        if plan.in_place and not is_disruption(outcome):
+            self._keep_place(active, pod, run)
+
+    def _after(self, active: Active, pod: PodWork, plan: PodPlan, outcome: RunOutcome, now: float) -> PodRecord | None:
+        """Decide whether a pod's program restarts; ``None`` when the pod has failed."""
+        run, judging = pod.run, self._judging
+        failure = classify(outcome, rank=pod.record.rank, categories=judging.catalog.categories)
+        found = after_failure(pod.record, outcome, failure, self._context(active, pod, plan, now))
+        if run is None or outcome.ended_by is EndedBy.CASCADE or found.decision is None:
+            return found.record
+        pod.run = evolve(run, failure=failure, decision=found.decision)
+        self._state.note_run(active, pod.run)
+        event = _event(active.job, pod.record, failure, found, in_place=plan.in_place)
+        if event is not None:
+            self._owners.tell(active.job, event, now)
+        return found.record
+
+    def _context(self, active: Active, pod: PodWork, plan: PodPlan, now: float) -> RestartContext:
+        state, judging = self._owners.state_of(active.job), self._judging
+        reached = None
+        if plan.in_place:
+            reached = -1 if state is None or state.in_place_previous is None else state.in_place_previous
+        return RestartContext(
+            job_id=active.attempt.job_id,
+            ruleset=judging.catalog.named(plan.policies, self._state.capacity.places.values()),
+            has_policies=bool(plan.policies),
+            restart_policy=plan.spec.restart_policy,
+            backoff=self._backoff,
+            in_place=reached,
+            shape=self.shape(active.job, pod.record, plan),
+            now=now,
+            draw=judging.draw() if plan.policies else 0.0,
+            suspicion=judging.losses.suspicion(active.attempt.job_id, [pod.run]) if pod.run and plan.policies else None,
+        )
+
+    def release(self, work: JobWork) -> None:
+        """Let pods that a policy holds go on."""
+        for pod in work.pods.values():
+            pod.record = replace(pod.record, held="")
+
+    def first_in_place(self, job: Job) -> int:
+        """Return which restart in place a new pod begins with: the one its set has reached or is gathering for."""
+        state = self._owners.state_of(job)
+        return 0 if state is None or state.in_place_previous is None else state.in_place_previous + 1
+
+    def may_start(self, job: Job, pod: PodWork, plan: PodPlan, now: float) -> bool:
+        """Whether a pod without a program may have one now; one that restarts in place waits at the barrier."""
+        if pod.record.held or (pod.record.due is not None and pod.record.due > now):
+            return False
+        if not plan.in_place or pod.record.in_place == 0:
+            return True
+        state = self._owners.state_of(job)
+        return state is not None and state.in_place_current == pod.record.in_place
+
+    def start(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:
+        """Start a pod's program: on the place it kept, else in the pending queue."""
+        kept = pod.kept
+        if kept is None:
+            self.enqueue(active, work, pod, plan, now)
+            return
+        self.forget(pod)
+        uid = fresh_uid(active, pod.record.rank)
+        self._start(active, pod, uid, (kept.executor, kept.node), now)
+
+    def resume(self, active: Active, pod: PodWork, plan: PodPlan) -> None:
+        """Restore a pod that was waiting to restart when the last controller stopped; in place, it keeps its place."""
+        if not pod.record.waiting:
+            return
+        run, pod.run = pod.run, None
+        if run is None:
+            return
+        self._state.forget_run(active, run.uid)
+        if plan.in_place and run.outcome is not None and not is_disruption(run.outcome):
+            self._keep_place(active, pod, run)
+
+    def _keep_place(self, active: Active, pod: PodWork, run: Run) -> None:
+        """Keep a pod's place while it waits at the barrier."""
+        pod.kept = replace(run, uid=f"{run.uid}/kept")
+        self._state.keep_place(pod.kept, active.job.queue)
+
+    def forget(self, pod: PodWork) -> None:
+        """Give back the place a pod kept."""
+        if pod.kept is not None:
+            self._state.give_place_back(pod.kept.uid)
+        pod.kept = None
+
+
+def _event(job: Job, record: PodRecord, failure: Failure, found: Restart, *, in_place: bool) -> Event | None:
+    """Say in the log of the job's set what its rules do not see."""
+    decision = found.decision
+    what = f"pod {record.name}: {in_words(failure)}"
+    if in_place:
+        return Event("Warning", "RestartInPlace", f"{what}; the set restarts in place")
+    if decision is None or decision.policy is None:
+        return None
+    what = f"{what}; policy {decision.policy}, rule {decision.rule}: {decision.reason}"
+    if decision.action is Action.HOLD:
+        return Event("Warning", "HeldByPolicy", f"{what}; release job {job.name} to retry")
+    if not decision.runs_again:
+        return Event("Warning", "RetryPolicyGaveUp", what)
+    wait = f"; retried in {format_duration(decision.delay_s)}" if decision.delay_s else ""
+    return Event("Normal", "RetriedByPolicy", f"{what}{wait}")
+
+
+def _request(job: Job, record: PodRecord) -> Resources:
+    return job.request if record.memory is None else evolve(job.request, memory=record.memory)
+
+
+def fresh_uid(active: Active, rank: int) -> str:
+    """Return a uid no run of this attempt had before."""
+    active.placed += 1
+    return f"{active.attempt.job_id}-{active.attempt.number}-{rank}-{active.placed}"
+
+
+def _free_slot(work: JobWork) -> int:
+    taken = {pod.record.rank for pod in work.pods.values()}
+    return next(slot for slot in range(len(taken) + 1) if slot not in taken)

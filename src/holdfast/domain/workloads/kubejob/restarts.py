@@ -1,0 +1,101 @@
+"""Whether a program that failed starts again in its pod: with its job set, by a policy, or as ``restartPolicy`` says.
+
+A policy is asked first: one that grants no retry leaves the pod failed, for its Job to judge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.domain.delay import delay_s
+from holdfast.domain.policy.decide import GLOBAL_LIMIT
+from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryHistory
+from holdfast.domain.workloads.kubejob.model import RestartPolicy
+from holdfast.domain.workloads.kubejob.observed import is_disruption
+from holdfast.domain.workloads.retry import decide_retry
+
+if TYPE_CHECKING:
+    from holdfast.domain.failure import Failure, RunOutcome
+    from holdfast.domain.placement import Shape
+    from holdfast.domain.policy.blame import Suspicion
+    from holdfast.domain.policy.model import Backoff
+    from holdfast.domain.workloads.kubejob.stored import PodRecord
+    from holdfast.domain.workloads.retry import Ruleset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartContext:
+    """What one decision depends on, besides the pod and its failure."""
+
+    job_id: str
+    ruleset: Ruleset
+    """The pod's own policies, and the operator's settings."""
+    has_policies: bool
+    restart_policy: RestartPolicy
+    backoff: Backoff
+    """For ``OnFailure``."""
+    in_place: int | None
+    """Which restart in place its set has reached; ``None`` where sets do not restart so."""
+    shape: Shape
+    """Of the pod's next program."""
+    now: float
+    draw: float = 0.0
+    suspicion: Suspicion | None = None
+
+
+class Restart(NamedTuple):
+    """What becomes of a pod whose program failed."""
+
+    record: PodRecord | None
+    """As it waits for its next program; ``None`` when the pod has failed."""
+    decision: Decision | None
+    """``None`` where nothing was asked: its Job decides."""
+
+
+def after_failure(record: PodRecord, outcome: RunOutcome, failure: Failure, at: RestartContext) -> Restart:
+    """Decide whether a pod's program starts again in it."""
+    if at.in_place is not None:
+        moved = replace(record, in_place=max(record.in_place, at.in_place) + 1, due=None)
+        return Restart(moved, Decision(Action.RETRY, DecisionCode.RETRY, "its job set restarts in place"))
+    asked = _by_policy(record, failure, at) if at.has_policies else Restart(None, None)
+    if asked.record is not None or at.restart_policy is not RestartPolicy.ON_FAILURE or is_disruption(outcome):
+        return asked
+    cap = at.ruleset.settings.global_max_retries
+    if cap == 0:
+        limits = (LimitUse(GLOBAL_LIMIT, record.restarts, cap),)
+        return Restart(None, Decision(Action.FAIL, DecisionCode.GLOBAL_LIMIT, f"{GLOBAL_LIMIT} is 0", limits=limits))
+    restarts = record.restarts + 1
+    wait_s = delay_s(at.backoff, restarts, seed=record.name)
+    reason = f"restartPolicy {RestartPolicy.ON_FAILURE}: restart {restarts} in its pod"
+    return Restart(
+        replace(record, restarts=restarts, due=at.now + wait_s),
+        Decision(Action.RETRY, DecisionCode.RETRY, reason, delay_s=wait_s),
+    )
+
+
+def _by_policy(record: PodRecord, failure: Failure, at: RestartContext) -> Restart:
+    history = RetryHistory(
+        job_id=at.job_id,
+        attempt=1 + record.restarts,
+        counters=tuple(record.counters.items()),
+        total=sum(record.counters.values()),
+        memory=at.shape.request.memory,
+    )
+    decision = decide_retry(failure, history, at.ruleset, at.shape, draw=at.draw, suspicion=at.suspicion)
+    if decision.action is Action.HOLD:
+        return Restart(replace(record, restarts=record.restarts + 1, due=None, held=decision.reason), decision)
+    if not decision.runs_again:
+        return Restart(None, decision)
+    counters = dict(record.counters)
+    if decision.counter is not None:
+        counters[decision.counter] = counters.get(decision.counter, 0) + 1
+    again = replace(
+        record,
+        restarts=record.restarts + 1,
+        due=at.now + decision.delay_s,
+        counters=counters,
+        avoid_node=decision.avoid_node,
+        memory=decision.memory or record.memory,
+    )
+    return Restart(again, decision)

@@ -1,0 +1,88 @@
+"""The one way to retry: classifies how a run failed, and decides about it by the policies in force."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.domain.classify import LOST
+from holdfast.domain.delay import delay_s
+from holdfast.domain.evolve import evolve
+from holdfast.domain.placement import Place, Shape, ever_fits, why_not
+from holdfast.domain.policy.decide import decide
+from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory, RetrySettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.category_match import CompiledCategories
+    from holdfast.domain.failure import Failure
+    from holdfast.domain.policy.blame import Suspicion
+    from holdfast.domain.policy.compiled import PolicySet
+
+
+@dataclass(frozen=True, slots=True)
+class Ruleset:
+    """Everything in force when a failure is judged."""
+
+    policies: PolicySet
+    categories: CompiledCategories
+    settings: RetrySettings
+    places: Sequence[Place] = ()
+    """All nodes, to see whether a grown job could ever fit."""
+
+
+def decide_retry(
+    failure: Failure,
+    history: RetryHistory,
+    ruleset: Ruleset,
+    shape: Shape,
+    *,
+    draw: float = 0.0,
+    suspicion: Suspicion | None = None,
+) -> Decision:
+    """Decide about the failure of any run: by policy, then by what speaks against a retry that was granted.
+
+    Args:
+        failure: What went wrong.
+        history: Retries granted before.
+        ruleset: What is in force.
+        shape: What would be placed next.
+        draw: In [0, 1), for random jitter.
+        suspicion: The evidence against the job, if the run was lost with its place.
+    """
+    decision = decide(ruleset.policies, failure, history, ruleset.settings, draw=draw)
+    decision = _suspected(decision, history, failure, suspicion)
+    if decision.memory is None or not decision.runs_again or not ruleset.places:
+        return decision
+    grown = evolve(shape, request=evolve(shape.request, memory=decision.memory), avoid=None)
+    return _that_still_fits(decision, grown, ruleset.places)
+
+
+def _suspected(decision: Decision, history: RetryHistory, failure: Failure, suspicion: Suspicion | None) -> Decision:
+    """Keep a job that takes its place down away from others: for a while if that may be chance, else for good."""
+    if suspicion is None or not decision.runs_again or not failure.conditions & LOST:
+        return decision
+    if not suspicion.is_to_blame:
+        away_s = max(decision.delay_s, delay_s(suspicion.absence, len(suspicion.others), seed=history.job_id))
+        reason = f"{decision.reason}; it {suspicion.in_words()}, and is kept away to see whether it happens again"
+        return evolve(decision, delay_s=away_s, reason=reason)
+    reason = f"{suspicion.in_words()}, {suspicion.evidence()}; release it if it is not to blame"
+    held = refused(decision, DecisionCode.SUSPECTED, reason)
+    return evolve(held, action=Action.HOLD)
+
+
+def _that_still_fits(decision: Decision, grown: Shape, places: Sequence[Place]) -> Decision:
+    """Refuse a retry whose grown request fits no existing node (semantics 4)."""
+    if ever_fits(grown, places):
+        return decision
+    free = {place.key: place.capacity for place in places}
+    reason = f"retry granted, but with more memory it {why_not(grown, places, free)}"
+    return refused(decision, DecisionCode.UNSCHEDULABLE, reason)
+
+
+def refused(decision: Decision, code: DecisionCode, reason: str) -> Decision:
+    """Turn a retry that was granted down."""
+    return evolve(
+        decision, action=Action.FAIL, code=code, reason=reason, counter=None, delay_s=0.0, avoid_node=None, memory=None
+    )
