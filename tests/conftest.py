@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nobodys_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep tests that name no data directory away from that of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("share")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[postgres.PostgresServer]:
     """A server of our own; without one on the machine the test is skipped, and says why."""
