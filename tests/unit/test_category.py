@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.category_match import CategoryMatch, CompiledCategories
-from holdfast.domain.classify import classify
+from holdfast.domain.classify import CategoryMatch, CompiledCategories, classify
 from holdfast.domain.failure import ContainerResult, PodEvent, RunOutcome
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
 

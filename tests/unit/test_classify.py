@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.category_match import CompiledCategories
-from holdfast.domain.classify import classify, initiating
+from holdfast.domain.classify import CompiledCategories, classify, initiating
 from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome, in_words
 
 BAD, GOOD = ContainerResult(1), ContainerResult(0)

@@ -10,10 +10,9 @@ import pytest
 from holdfast.domain.event_mapping import events_of
 from holdfast.domain.events import JobQueued
 from holdfast.domain.job import Job, JobState, Queue
-from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
 from holdfast.domain.placement import Place, Shape, Usage
 from holdfast.domain.resources import Resources
-from holdfast.domain.scheduling import Round
+from holdfast.domain.scheduling import GroupKey, PendingQueue, Round, Waiting
 from holdfast.domain.workloads.jobset.state import Terminal
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.errors import Unavailable

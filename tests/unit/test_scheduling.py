@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.job import Ceiling, Queue
-from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
 from holdfast.domain.placement import Place, Shape, Usage, ever_fits, fit, why_not, without_hopeless_avoidance
 from holdfast.domain.resources import Resources
-from holdfast.domain.scheduling import RetryBalance, Round, RoundLimits, RoundResult
+from holdfast.domain.scheduling import GroupKey, PendingQueue, RetryBalance, Round, RoundLimits, RoundResult, Waiting
 
 GIB = 1024**3
 

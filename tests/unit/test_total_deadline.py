@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.controller.publisher import sooner
-from holdfast.domain.category_match import NO_CATEGORIES
+from holdfast.domain.classify import NO_CATEGORIES
 from holdfast.domain.failure import Cause, EndedBy, Failure
 from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.policy.compiled import PolicySet

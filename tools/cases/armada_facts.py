@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.armada.categories import read_error_categories
 from holdfast.dialects.armada.policy import CONDITION_ALIASES, read_bare_policy
-from holdfast.domain.category_match import CompiledCategories
-from holdfast.domain.classify import classify
+from holdfast.domain.classify import CompiledCategories, classify
 from holdfast.domain.failure import ContainerResult, EndedBy, Failure, FailureCondition, PodEvent, RunOutcome
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.counting import RunEnding, count_failures

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import structlog
 
-from holdfast.domain.category_match import CompiledCategories
+from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet, effective_policies
 from holdfast.domain.workloads.retry import Ruleset

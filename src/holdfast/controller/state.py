@@ -16,8 +16,8 @@ from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, EntityKind, HistoryRow, attempt_id
 from holdfast.domain.lifecycle.history import followed_by
-from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
 from holdfast.domain.placement import Capacity, Place
+from holdfast.domain.scheduling import GroupKey, PendingQueue, Waiting
 from holdfast.domain.workloads.spec import kind_of
 from holdfast.ports.store import Changes
 

@@ -9,7 +9,7 @@ from holdfast.domain.resources import Resources
 from holdfast.domain.units import format_cpu, format_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from holdfast.domain.job import Run
 
@@ -40,7 +40,9 @@ class Place:
 
     def admits(self, shape: Shape) -> bool:
         """Whether labels and anti-affinity allow the shape here, whatever the capacity."""
-        return self.key[1] != shape.avoid and all(self.labels.get(name) == value for name, value in shape.selector)
+        if self.key[1] == shape.avoid:
+            return False
+        return not shape.selector or all(self.labels.get(name) == value for name, value in shape.selector)
 
 
 def runs_that_fit(request: Resources, free: Resources, most: int) -> int:
@@ -83,12 +85,6 @@ def without_hopeless_avoidance(shape: Shape, places: Sequence[Place]) -> Shape:
     if shape.avoid is None or ever_fits(shape, places):
         return shape
     return replace(shape, avoid=None)
-
-
-def taken(free: dict[PlaceKey, Resources], shape: Shape, chosen: Iterable[PlaceKey]) -> None:
-    """Subtract the chosen places from what is free."""
-    for key in chosen:
-        free[key] -= shape.request
 
 
 def why_not(shape: Shape, places: Sequence[Place], free: Mapping[PlaceKey, Resources]) -> str:

@@ -2,28 +2,103 @@
 
 First goes the queue with the smallest weighted share, then priority, then order of submission, retries ahead of new
 jobs within their share (semantics 3). A job that has waited too long gets nodes kept free for it.
+
+Waiting jobs are grouped so that the work of a round does not grow with their number: a queue's jobs of equal shape
+share a group and are tried once per round.
 """
 
 from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from holdfast.domain.job import Queue
-from holdfast.domain.placement import Place, PlaceKey, Usage, ever_fits, fit, taken, why_not, without_hopeless_avoidance
+from holdfast.domain.placement import Place, PlaceKey, Usage, ever_fits, fit, why_not, without_hopeless_avoidance
 from holdfast.domain.resources import Resources
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from holdfast.domain.pending_queue import GroupKey, PendingQueue, Waiting
     from holdfast.domain.placement import Shape
 
-    _Rank = tuple[int, bool, int, str, GroupKey]
-    """Turn, not retried, order of submission, ticket; pods of one job share the first three, and groups do not sort."""
+
+class GroupKey(NamedTuple):
+    """What the jobs of a group have in common."""
+
+    queue: str
+    shape: Shape
+    retry: bool
+    """Whether they have run before."""
 
 
+class Waiting(NamedTuple):
+    """One waiting job; sorts by its turn within its group."""
+
+    turn: int
+    """Negated priority: higher priorities first."""
+    seq: int
+    """Order of submission, kept over retries."""
+    job_id: str
+    since: float
+    """When it became ready to be placed."""
+    pod: bool = False
+    """Whether it is one pod of a job, by its placement id, and not a job."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    key: GroupKey
+    waiting: Waiting
+
+
+class PendingQueue:
+    """A mutable index of waiting jobs; adding and removing cost O(log n), looking at heads O(groups)."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._entries: dict[str, _Entry] = {}
+        self._heaps: dict[GroupKey, list[Waiting]] = {}
+
+    def __len__(self) -> int:
+        """Count the waiting jobs."""
+        return len(self._entries)
+
+    def __contains__(self, job_id: str) -> bool:
+        """Whether the job waits."""
+        return job_id in self._entries
+
+    def add(self, key: GroupKey, waiting: Waiting) -> None:
+        """Add a job, or move it when it waits already."""
+        self._entries[waiting.job_id] = _Entry(key, waiting)
+        heapq.heappush(self._heaps.setdefault(key, []), waiting)
+
+    def remove(self, job_id: str) -> None:
+        """Remove a job; one that does not wait is ignored."""
+        self._entries.pop(job_id, None)
+
+    def head(self, key: GroupKey) -> Waiting | None:
+        """Return whose turn it is in a group, or ``None`` when nobody waits."""
+        heap = self._heaps.get(key)
+        while heap:
+            first = heap[0]
+            entry = self._entries.get(first.job_id)
+            if entry is not None and entry.waiting is first:
+                return first
+            heapq.heappop(heap)
+        self._heaps.pop(key, None)
+        return None
+
+    def heads(self) -> Iterator[tuple[GroupKey, Waiting]]:
+        """Yield the groups and their heads, in no particular order."""
+        for key in list(self._heaps):
+            first = self.head(key)
+            if first is not None:
+                yield key, first
+
+
+_Rank: TypeAlias = tuple[int, bool, int, str, GroupKey]
+"""Turn, not retried, order of submission, placement id; pods of a job share the first three, and groups do not sort."""
 _NOTHING = Resources(-1, -1, -1)
 
 
@@ -119,14 +194,14 @@ class Round:
             self._heaps.setdefault(key.queue, []).append(self._rank(key, head))
         for queue, heap in self._heaps.items():
             heapq.heapify(heap)
-            self._settle(queue, heap)
+            if self.balances:
+                self._forget_balances(queue, heap)
 
-    def _settle(self, queue: str, heap: list[_Rank]) -> None:
+    def _forget_balances(self, queue: str, heap: list[_Rank]) -> None:
         """Forget the balance of a priority where retries and new jobs no longer both wait."""
-        if self.balances:
-            retried, fresh = ({rank[0] for rank in heap if rank[-1].retry is kind} for kind in (True, False))
-            for key in [key for key in self.balances if key[0] == queue and key[1] not in retried & fresh]:
-                del self.balances[key]
+        retried, fresh = ({rank[0] for rank in heap if rank[-1].retry is kind} for kind in (True, False))
+        for key in [key for key in self.balances if key[0] == queue and key[1] not in retried & fresh]:
+            del self.balances[key]
 
     @staticmethod
     def _rank(key: GroupKey, head: Waiting) -> _Rank:
@@ -141,10 +216,8 @@ class Round:
             used.memory / total.memory if total.memory else 0.0,
             used.gpu / total.gpu if total.gpu else 0.0,
         )
-        return max(shares) / self._queue(queue).weight, queue
-
-    def _queue(self, name: str) -> Queue:
-        return self.queues.get(name) or Queue(name)
+        weight = self.queues[queue].weight if queue in self.queues else 1.0
+        return max(shares) / weight, queue
 
     def _next_group(self, queue: str) -> GroupKey | None:
         """Pop the group whose head goes next, mindful of the retries' share."""
@@ -194,7 +267,8 @@ class Round:
         return index
 
     def _take(self, key: GroupKey, shape: Shape, head: Waiting, chosen: list[PlaceKey]) -> None:
-        taken(self.free, shape, chosen)
+        for place in chosen:
+            self.free[place] -= shape.request
         usage = self.usage.setdefault(key.queue, Usage())
         usage.resources += whole(shape)
         usage.jobs += 1
@@ -208,7 +282,7 @@ class Round:
         self.pending.remove(head.job_id)
 
     def _queue_refuses(self, name: str, shape: Shape) -> str:
-        queue, usage = self._queue(name), self.usage.setdefault(name, Usage())
+        queue, usage = self.queues.get(name) or Queue(name), self.usage.setdefault(name, Usage())
         if queue.paused:
             return f"queue {name} is paused"
         if queue.max_running_jobs is not None and usage.jobs >= queue.max_running_jobs:

@@ -16,8 +16,8 @@ from holdfast.controller.workloads.gang_attempts import (
 )
 from holdfast.domain.job import JOB_WAITING, Job, JobState
 from holdfast.domain.lifecycle import CANCEL_JOB, TOTAL_DEADLINE, AttemptStatus, Outcome, RequestRow, RunStatus, Step
-from holdfast.domain.pending_queue import GroupKey, Waiting
 from holdfast.domain.policy.model import DecisionCode
+from holdfast.domain.scheduling import GroupKey, Waiting
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import GANG
 from holdfast.domain.workloads.gang import conclusion

@@ -12,9 +12,9 @@ from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import EndedBy, in_words
 from holdfast.domain.job import JobState, Run
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
-from holdfast.domain.pending_queue import GroupKey, Waiting
 from holdfast.domain.placement import Shape
 from holdfast.domain.policy.model import Action, Backoff
+from holdfast.domain.scheduling import GroupKey, Waiting
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.jobset.state import Event
 from holdfast.domain.workloads.kubejob.model import RestartPolicy

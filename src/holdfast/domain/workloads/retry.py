@@ -15,7 +15,7 @@ from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHi
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.domain.category_match import CompiledCategories
+    from holdfast.domain.classify import CompiledCategories
     from holdfast.domain.failure import Failure
     from holdfast.domain.policy.blame import Suspicion
     from holdfast.domain.policy.compiled import PolicySet
