@@ -99,11 +99,14 @@ class PolicyCatalog:
 
     def ruleset(self, job: Job, spec: JobSpec, places: Sequence[Place]) -> Ruleset:
         """Return what is in force for a job now."""
-        policies = self._compiled.answer(
-            (job.queue, job.spec),
+        return Ruleset(self.compiled(job, spec), self._categories, self._catalogue.settings, places)
+
+    def compiled(self, job: Job, spec: JobSpec) -> PolicySet:
+        """Return the policies that apply to a job, compiled once for all jobs that have the same."""
+        return self._compiled.answer(
+            (job.queue, spec.retry_policies, spec.inline_policies),
             lambda: PolicySet.compile(self.policies_of(job, spec), infrastructure=INFRASTRUCTURE),
         )
-        return Ruleset(policies, self._categories, self._catalogue.settings, places)
 
     @property
     def categories(self) -> CompiledCategories:
@@ -114,7 +117,7 @@ class PolicyCatalog:
         """Return named policies alone, in order, without the queue's and the built-in ones."""
         known = self._catalogue.policies
         policies = self._compiled.answer(
-            ("", names), lambda: PolicySet.compile([known[name] for name in names if name in known])
+            names, lambda: PolicySet.compile([known[name] for name in names if name in known])
         )
         return Ruleset(policies, self._categories, self._catalogue.settings, tuple(places) if names else ())
 

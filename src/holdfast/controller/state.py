@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.active import Active
 from holdfast.controller.work_queue import WorkQueue
-from holdfast.domain.event_mapping import Outbox
+from holdfast.domain.event_mapping import Outbox, started
 from holdfast.domain.evolve import evolve
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, EntityKind, HistoryRow, attempt_id
@@ -193,7 +193,7 @@ class ControllerState:
         self.pending.remove(job.id)
         self.touch(active)
         self.changes.attempts[attempt.key] = attempt
-        self._outbox.started(self.changes.events, job, attempt, runs)
+        self._outbox.emit(self.changes.events, started(job, attempt, runs))
         self.capacity.usage_of(job.queue).jobs += 1
         for run in runs:
             active.runs[run.uid] = run
@@ -225,7 +225,7 @@ class ControllerState:
         """Note that a waiting job is running, with these runs."""
         job = active.job
         self.jobs[job.id] = self.changes.jobs[job.id] = job
-        self._outbox.started(self.changes.events, job, active.attempt, runs)
+        self._outbox.emit(self.changes.events, started(job, active.attempt, runs))
 
     def wait(self, group: GroupKey, waiting: Waiting, *, job_id: str = "") -> None:
         """Put a job, or a pod of a job, in the queue for a place."""
@@ -357,7 +357,7 @@ class ControllerState:
     def withdraw(self, active: Active, attempt: Attempt) -> None:
         """Take an attempt that is to be placed anew out of flight; its job is pending again."""
         self.changes.attempts[attempt.key] = attempt
-        self._outbox.attempt_withdrawn(self.changes.events, attempt)
+        self._outbox.forget_move(self.changes.events, attempt.job_id)
         self._close(active)
         active.attempt = attempt
         self.unplaced[attempt.job_id] = active

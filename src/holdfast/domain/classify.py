@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import RunOutcome
 
     Test = Callable[[Failure, RunOutcome], bool]
-    from holdfast.domain.failure import ContainerResult, RunOutcome
+    from holdfast.domain.failure import RunOutcome
 
 _OF_POD = frozenset(condition.value for condition in FailureCondition) - {
     FailureCondition.OOM_KILLED,
@@ -199,18 +199,15 @@ def _conditions(outcome: RunOutcome) -> frozenset[str]:
         found.add(_MEANS[outcome.ended_by])
     if outcome.ended_by is EndedBy.LOST and not found & LOST:
         found.add(FailureCondition.EXECUTOR_LOST)
+    reasons = {container.reason for container in outcome.containers if container.failed}
     if outcome.ended_by is EndedBy.ITSELF and not found:
         if not outcome.started:
             found.add(FailureCondition.LAUNCH_FAILED)
-        elif any(_own_error(container) for container in outcome.containers):
+        elif reasons - {FailureCondition.OOM_KILLED}:
             found.add(FailureCondition.APP_ERROR)
-    if any(container.failed and container.reason == FailureCondition.OOM_KILLED for container in outcome.containers):
+    if FailureCondition.OOM_KILLED in reasons:
         found.add(FailureCondition.OOM_KILLED)
     return frozenset(found)
-
-
-def _own_error(container: ContainerResult) -> bool:
-    return container.failed and container.reason != FailureCondition.OOM_KILLED
 
 
 def _cause(outcome: RunOutcome, conditions: frozenset[str]) -> Cause:

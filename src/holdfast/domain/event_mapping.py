@@ -30,7 +30,7 @@ from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.lifecycle import AttemptStatus, Ending
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from holdfast.domain.events import JobEvent, Place
     from holdfast.domain.failure import Failure
@@ -77,12 +77,6 @@ def events_of(before: Job, after: Job, ended: Attempt | None = None) -> tuple[Ev
     return () if event is None else (EventRecord(after.id, after.updated_at, event),)
 
 
-def attempt_moved(attempt: Attempt) -> EventRecord:
-    """Return the event of an attempt in one of ``SHOWN_STATUSES``."""
-    event = AttemptStatusChanged(attempt.number, attempt.status.value)
-    return EventRecord(attempt.job_id, attempt.status_since, event)
-
-
 def attempt_ended(attempt: Attempt) -> tuple[EventRecord, ...]:
     """Return the events of an attempt that is over: its end, and the decision about its failure."""
     job_id, at = attempt.job_id, attempt.status_since
@@ -114,16 +108,12 @@ def _waits(before: Job, after: Job, ended: Attempt | None) -> JobEvent:
     if ended is not None and ended.decision is not None:
         return _retried(before, after, ended.decision)
     if after.state is not JobState.QUEUED:
-        return _set_aside(after)
+        return JobSetAside(after.attempt, after.state.value, after.reason, after.retry_at)
     if before.state is JobState.HELD:
         return JobReleased(after.attempt)
     if before.state is JobState.QUEUED and before.attempt == after.attempt:
         return JobWaiting(after.reason)
     return JobQueued(after.attempt, after.reason)
-
-
-def _set_aside(after: Job) -> JobSetAside:
-    return JobSetAside(after.attempt, after.state.value, after.reason, after.retry_at)
 
 
 def _retried(before: Job, after: Job, decision: Decision) -> JobRetryScheduled:
@@ -211,8 +201,10 @@ def _decided(attempt: Attempt) -> FailureDecided:
 
 def _exit(failure: Failure) -> tuple[int | None, int | None]:
     """Return exit code and signal of the first container that failed."""
-    found = next((container for container in failure.containers if container.failed), None)
-    return (None, None) if found is None else (found.exit_code, found.signal)
+    for container in failure.containers:
+        if container.failed:
+            return container.exit_code, container.signal
+    return None, None
 
 
 def _places(runs: Sequence[Run]) -> tuple[Place, ...]:
@@ -237,41 +229,31 @@ class Outbox:
         self._moves: dict[str, int] = {}
         """The number of the last status event of each attempt in flight, by job id."""
 
-    def started(self, events: dict[int, EventRecord], job: Job, attempt: Attempt, runs: Sequence[Run]) -> None:
-        """Note that a job's attempt was given its places."""
-        self._write(events, (started(job, attempt, runs),))
-
     def attempt_moved(self, events: dict[int, EventRecord], attempt: Attempt) -> None:
         """Note an attempt's new status, replacing one of the same tick."""
         if attempt.status in SHOWN_STATUSES:
-            self._forget_move(events, attempt.job_id)
+            self.forget_move(events, attempt.job_id)
             self._moves[attempt.job_id] = number = next(self._numbers)
-            events[number] = attempt_moved(attempt)
+            event = AttemptStatusChanged(attempt.number, attempt.status.value)
+            events[number] = EventRecord(attempt.job_id, attempt.status_since, event)
 
     def attempt_ended(self, events: dict[int, EventRecord], attempt: Attempt) -> None:
         """Note that an attempt is over; its job moves on next."""
-        self._forget_move(events, attempt.job_id)
+        self.forget_move(events, attempt.job_id)
         self._ended[attempt.job_id] = attempt
-        self._write(events, attempt_ended(attempt))
-
-    def attempt_withdrawn(self, events: dict[int, EventRecord], attempt: Attempt) -> None:
-        """Note that an attempt is to be placed anew."""
-        self._forget_move(events, attempt.job_id)
+        self.emit(events, *attempt_ended(attempt))
 
     def job_changed(self, events: dict[int, EventRecord], before: Job, after: Job) -> None:
         """Note a change of a job."""
-        self._write(events, events_of(before, after, self._ended.pop(after.id, None)))
+        self.emit(events, *events_of(before, after, self._ended.pop(after.id, None)))
 
-    def emit(self, events: dict[int, EventRecord], record: EventRecord) -> None:
-        """Note an event that is about no single job."""
-        self._write(events, (record,))
-
-    def _write(self, events: dict[int, EventRecord], records: Iterable[EventRecord]) -> None:
+    def emit(self, events: dict[int, EventRecord], *records: EventRecord) -> None:
+        """Note events, in order."""
         for record in records:
             events[next(self._numbers)] = record
 
-    def _forget_move(self, events: dict[int, EventRecord], job_id: str) -> None:
-        # One already committed is no longer among the changes, and stays.
+    def forget_move(self, events: dict[int, EventRecord], job_id: str) -> None:
+        """Forget the status an attempt entered since the last commit; one already committed stays."""
         number = self._moves.pop(job_id, None)
         if number is not None:
             events.pop(number, None)

@@ -106,6 +106,8 @@ class Gangs:
         """Open an attempt for each job that got its places."""
         jobs = self._state.jobs
         opened = [self._schedule.open(jobs[job_id], places, now) for job_id, places in placements if job_id in jobs]
+        for active in opened:
+            self._judging.catalog.compiled(active.job, active.spec)  # while it starts, not when it fails
         self._coordinator.run(self._schedule, opened, now)
 
     def blocked(self, key: str, now: float) -> None:
