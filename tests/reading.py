@@ -5,18 +5,60 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.documents import read_documents
+from holdfast.dialects.documents import Document, read_documents
 from holdfast.dialects.jobset.reading import ReadKube, read_kube
+from holdfast.dialects.manifests import Manifest, read_one, try_job
 from holdfast.dialects.native.job import read_job_manifest
 from holdfast.domain.policy.compiled import CompiledRule, PolicySet
 from holdfast.domain.policy.model import RetryPolicy, Rule
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from holdfast.domain.workloads.spec import JobSpec
     from holdfast.errors import Problem
+
+
+def read_manifests(text: str) -> list[Manifest]:
+    """Read every manifest of a text.
+
+    Raises:
+        InvalidManifest: With every problem of every document; paths start with ``document[N]`` when there are several.
+    """
+    return read_all(read_documents(text))
+
+
+def read_all(documents: Iterable[Document], *, lenient: bool = False) -> list[Manifest]:
+    """Read every document's manifest.
+
+    Raises:
+        InvalidManifest: With every problem of every document.
+    """
+    listed = list(documents)
+    manifests: list[Manifest] = []
+    problems: list[Problem] = []
+    for document in listed:
+        path = f"document[{document.index}]" if len(listed) > 1 else ""
+        found = read_one(document, path=path, lenient=lenient)
+        problems.extend(found.problems)
+        if found.manifest is not None:
+            manifests.append(found.manifest)
+    if problems:
+        raise InvalidManifest(problems=problems)
+    return manifests
+
+
+def read_job(document: Document | Mapping[str, Any]) -> JobSpec:
+    """Read a manifest that must be a job; without ``apiVersion`` and ``kind`` it is taken for one.
+
+    Raises:
+        InvalidManifest: With every problem found.
+    """
+    found = try_job(document)
+    if not isinstance(found.manifest, JobSpec):
+        raise InvalidManifest(problems=found.problems)
+    return found.manifest
 
 
 def read_kube_text(text: str, *, name: str = "input", lenient: bool = False) -> list[ReadKube]:

@@ -16,7 +16,6 @@ from holdfast.app.settings import Settings
 from holdfast.cli import exit_codes
 from holdfast.cli.commands import commands
 from holdfast.dialects.documents import read_documents
-from holdfast.dialects.manifests import read_all, read_manifests
 from holdfast.dialects.native.settings import read_settings
 from holdfast.domain import lifecycle
 from holdfast.domain.failure import Cause, EndedBy, FailureCondition
@@ -28,6 +27,7 @@ from holdfast.domain.workloads.kubejob.model import PodAction
 from holdfast.errors import InvalidManifest, all_errors
 from holdfast.wire.jobsets import JobSetSummary
 from holdfast.wire.problems import ProblemDetails, details_of, read_problem
+from tests.reading import read_all, read_manifests
 from tools.docs import pages
 from tools.docs.blocks import BLOCKS
 from tools.docs.http import application

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.dialects import codec
-from holdfast.dialects.armada.categories import read_error_categories
 from holdfast.dialects.armada.policy import BARE, FLAT, NESTED, read_bare_policy
 from holdfast.dialects.documents import read_documents
-from holdfast.dialects.manifests import read_manifest, read_manifests
+from holdfast.dialects.manifests import read_manifest
 from holdfast.dialects.native.job_text import write_job
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.settings import read_settings
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.errors import InvalidRequest, Problem
-from tests.reading import read_job_mapping
+from tests.reading import read_job_mapping, read_manifests
+from tools.cases.armada_categories import read_error_categories
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,11 +8,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.delay import backendai_delay_s, delay_s
+from holdfast.domain.delay import delay_s
 from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCondition
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import decide
-from holdfast.domain.policy.growth import grow, grow_containers
+from holdfast.domain.policy.growth import grow
 from holdfast.domain.policy.matchers import matches
 from holdfast.domain.policy.model import (
     Action,
@@ -30,6 +30,7 @@ from holdfast.domain.policy.model import (
     Rule,
 )
 from tests.reading import compile_rule
+from tools.cases.armada_pods import grow_containers
 
 CONDITIONS = st.frozensets(st.sampled_from(["OOMKilled", "Evicted", "AppError"]), max_size=2)
 WORDS = st.sampled_from(["", "gpu", "net"])
@@ -192,7 +193,6 @@ def test_exit_code_0_never_matches(codes: ExitCodes, containers: list[ContainerR
 def test_delays_are_bounded_and_never_shrink_without_jitter(backoff: Backoff, n: int, seed: str, draw: float) -> None:
     cap = float("inf") if backoff.max_s is None else backoff.max_s
     assert 0 <= delay_s(backoff, n, seed=seed, draw=draw) <= cap
-    assert 0 <= backendai_delay_s(backoff, n, seed=seed, draw=draw) <= min(cap, 86_400)
     plain = replace(backoff, jitter=JitterMode.NONE)
     assert delay_s(plain, n, seed=seed) <= delay_s(plain, n + 1, seed=seed)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.dialects.armada.names import annotated_policies, pod_name
 from holdfast.dialects.armada.policy import BARE, FLAT, NESTED, Form, read_action, read_bare_policy
-from holdfast.dialects.manifests import read_manifests
 from holdfast.domain.policy.model import Action, AntiAffinity, RetryPolicy
 from holdfast.errors import InvalidManifest, Problem
+from tests.reading import read_manifests
+from tools.cases.armada_pods import annotated_policies, pod_name
 
 DESIGN = """
 apiVersion: armadaproject.io/v1

@@ -364,7 +364,7 @@ def test_capacity_adds_up_after_everything_has_ended(lab: Lab) -> None:
     ledger = lab.controller.state.capacity
     assert ledger.free == {place.key: place.capacity for place in ledger.places.values()}
     assert all((usage.jobs, usage.resources) == (0, Resources(0)) for usage in ledger.usage.values())
-    assert not ledger.charged()
+    assert not ledger.charges
     assert lab.controller.state.jobs == {}
 
 

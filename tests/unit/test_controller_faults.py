@@ -118,7 +118,7 @@ def test_an_attempt_is_not_given_up_while_its_silent_executor_may_still_run_it(m
     running = [seen.phase for seen in lab.engine.observe().values()]
     assert running == [RunPhase.RUNNING]
     assert lab.job(job).state is JobState.RUNNING
-    assert lab.controller.state.capacity.charged()
+    assert lab.controller.state.capacity.charges
 
 
 def test_an_answer_counts_from_when_it_was_asked_for(make_lab: type[Lab]) -> None:

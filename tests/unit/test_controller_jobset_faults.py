@@ -194,7 +194,7 @@ def test_a_place_kept_for_a_pod_of_a_job_that_goes_is_given_back_after_a_restart
     lab.restart_controller()
     lab.pass_s(60)
     assert not lab.store.job_sets()
-    assert not lab.controller.state.capacity.charged()
+    assert not lab.controller.state.capacity.charges
 
 
 def test_a_queued_job_whose_set_restarts_is_told_of_as_queued_anew() -> None:

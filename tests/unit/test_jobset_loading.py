@@ -13,12 +13,13 @@ from holdfast.dialects.documents import read_documents
 from holdfast.dialects.earlier import upgrade_job, upgrade_set
 from holdfast.dialects.jobset.loading import child_spec, dump_set, plain_job_spec, queue_of
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
-from holdfast.dialects.manifests import read_job, read_manifest
+from holdfast.dialects.manifests import read_manifest
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.kubejob.model import CompletionMode
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import UnreadableSpec
+from tests.reading import read_job
 from tests.unit.jobset_lab import compiled
 
 if TYPE_CHECKING:

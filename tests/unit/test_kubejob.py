@@ -29,7 +29,7 @@ from holdfast.domain.workloads.kubejob.model import (
     SuccessRule,
 )
 from holdfast.domain.workloads.kubejob.reconcile import reconcile, started_by, stopped_by
-from holdfast.domain.workloads.kubejob.tally import finish_time, remaining_s, updated
+from holdfast.domain.workloads.kubejob.tally import remaining_s, updated
 
 LONG_AGO, NOW = 0.0, 100_000.0
 INDEXED = CompletionMode.INDEXED
@@ -92,13 +92,6 @@ def test_a_success_forgets_the_failures_that_are_not_later(
     failures: list[float], successes: list[float], count: int
 ) -> None:
     assert updated(BackoffRecord(3, 0.5), failures, successes).failures == count
-
-
-def test_the_end_of_a_pod_is_taken_from_the_best_evidence() -> None:
-    assert finish_time([5.0, 7.0]) == 7.0
-    assert finish_time([5.0, None], not_ready_since=6.0) == 6.0
-    assert finish_time([], deletion=(40.0, 30.0)) == 10.0
-    assert finish_time([], created_at=3.0) == 3.0
 
 
 ANY = ContainerScope.ANY_FAILED

@@ -20,14 +20,7 @@ from holdfast.domain.lifecycle import (
 from holdfast.domain.lifecycle import AttemptStatus as A
 from holdfast.domain.lifecycle import RunStatus as R
 from holdfast.domain.lifecycle.history import merges, recorded
-from holdfast.domain.lifecycle.judge import (
-    HandlerOptions,
-    judge_failure,
-    judge_waiting,
-    phase_tries,
-    promotes,
-    resolve_options,
-)
+from holdfast.domain.lifecycle.judge import HandlerOptions, judge_failure, judge_waiting, promotes, resolve_options
 from holdfast.domain.lifecycle.table import JUDGED
 
 FIVE = HandlerOptions(timeout_s=900.0, max_retries=5)
@@ -185,8 +178,7 @@ def test_five_failures_are_one_row_and_the_sixth_gives_up() -> None:
     assert last.attempts == 5
 
 
-def test_a_change_of_phase_or_a_skip_counts_no_tries() -> None:
-    assert phase_tries(replace(_row("StartAttempts"), attempts=5), "ScheduleAttempts") == 0
-    assert phase_tries(replace(_row(outcome=Outcome.SKIPPED), attempts=99), "p") == 0
-    assert phase_tries(replace(_row(), attempts=3), "p") == 3
-    assert phase_tries(None, "p") == 0
+def test_a_skip_neither_counts_as_a_try_nor_resets_any_and_a_change_of_status_does() -> None:
+    failed = Attempt("j", 1).after(Outcome.NEED_RETRY, None, 1.0)
+    assert failed.after(Outcome.SKIPPED, None, 2.0).tries == 1
+    assert failed.after(Outcome.SUCCESS, A.RUNNING, 3.0).tries == 0

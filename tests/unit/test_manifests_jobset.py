@@ -10,11 +10,12 @@ from holdfast.dialects.diagnostics import all_problems
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
-from holdfast.dialects.manifests import Reading, read_all, read_job, read_manifests, read_one, supported, try_job
+from holdfast.dialects.manifests import Reading, read_one, try_job
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest
+from tests.reading import read_all, read_job, read_manifests
 
 DOCUMENT = sorted((Path(__file__).parents[1] / "data" / "kep-262").glob("*.yaml"))
 UPSTREAM = """\
@@ -75,7 +76,6 @@ def named(text: str, *lines: str) -> str:
 def test_all_three_kinds_are_read_beside_the_others() -> None:
     found = read_manifests(f"{UPSTREAM}---\n{JOB}---\n{NATIVE}---\ncommand: [x]\n")
     assert [type(one) for one in found] == [JobSetSpec, JobSpec, JobSetSpec, JobSpec]
-    assert {"batch/v1/Job", "jobset.x-k8s.io/v1alpha2/JobSet", "holdfast.dev/v1/JobSet"} <= set(supported())
 
 
 def test_a_kubernetes_job_is_a_job_whose_pods_are_known() -> None:

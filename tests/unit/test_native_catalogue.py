@@ -8,13 +8,14 @@ import pytest
 
 from holdfast.dialects import codec
 from holdfast.dialects.documents import read_documents
-from holdfast.dialects.manifests import read_manifest, read_manifests, supported
+from holdfast.dialects.manifests import read_manifest
 from holdfast.dialects.native.queue import read_queue_manifest, write_queue
 from holdfast.dialects.native.settings import read_settings, write_settings
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.policy.model import Backoff, ContainerScope, ExitCodeOperator, ExitCodes, RetrySettings
 from holdfast.errors import InvalidManifest, InvalidRequest, Problem
+from tests.reading import read_manifests
 
 
 def manifest(kind: str, name: str | None, spec: object) -> dict[str, Any]:
@@ -158,11 +159,6 @@ def test_an_unsupported_kind_lists_the_supported_ones(value: dict[str, Any], pat
     found = problems_of(value)
     assert [problem.path for problem in found] == paths
     assert all(problem.allowed for problem in found)
-
-
-def test_the_supported_kinds_can_be_listed() -> None:
-    assert "holdfast.dev/v1/Job" in supported()
-    assert "armadaproject.io/v1beta1/RetryPolicy" in supported()
 
 
 def test_the_problems_of_all_documents_come_together_with_their_document() -> None:

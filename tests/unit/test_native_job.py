@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from holdfast.dialects.documents import read_documents
-from holdfast.dialects.manifests import read_job, read_manifests
 from holdfast.dialects.native.job import name_from_command
 from holdfast.domain.policy.model import Action, JitterMode, MemoryGrowth
 from holdfast.domain.resources import Resources
 from holdfast.domain.units import parse_cpu, parse_memory
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest, Problem
-from tests.reading import read_job_mapping
+from tests.reading import read_job, read_job_mapping, read_manifests
 
 FULL = """
 apiVersion: holdfast.dev/v1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.dialects.codec import dump_policy, load_policy
-from holdfast.dialects.manifests import manifest_warnings, read_manifests
+from holdfast.dialects.manifests import manifest_warnings
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.policy_text import write_policy
 from holdfast.domain.policy.model import (
@@ -25,6 +25,7 @@ from holdfast.domain.policy.model import (
     Rule,
 )
 from holdfast.errors import InvalidManifest, Problem
+from tests.reading import read_manifests
 
 FULL_RULE: dict[str, Any] = {
     "name": "everything",

@@ -9,7 +9,6 @@ import pytest
 from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCondition
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet, effective_policies
-from holdfast.domain.policy.counting import RunEnding, count_failures
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import (
     Action,
@@ -30,6 +29,7 @@ from holdfast.domain.policy.model import (
 )
 from holdfast.domain.policy.patterns import PatternSet
 from holdfast.errors import InvalidPolicy
+from tools.cases.armada_pods import RunEnding, count_failures
 
 FAILURE = Failure(
     Cause.KERNEL_NONZERO_EXIT, frozenset({FailureCondition.APP_ERROR}), (ContainerResult(1),), node="n1", category="x"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.policy.growth import grow, grow_containers
+from holdfast.domain.policy.growth import grow
 from holdfast.domain.policy.model import MemoryGrowth
+from tools.cases.armada_pods import grow_containers
 
 MIB, GIB = 1 << 20, 1 << 30
 

@@ -115,7 +115,7 @@ def test_a_row_that_cannot_be_read_keeps_no_controller_from_starting(lab: Lab, s
     lab.pass_s(5)
     assert lab.job(good).state is JobState.SUCCEEDED
     assert lab.tick().more is False
-    assert lab.controller.state.capacity.charged().keys() <= {run.uid for run in lab.runs(bad)}
+    assert lab.controller.state.capacity.charges.keys() <= {run.uid for run in lab.runs(bad)}
 
 
 def test_a_job_that_cannot_be_placed_keeps_no_other_from_its_place(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

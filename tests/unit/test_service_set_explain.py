@@ -8,7 +8,6 @@ import pytest
 
 from holdfast.cli.render.jobs import attempt_table
 from holdfast.cli.render.jobsets import jobset_facts
-from holdfast.dialects.manifests import read_job
 from holdfast.domain.job import Ceiling, JobState, Queue
 from holdfast.errors import NotFound, Refused
 from holdfast.ports.store import JobFilter
@@ -20,6 +19,7 @@ from holdfast.service.jobsets.sets import JobSets
 from holdfast.service.query import Queries
 from holdfast.service.submit import Submitter, Written
 from holdfast.wire.render_jobsets import set_view
+from tests.reading import read_job
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest, rule
 from tests.unit.jobset_service import JOB, NATIVE, Counting, native, served_lab

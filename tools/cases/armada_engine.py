@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.armada.names import annotated_policies, pod_name
 from holdfast.dialects.native.settings import read_settings
 from holdfast.domain.delay import retry_at
 from holdfast.domain.job import Run
@@ -15,6 +14,7 @@ from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import RetryHistory
 from tools.cases.armada_facts import failure_of
 from tools.cases.armada_input import read_case_policies
+from tools.cases.armada_pods import annotated_policies, pod_name
 from tools.cases.controller_world import NOW, ready_at
 from tools.cases.results import Mismatch, Skip, differences
 

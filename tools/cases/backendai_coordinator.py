@@ -27,7 +27,6 @@ from holdfast.domain.lifecycle.judge import (
     is_expired,
     judge_failure,
     judge_waiting,
-    phase_tries,
     promotes,
     resolve_options,
 )
@@ -109,11 +108,11 @@ def _tries(text: str) -> int:
         return 0
     skipped = re.search(r"(\d+) SKIPPED", text)
     if skipped:
-        return phase_tries(_row("phase", Outcome.SKIPPED, attempts=int(skipped[1])), "phase")
+        return 0
     count = number(text, "phase_attempts", "attempts") or 0
     phases = re.findall(r"'([a-z]+-[a-z-]+)'", text)
     last, now = (phases[0], phases[-1]) if phases else ("phase", "phase")
-    return phase_tries(_row(last, Outcome.NEED_RETRY, attempts=count), now) if count else 0
+    return count if last == now else 0
 
 
 def _check_ticks(case: Case) -> list[Mismatch]:

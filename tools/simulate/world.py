@@ -286,7 +286,7 @@ class World:
         return (
             controller is not None
             and not controller.state.changes
-            and not controller.state.capacity.charged()
+            and not controller.state.capacity.charges
             and self._end.settled()
             and not self._store.requests(limit=1)
         )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.documents import DEEPEST, LARGEST_SECOND_LOOK, LARGEST_TEXT, Document, read_documents
-from holdfast.dialects.manifests import try_manifest
+from holdfast.dialects.manifests import read_one
 from holdfast.dialects.yaml_text import read_yaml
 from holdfast.errors import InvalidManifest, Problem
 
@@ -76,7 +76,7 @@ def _despite_doubled_keys(text: str) -> list[Document]:
 
 def _problems_of_fields(documents: Iterable[Document], line: int) -> list[Problem]:
     judged = (document for document in documents if "items" not in document.value)
-    return [_moved(problem, line) for document in judged for problem in try_manifest(document)[1]]
+    return [_moved(problem, line) for document in judged for problem in read_one(document).problems]
 
 
 def _moved(problem: Problem, line: int) -> Problem:

@@ -11,7 +11,7 @@ from holdfast.dialects.armada.policy import (
     read_flat_policy_manifest,
     read_nested_policy_manifest,
 )
-from holdfast.dialects.documents import Document, read_documents
+from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.job import API_VERSION as BATCH_VERSION
 from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.manifest import API_VERSION as JOBSET_VERSION
@@ -34,7 +34,7 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from holdfast.dialects.jobset.reading import KubeManifest
 
@@ -87,11 +87,6 @@ JOB_KINDS = ((API_VERSION, "Job"), (BATCH_VERSION, "Job"))
 """What can be submitted as a job."""
 
 
-def supported() -> tuple[str, ...]:
-    """List what can be read, as ``apiVersion/kind``."""
-    return tuple(f"{version}/{kind}" for version, kind in _READERS)
-
-
 def read_one(document: Document | Mapping[str, Any], *, path: str = "", lenient: bool = False) -> Reading:
     """Read one manifest of any supported kind, with its problems and warnings.
 
@@ -125,14 +120,6 @@ def read_manifest(document: Document | Mapping[str, Any], *, path: str = "", len
     if found.manifest is None:
         raise InvalidManifest(problems=found.problems)
     return found.manifest
-
-
-def try_manifest(
-    document: Document | Mapping[str, Any], *, path: str = ""
-) -> tuple[Manifest | None, tuple[Problem, ...]]:
-    """Read one manifest of any supported kind; the manifest is ``None`` when there are problems."""
-    found = read_one(document, path=path)
-    return found.manifest, found.problems
 
 
 def located(problem: Problem, document: Document | Mapping[str, Any], path: str = "") -> Problem:
@@ -170,35 +157,6 @@ def _unsupported(field: str, value: object, allowed: tuple[str, ...]) -> Problem
     return Problem(field, f"{field} {shown(value)} is not supported", allowed, closest(value, allowed))
 
 
-def read_manifests(text: str, *, name: str = "input", lenient: bool = False) -> list[Manifest]:
-    """Read every manifest of a text.
-
-    Raises:
-        InvalidManifest: With every problem of every document; paths start with ``document[N]`` when there are several.
-    """
-    return read_all(read_documents(text, name=name, lenient=lenient), lenient=lenient)
-
-
-def read_all(documents: Iterable[Document], *, lenient: bool = False) -> list[Manifest]:
-    """Read every document's manifest.
-
-    Raises:
-        InvalidManifest: With every problem of every document.
-    """
-    listed = list(documents)
-    manifests: list[Manifest] = []
-    problems: list[Problem] = []
-    for document in listed:
-        path = f"document[{document.index}]" if len(listed) > 1 else ""
-        found = read_one(document, path=path, lenient=lenient)
-        problems.extend(found.problems)
-        if found.manifest is not None:
-            manifests.append(found.manifest)
-    if problems:
-        raise InvalidManifest(problems=problems)
-    return manifests
-
-
 def manifest_warnings(manifest: Manifest) -> tuple[Problem, ...]:
     """List what is legal but dubious in a manifest: unreachable rules, unused settings.
 
@@ -212,18 +170,6 @@ def manifest_warnings(manifest: Manifest) -> tuple[Problem, ...]:
         policies = zip(manifest.inline_policies, paths, strict=True)
         return tuple(problem for policy, path in policies for problem in policy_warnings(policy, path))
     return ()
-
-
-def read_job(document: Document | Mapping[str, Any], *, path: str = "", lenient: bool = False) -> JobSpec:
-    """Read a manifest that must be a job; without ``apiVersion`` and ``kind`` it is taken for one.
-
-    Raises:
-        InvalidManifest: With every problem found.
-    """
-    found = try_job(document, path=path, lenient=lenient)
-    if not isinstance(found.manifest, JobSpec):
-        raise InvalidManifest(problems=found.problems)
-    return found.manifest
 
 
 def try_job(document: Document | Mapping[str, Any], *, path: str = "", lenient: bool = False) -> Reading:

@@ -1,7 +1,6 @@
 """Computes how long to wait before a retry and when it is due.
 
-Two projects, one curve: ``initial * multiplier^exponent``, capped, spread, and capped again. They differ in what
-the exponent counts and in the cap (``design/semantics`` section 3).
+The curve is ``initial * multiplier^exponent``, capped, spread, and capped again.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 LONGEST_DELAY_S = 100 * 365 * 86400.0
 """A hundred years: the cap of an uncapped back-off, so that a due time is always a date."""
-BACKENDAI_CEILING_S = 86400.0
-"""Backend.AI's ceiling, also over a larger ``max_retry_delay``."""
 
 
 def delay_s(backoff: Backoff, n: int, *, seed: str, draw: float = 0.0) -> float:
@@ -41,23 +38,6 @@ def delay_s(backoff: Backoff, n: int, *, seed: str, draw: float = 0.0) -> float:
     # Leave room for the jitter below the maximum: delays that all reach it would be in step again.
     base = min(base, cap / (1 + backoff.jitter_ratio))
     return min(cap, _jittered(backoff, base, token=f"{seed}{n}", draw=draw))
-
-
-def backendai_delay_s(backoff: Backoff, retry_count: int, *, seed: str, draw: float = 0.0) -> float:
-    """Compute the delay after a failed Backend.AI session; a fixed delay is a multiplier of 1.
-
-    Args:
-        backoff: The curve.
-        retry_count: Of the failed session, 0 for the first.
-        seed: The failed session's id, lower-case and hyphenated.
-        draw: In [0, 1), for random jitter.
-
-    Returns:
-        Seconds, at most ``min(max_retry_delay, 86400)``.
-    """
-    cap = BACKENDAI_CEILING_S if backoff.max_s is None else min(backoff.max_s, BACKENDAI_CEILING_S)
-    token = f"{seed}{retry_count}"
-    return min(cap, _jittered(backoff, _base_s(backoff, retry_count, cap), token=token, draw=draw))
 
 
 def retry_at(failed_at: float, backoff_s: float, *, confirmed_stopped_at: float | None, grace_s: float) -> float:

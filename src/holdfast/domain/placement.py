@@ -167,7 +167,8 @@ class Capacity:
         self.total = Resources(0)
         """Capacity of all places together."""
         self._free: dict[PlaceKey, Resources] = {}
-        self._charges: dict[str, tuple[PlaceKey, Resources, str]] = {}
+        self.charges: dict[str, tuple[PlaceKey, Resources, str]] = {}
+        """Where each run is charged, what, and to which queue, by its uid."""
 
     @property
     def free(self) -> Mapping[PlaceKey, Resources]:
@@ -182,7 +183,7 @@ class Capacity:
         self.places[place.key] = place
         self.total += place.capacity - (before.capacity if before is not None else Resources(0))
         used = Resources(0)
-        for key, amount, _ in self._charges.values():
+        for key, amount, _ in self.charges.values():
             if key == place.key:
                 used += amount
         self._free[place.key] = place.capacity - used
@@ -196,17 +197,17 @@ class Capacity:
 
     def charge(self, run: Run, queue: str) -> None:
         """Charge a run to its place."""
-        if run.uid in self._charges:
+        if run.uid in self.charges:
             return
         key = (run.executor, run.node)
-        self._charges[run.uid] = (key, run.request, queue)
+        self.charges[run.uid] = (key, run.request, queue)
         self.usage_of(queue).resources += run.request
         if key in self._free:
             self._free[key] -= run.request
 
     def release(self, uid: str) -> bool:
         """Give a run's capacity back; returns whether it was charged."""
-        charge = self._charges.pop(uid, None)
+        charge = self.charges.pop(uid, None)
         if charge is None:
             return False
         key, amount, queue = charge
@@ -218,7 +219,3 @@ class Capacity:
     def usage_of(self, queue: str) -> Usage:
         """Return what a queue uses, to be counted up and down."""
         return self.usage.setdefault(queue, Usage())
-
-    def charged(self) -> Mapping[str, tuple[PlaceKey, Resources, str]]:
-        """All charges by run uid, for checks."""
-        return self._charges

@@ -106,7 +106,7 @@ MUTATIONS = (
     Mutation(
         "a run is charged as often as it is told of",
         "domain/placement.py",
-        ("        if run.uid in self._charges:\n            return\n"),
+        ("        if run.uid in self.charges:\n            return\n"),
         "",
         ("unit/test_capacity.py",),
     ),

@@ -87,8 +87,8 @@ class EndChecks:
         if state is None:
             refuse("all-ends", "there is no controller in the end")
         active = [job_id for job_id in state.active if job_id not in self._record.pods]
-        if state.capacity.charged() or active or state.changes or store.requests(limit=1):
-            refuse("nothing-left", f"the controller still has {dict(state.capacity.charged())}, {active}")
+        if state.capacity.charges or active or state.changes or store.requests(limit=1):
+            refuse("nothing-left", f"the controller still has {dict(state.capacity.charges)}, {active}")
         self._sets.compare(store)
         self._record.compare(store)
         self._record.compare_events(store)

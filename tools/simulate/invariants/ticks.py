@@ -52,11 +52,11 @@ class TickChecks:
     def _kept(self, state: ControllerState) -> dict[str, tuple[PlaceKey, Resources, str]]:
         """Work out what pods that restart in place may keep: the place of a last program, which has ended."""
         kept = {}
-        for uid in state.capacity.charged():
+        for uid in state.capacity.charges:
             run, _, rest = uid.partition("/")
             if rest:
                 # Unless the last commit was refused, what is committed knows the pod.
-                kept[uid] = state.capacity.charged()[uid] if state.changes else self._place_kept(run, state)
+                kept[uid] = state.capacity.charges[uid] if state.changes else self._place_kept(run, state)
         return kept
 
     def _place_kept(self, run: str, state: ControllerState) -> tuple[PlaceKey, Resources, str]:
@@ -76,8 +76,8 @@ class TickChecks:
             if run.status not in RUN_TERMINAL
         }
         owed |= self._kept(state)
-        if owed != capacity.charged():
-            refuse("capacity-adds-up", f"charged are {dict(capacity.charged())}, running {owed}")
+        if owed != capacity.charges:
+            refuse("capacity-adds-up", f"charged are {dict(capacity.charges)}, running {owed}")
         used: dict[tuple[str, str], Resources] = {}
         queues: dict[str, Resources] = {}
         for key, request, queue in owed.values():

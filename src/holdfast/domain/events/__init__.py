@@ -48,23 +48,13 @@ from holdfast.domain.events.operators import (
     SettingsUpdated,
 )
 from holdfast.domain.events.places import NodeLost
-from holdfast.domain.events.registry import (
-    BY_KIND,
-    BY_NAME,
-    REGISTRY,
-    TERMINAL,
-    Event,
-    EventRecord,
-    EventType,
-    StoredEvent,
-)
+from holdfast.domain.events.registry import BY_KIND, BY_NAME, REGISTRY, Event, EventRecord, EventType, StoredEvent
 from holdfast.domain.events.workloads import WorkloadQuarantined, WorkloadReleased
 
 __all__ = [
     "BY_KIND",
     "BY_NAME",
     "REGISTRY",
-    "TERMINAL",
     "AttemptEnded",
     "AttemptEvent",
     "AttemptStatusChanged",

@@ -113,8 +113,6 @@ REGISTRY: tuple[EventType, ...] = (
 """Every event there is; names are stored, so a line is never changed, only added."""
 BY_NAME = {entry.name: entry for entry in REGISTRY}
 BY_KIND: dict[type[Event], EventType] = {entry.kind: entry for entry in REGISTRY}
-TERMINAL = frozenset({"job.succeeded", "job.failed", "job.cancelled"})
-"""The last event of a job is one of these."""
 
 
 class EventRecord(NamedTuple):

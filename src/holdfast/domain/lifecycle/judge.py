@@ -15,7 +15,7 @@ from holdfast.domain.lifecycle.table import C, HandlerRow, Match, Outcome, Promo
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from holdfast.domain.lifecycle.history import HistoryRow, SubStep
+    from holdfast.domain.lifecycle.history import SubStep
 
 
 class Report(NamedTuple):
@@ -133,13 +133,6 @@ def judge_failure(tries: int, options: HandlerOptions, *, since: float, now: flo
 def judge_waiting(options: HandlerOptions, *, since: float, now: float) -> Outcome:
     """Judge an entity its handler skipped: SKIPPED, or EXPIRED once its time in the status is over."""
     return Outcome.EXPIRED if is_expired(since, options.timeout_s, now) else Outcome.SKIPPED
-
-
-def phase_tries(last: HistoryRow | None, phase: str) -> int:
-    """Count the failures an imported history shows for a phase; another phase or a skip counts none."""
-    if last is None or last.phase != phase or last.outcome is Outcome.SKIPPED:
-        return 0
-    return last.attempts
 
 
 def promotes(row: PromotionRow[S, C], statuses: Collection[C]) -> bool:

@@ -191,7 +191,6 @@ class JobSetSpec:
 
 PREFIX = "jobset.sigs.k8s.io/"
 EXCLUSIVE_TOPOLOGY = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-NODE_SELECTOR_STRATEGY = "alpha.jobset.sigs.k8s.io/node-selector"
 COORDINATOR = f"{PREFIX}coordinator"
 NAMESPACE = "default"
 

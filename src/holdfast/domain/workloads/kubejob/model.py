@@ -153,7 +153,7 @@ class Pod:
     index_ignored: int = 0
     """Ignored failures of its index before it."""
     finished_at: float = 0.0
-    """When it ended, see ``backoff.finish_time``."""
+    """When it ended."""
     overdue: bool = False
     """It was ended because a deadline was over, by whoever runs it."""
 

@@ -41,29 +41,6 @@ def updated(record: BackoffRecord, failed: Sequence[float], succeeded: Sequence[
     return BackoffRecord(record.failures + len(failed), max(failed))
 
 
-def finish_time(
-    containers: Sequence[float | None],
-    *,
-    not_ready_since: float | None = None,
-    deletion: tuple[float, float] | None = None,
-    created_at: float = 0.0,
-) -> float:
-    """Return when a pod ended, by the best evidence there is.
-
-    Args:
-        containers: When each of its containers ended, ``None`` for one that has no end.
-        not_ready_since: When its condition Ready became False.
-        deletion: Its deletion deadline, and the grace period it was given.
-        created_at: When it was created, the last resort.
-    """
-    ends = [end for end in containers if end is not None]
-    if ends and len(ends) == len(containers):
-        return max(ends)
-    if not_ready_since is not None:
-        return not_ready_since
-    return deletion[0] - deletion[1] if deletion is not None else created_at
-
-
 @dataclass(frozen=True, slots=True)
 class Tally:
     """A Job's state with every pod that has ended counted, and those that failed since the last look."""

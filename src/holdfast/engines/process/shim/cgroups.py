@@ -19,7 +19,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-AUTO = "auto"
 RSS = "rss"
 V1, V2 = "cgroup-v1", "cgroup-v2"
 PIDS_LIMIT = 8192
