@@ -15,7 +15,7 @@ from holdfast.client.transport import Answer
 from holdfast.domain.audit import Caller
 from holdfast.errors import HoldfastError, Internal, NotFound
 from holdfast.service.api.endpoint import Asked, Backend, Reply, near
-from holdfast.service.api.manifests import Format, Text
+from holdfast.service.api.text import Format, Text
 from holdfast.wire.problems import invalid
 
 if TYPE_CHECKING:

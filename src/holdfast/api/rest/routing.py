@@ -16,7 +16,7 @@ from holdfast.api.rest.streams import EventStream
 from holdfast.domain.audit import Caller
 from holdfast.service.api import events
 from holdfast.service.api.endpoint import Asked, Backend, Endpoint, Reply, groups
-from holdfast.service.api.manifests import Format, Text
+from holdfast.service.api.text import Format, Text
 from holdfast.service.events import EventLog
 from holdfast.wire.events import EVENT_STREAM
 from holdfast.wire.problems import PROBLEM_MEDIA_TYPE

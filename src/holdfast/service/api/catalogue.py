@@ -20,7 +20,8 @@ from holdfast.service.api.endpoint import (
     Takes,
     created,
 )
-from holdfast.service.api.manifests import Text, manifest_of, read_settings
+from holdfast.service.api.manifests import manifest_of, read_settings
+from holdfast.service.api.text import Text
 from holdfast.service.api.versions import read_match
 from holdfast.service.categories import Categories
 from holdfast.service.policies import Policies

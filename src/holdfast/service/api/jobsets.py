@@ -23,7 +23,8 @@ from holdfast.service.api.endpoint import (
     Takes,
     Word,
 )
-from holdfast.service.api.manifests import Text, document_named, one_document
+from holdfast.service.api.manifests import document_named, one_document
+from holdfast.service.api.text import Text
 from holdfast.service.api.versions import read_match
 from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.explain import SetExplainer

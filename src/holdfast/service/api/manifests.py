@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum, auto
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, TypeVar
 
 from holdfast.dialects.diagnostics import all_problems
 from holdfast.dialects.documents import Document, read_documents
@@ -18,40 +16,11 @@ from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import HoldfastError, InvalidManifest, InvalidPolicy, InvalidRequest, InvalidSetting, Problem
+from holdfast.service.api.text import Format, Text, refuse
 from holdfast.service.jobsets.sets import name_of
 from holdfast.service.submit import Written
 
 T = TypeVar("T")
-
-
-class Format(StrEnum):
-    """What a text is written in."""
-
-    JSON = auto()
-    YAML = auto()
-    """Also many documents."""
-    LINES = auto()
-    """JSON, one document a line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """What was sent."""
-
-    text: str
-    format: Format
-
-    @classmethod
-    def of(cls, sent: bytes, written_in: Format) -> Self:
-        """Decode a body.
-
-        Raises:
-            InvalidManifest: It is not UTF-8.
-        """
-        try:
-            return cls(sent.decode(), written_in)
-        except UnicodeDecodeError as error:
-            _refuse("is not UTF-8 text", line=sent[: error.start].count(b"\n") + 1)
 
 
 def documents_of(body: Text, *, lenient: bool = False) -> list[Document]:
@@ -67,7 +36,7 @@ def documents_of(body: Text, *, lenient: bool = False) -> list[Document]:
     except InvalidManifest as error:
         raise InvalidManifest(error.message, problems=all_problems(body.text, error)) from error
     if not documents:
-        _refuse("is empty", hint="send a manifest")
+        refuse("is empty", hint="send a manifest")
     return documents
 
 
@@ -77,14 +46,9 @@ def _check_json(text: str) -> None:
         json.loads(text, parse_int=str)  # what a number is worth is the reading's to say, with its place
     except json.JSONDecodeError as error:
         hint = "send many documents as application/x-ndjson" if error.msg == "Extra data" else None
-        _refuse(f"is not JSON: {error.msg}", line=error.lineno, hint=hint)
+        refuse(f"is not JSON: {error.msg}", line=error.lineno, hint=hint)
     except RecursionError:
-        _refuse("is nested too deep")
-
-
-def _refuse(message: str, *, line: int | None = None, hint: str | None = None) -> NoReturn:
-    msg = "the body cannot be read"
-    raise InvalidManifest(msg, problems=[Problem("", message, line=line, hint=hint)])
+        refuse("is nested too deep")
 
 
 def one_document(body: Text, *, lenient: bool = False) -> Document:
@@ -95,7 +59,7 @@ def one_document(body: Text, *, lenient: bool = False) -> Document:
     """
     documents = documents_of(body, lenient=lenient)
     if len(documents) > 1:
-        _refuse(f"holds {len(documents)} documents", hint="send one at a time")
+        refuse(f"holds {len(documents)} documents", hint="send one at a time")
     return documents[0]
 
 

@@ -6,8 +6,9 @@ from typing import Annotated
 from holdfast.domain.audit import Caller
 from holdfast.errors import HoldfastError
 from holdfast.service.api.endpoint import Asked, Backend, DryRun, Endpoints, Key, Lenient, Ref, Reply, Takes
-from holdfast.service.api.manifests import Text, bulk_items, document_named, documents_of, several, written_job
+from holdfast.service.api.manifests import bulk_items, document_named, documents_of, several, written_job
 from holdfast.service.api.rehearsal import Rehearsal, Verb
+from holdfast.service.api.text import Text
 from holdfast.service.apply import Applier
 from holdfast.service.control import Control
 from holdfast.service.submit import MOST_JOBS, Outcome, Submitter, Written

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Float, Text, bindparam, column, func, select
-from sqlalchemy.dialects.postgresql import ARRAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +33,8 @@ class Given:
             name: bindparam(name, type_=type_) for name, type_ in self.types.items()
         }
         if self.by_column:
+            from sqlalchemy.dialects.postgresql import ARRAY  # noqa: PLC0415 - start-up time: asyncio comes with it
+
             arrays = [bindparam(name, type_=ARRAY(type_)) for name, type_ in self.types.items()]
             names = [column(name, type_) for name, type_ in self.types.items()]
             rows = func.unnest(*arrays).table_valued(*names, with_ordinality=_PLACE, name="new").render_derived()

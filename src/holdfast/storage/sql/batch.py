@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from sqlalchemy import case, func, insert, literal_column, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 from holdfast.errors import Internal
 from holdfast.storage.sql import tables
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sqlalchemy import ColumnElement, Connection, Dialect, Table
+    from sqlalchemy.dialects import postgresql
     from sqlalchemy.sql.expression import UpdateBase
     from sqlalchemy.types import TypeEngine
 
-Upsert = postgresql.Insert | sqlite.Insert
+    Upsert = postgresql.Insert | sqlite.Insert
 
 
 class Batch:
@@ -62,7 +63,11 @@ def _types(table: Table, columns: Sequence[str]) -> dict[str, TypeEngine[Any]]:
 
 
 def _insert_into(table: Table, dialect: Dialect) -> Upsert:
-    return postgresql.insert(table) if dialect.name == "postgresql" else sqlite.insert(table)
+    if dialect.name == "sqlite":
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - start-up time: asyncio comes with it
+
+    return postgresql.insert(table)
 
 
 def _insert(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
