@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import running, wiring
 from holdfast.app.datadir import DataDir
-from holdfast.app.driver import start_embedded
+from holdfast.app.embedded import start_embedded
 from holdfast.app.settings import Settings
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.domain.job import JOB_TERMINAL, JobState

@@ -14,7 +14,7 @@ import psutil
 
 from holdfast.app import running, wiring
 from holdfast.app.datadir import DataDir
-from holdfast.app.driver import start_embedded
+from holdfast.app.embedded import start_embedded
 from holdfast.app.settings import Settings
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.domain.job import Queue

@@ -8,21 +8,25 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.server import Server, wait_until
 from tests.unit.test_cli_lines import HEAVY
 
 if TYPE_CHECKING:
     from holdfast.client import Client
 
+WEB = frozenset({"fastapi", "starlette", "uvicorn", "prometheus_client", "anyio", "h11"})
 _TURNS = 10
 _MOST_PER_S = 6.0
 _MOST_MODULES = 420
+_MOST_MODULES_ALONE = {"get": 820, "run": 980}
 _ASKING = """
 import sys
 from holdfast.cli.context import Cli
 from holdfast.cli.main import run_line
 
-assert run_line(["get", "jobs"], Cli()) == 0
+assert run_line(sys.argv[1:], Cli()) == 0
 print(*sys.modules, sep="\\n", file=sys.stderr)
 """
 
@@ -45,8 +49,19 @@ def _turns(client: Client) -> int:
 def test_a_command_that_asks_a_server_imports_little(server: Server) -> None:
     """Imports take most of a command's time."""
     with server.start():
-        words = [sys.executable, "-c", _ASKING]
-        done = subprocess.run(words, env=server.environ, capture_output=True, text=True, check=True)
-    loaded = done.stderr.split()
+        loaded = _imported(server, "get", "jobs")
     assert HEAVY & {name.split(".")[0] for name in loaded} == {"pydantic"}
     assert len(loaded) < _MOST_MODULES
+
+
+@pytest.mark.parametrize("words", [("get", "jobs"), ("run", "--", "true")])
+def test_a_command_without_a_server_imports_no_web_framework(server: Server, words: tuple[str, ...]) -> None:
+    loaded = _imported(server, *words)
+    assert WEB & {name.split(".")[0] for name in loaded} == set()
+    assert len(loaded) < _MOST_MODULES_ALONE[words[0]]
+
+
+def _imported(server: Server, *words: str) -> list[str]:
+    """Run a command line, and return what its process has imported by its end."""
+    command = [sys.executable, "-c", _ASKING, *words]
+    return subprocess.run(command, env=server.environ, capture_output=True, text=True, check=True).stderr.split()

@@ -1,30 +1,36 @@
 """Controller, local executor and lease as threads of this process: the embedded server without its API.
 
-When the controller's memory can no longer be trusted, it is dropped and rebuilt from the store, under a new lease.
+A command without a server drives the jobs of its data directory with them, as soon as no other process does. When the
+controller's memory can no longer be trusted, it is dropped and rebuilt from the store, under a new lease.
 """
 
 from __future__ import annotations
 
+import threading
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
 import structlog
 
-from holdfast.app import collector
-from holdfast.app.loop import Loop
+from holdfast.app import collector, running, wiring
 from holdfast.app.time import SortableIds, SystemClock, SystemDice
 from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller, ControllerSettings, Ticked
 from holdfast.controller.mailbox import Mailbox
+from holdfast.engines.process.client import require_compatible
 from holdfast.errors import Conflict, HoldfastError, Unavailable
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import RunPhase
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from holdfast.app.datadir import DataDir
     from holdfast.app.leadership import Leadership
+    from holdfast.app.ownership import Ownership
+    from holdfast.app.settings import Settings
     from holdfast.app.telemetry import Telemetry
     from holdfast.ports.engine import Engine, NodeInfo
     from holdfast.ports.exchange import ExchangeResponse
@@ -39,8 +45,51 @@ _SWEEP_S = 1.0
 """The longest without a tick."""
 _AFTER_REFUSED_COMMIT_S = 0.2
 _STANDBY_S = 1.0
+TRY_EVERY_S = 0.25
+_DRIVING_S = 3600.0
+_AFTER_ERROR_S = 1.0
 _AWAY = "waiting for the database"
 _log = structlog.get_logger(__name__)
+
+
+class Loop:
+    """Drives one step function; start, stop and wake tolerate any order and repetition."""
+
+    def __init__(self, name: str, step: Callable[[], float]) -> None:
+        """Name the thread and remember the step, which returns the longest time in seconds to wait next."""
+        self._name = name
+        self._step = step
+        self._woken = threading.Event()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin; a second start changes nothing."""
+        if self._thread is None and not self._stopped.is_set():
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
+
+    def wake(self) -> None:
+        """Make the next step come at once."""
+        self._woken.set()
+
+    def stop(self) -> None:
+        """End after the present step and wait for it."""
+        self._stopped.set()
+        self._woken.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self._woken.clear()
+            try:
+                wait_s = self._step()
+            except Exception:  # noqa: BLE001 - a loop must outlive any one step; the error is logged whole
+                _log.exception("step failed", loop=self._name)
+                wait_s = _AFTER_ERROR_S
+            if wait_s > 0:
+                self._woken.wait(wait_s)
 
 
 class Embedded:
@@ -51,7 +100,7 @@ class Embedded:
         store: ControllerStore,
         engine: Engine,
         leadership: Leadership,
-        telemetry: Telemetry,
+        telemetry: Telemetry | None,
         settings: ControllerSettings,
     ) -> None:
         """Wire controller and executor over a store this process leads, and an engine; ``start`` begins."""
@@ -156,7 +205,8 @@ class Embedded:
         ticked = controller.tick(self._mailbox.take(), look=hinted)
         self._controller = controller
         self._mailbox.answer(ticked.responses, ticked.changed, self._ahead(controller, ticked))
-        self._telemetry.ticked(ticked, began=began, now=self._clock.now())
+        if self._telemetry is not None:
+            self._telemetry.ticked(ticked, began=began, now=self._clock.now())
         if ticked.refused is not None:
             self._due_at = 0.0
             self._failed(_AWAY, ticked.refused)
@@ -191,3 +241,106 @@ class Embedded:
 
     def _step(self) -> float:
         return HEARTBEAT_S if self._executor.step() else _AFTER_REFUSED_COMMIT_S
+
+
+@contextmanager
+def driving(settings: Settings, directory: DataDir, *, places: bool = True) -> Iterator[Callable[[], None]]:
+    """Drive the directory's jobs for as long as the context lasts; without ``places`` only those that run.
+
+    Yields:
+        Raises what nobody gets over by waiting, if such a thing has happened to whoever drives here.
+
+    Raises:
+        Conflict: The directory is a copy of one that is in use, or its database is not the one it had.
+        EngineError, Internal: The engine does not start; the database is damaged.
+    """
+    driver = _Driver(settings, directory, places=places)
+    watch = Loop("holdfast-driver", driver.watch)
+    driver.try_to_drive()
+    watch.start()
+    try:
+        yield driver.require_working
+    finally:
+        watch.stop()
+        driver.stop()
+
+
+class _Driver:
+    """Holds the directory and the loops once it has them."""
+
+    def __init__(self, settings: Settings, directory: DataDir, *, places: bool) -> None:
+        self._settings = settings
+        self._places = places
+        self._directory = directory
+        self._held: ExitStack | None = None
+        self._embedded: Embedded | None = None
+        self._failure: HoldfastError | None = None
+
+    def watch(self) -> float:
+        """Try again until it drives; returns when to call again."""
+        try:
+            self.try_to_drive()
+        except HoldfastError as error:
+            self._failure = error
+        return TRY_EVERY_S if self._held is None and self._failure is None else _DRIVING_S
+
+    def try_to_drive(self) -> None:
+        """Take over if the directory is free."""
+        if self._held is not None:
+            return
+        with ExitStack() as stack:
+            try:
+                ownership = running.own(self._settings, self._directory, "run")
+                stack.callback(ownership.release)
+                self._embedded = start_embedded(stack, self._settings, self._directory, ownership, places=self._places)
+            except Unavailable:
+                return  # somebody else drives, or the database is away for now
+            self._held = stack.pop_all()
+
+    def require_working(self) -> None:
+        failure = self._failure or (self._embedded.failure() if self._embedded is not None else None)
+        if failure is not None and not isinstance(failure, Unavailable | Conflict):
+            raise failure
+
+    def stop(self) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+
+def start_embedded(
+    stack: ExitStack,
+    settings: Settings,
+    directory: DataDir,
+    ownership: Ownership,
+    telemetry: Telemetry | None = None,
+    *,
+    places: bool = True,
+) -> Embedded:
+    """Start controller and executor on a data directory this process owns; the stack ends them.
+
+    Raises:
+        Unavailable: Another process leads the database, or the database is not there.
+        EngineError: Programs are held by another version, or the engine does not start.
+        Internal: The database is damaged, or lacks what was written last.
+    """
+    require_compatible(directory.runs)
+    store = wiring.store(settings, directory)
+    stack.callback(store.close)
+    running.refuse_loss(settings, directory, ownership)
+    leadership = running.leadership(settings, directory, ownership, store)
+    stack.callback(leadership.step_down)
+    ownership.led(leadership.take())
+    embedded = Embedded(
+        store,
+        running.engine(settings, directory, ownership),
+        leadership,
+        telemetry,
+        ControllerSettings(places=places, pods=running.pods(settings)),
+    )
+    stack.callback(embedded.stop)
+    embedded.start()
+    reserve = Loop("holdfast-reserve", directory.reserve.keep)
+    stack.callback(reserve.stop)
+    reserve.start()
+    return embedded

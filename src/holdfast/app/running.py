@@ -100,3 +100,15 @@ def _offering(node: NodeInfo, cpu_m: int | None, memory: int | None, gpus: int, 
         gpu=gpus // share,
     )
     return NodeInfo(node.name, capacity, node.labels)
+
+
+def refuse_loss(settings: Settings, directory: DataDir, ownership: Ownership) -> None:
+    """Make sure that a database in a file has what its last owner had written there when it began.
+
+    Raises:
+        Internal: It has not.
+        Unavailable: It cannot be read right now.
+    """
+    file = upkeep.file_of(wiring.database(settings, directory))
+    if file is not None:
+        upkeep.refuse_loss(file, epoch=ownership.epoch)

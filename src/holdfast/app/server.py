@@ -19,7 +19,7 @@ import uvicorn
 from holdfast.api.rest.app import Probes, create_app
 from holdfast.app import connections, logging, running, upkeep, wiring
 from holdfast.app.datadir import DataDir, ServerAddress
-from holdfast.app.driver import start_embedded
+from holdfast.app.embedded import start_embedded
 from holdfast.app.readiness import Readiness
 from holdfast.app.settings import DEFAULT_PORT, read_settings
 from holdfast.app.telemetry import Telemetry

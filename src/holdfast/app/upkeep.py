@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from holdfast.app import logging, running, wiring
-from holdfast.app.loop import Loop
+from holdfast.app.embedded import Loop
 from holdfast.app.ownership import require_database
 from holdfast.app.settings import Settings, read_settings
 from holdfast.app.time import SystemClock
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.app.datadir import DataDir
-    from holdfast.app.ownership import Ownership
     from holdfast.ports.clock import Clock
     from holdfast.ports.retention import RetentionStore
     from holdfast.storage.sql.upkeep import Health
@@ -130,18 +129,6 @@ def refuse_damage(settings: Settings, directory: DataDir) -> None:
     if file is not None:
         require_database(file)
     upkeep.refuse_damage(place)
-
-
-def refuse_loss(settings: Settings, directory: DataDir, ownership: Ownership) -> None:
-    """Make sure that a database in a file has what its last owner had written there when it began.
-
-    Raises:
-        Internal: It has not.
-        Unavailable: It cannot be read right now.
-    """
-    file = upkeep.file_of(wiring.database(settings, directory))
-    if file is not None:
-        upkeep.refuse_loss(file, epoch=ownership.epoch)
 
 
 def forget_regularly(stack: ExitStack, settings: Settings, directory: DataDir, store: RetentionStore) -> None:
