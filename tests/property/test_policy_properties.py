@@ -162,8 +162,8 @@ def test_limits_are_never_exceeded(
         decision = decide(compiled, failure, RetryHistory("j", attempt, tuple(counters.items()), total), settings)
         if decision.counter is not None:
             counters[decision.counter] = counters.get(decision.counter, 0) + 1
-        assert decision.runs_again or (decision.counter is None and decision.delay_s == 0)
-        assert not (settings.global_max_retries == 0 and decision.runs_again)
+        assert decision.grants_retry or (decision.counter is None and decision.delay_s == 0)
+        assert not (settings.global_max_retries == 0 and decision.grants_retry)
     cap = settings.global_max_retries
     assert cap is None or sum(counters.values()) <= cap
     assert all(limits[name] is None or count <= (limits[name] or 0) for name, count in counters.items())

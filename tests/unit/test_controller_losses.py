@@ -176,7 +176,7 @@ def test_a_job_whose_own_failures_are_many_is_no_suspect(stage: Stage) -> None:
     assert stage.lost() == []
 
 
-def test_a_released_suspect_runs_again(stage: Stage) -> None:
+def test_a_released_suspect_is_retried(stage: Stage) -> None:
     others = stage.submit(5, lasts_s=150.0)
     culprit = stage.lab.submit(
         job_named("culprit"), lambda _: exits(0, after_s=5.0) if stage.are([*others], JobState.SUCCEEDED) else FOREVER

@@ -254,7 +254,7 @@ def test_the_most_specific_backoff_wins() -> None:
 
 def test_an_ignored_failure_is_not_counted_and_waits_longer_each_time() -> None:
     decision = judged(policy(IGNORE_X), attempt=4)
-    assert (decision.counter, decision.delay_s, decision.runs_again) == (None, 8.0, True)
+    assert (decision.counter, decision.delay_s, decision.grants_retry) == (None, 8.0, True)
     assert decision.delay_because == "1s x 2^3"
 
 

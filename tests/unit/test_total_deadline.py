@@ -57,7 +57,7 @@ def test_no_retry_is_granted_that_could_only_start_past_the_total_deadline(
     conclusion = judged(now=NOW + at_s, delay_s=delay_s)
     decision = conclusion.attempt.decision
     assert decision is not None
-    assert decision.runs_again is granted
+    assert decision.grants_retry is granted
     assert (conclusion.job.retries, conclusion.attempt.retry_at is not None) == (int(granted), granted)
     if not granted:
         assert (conclusion.job.state, decision.code) == (JobState.FAILED, DecisionCode.TOTAL_DEADLINE)

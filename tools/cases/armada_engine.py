@@ -109,7 +109,7 @@ def _described(case: Case, decision: Decision) -> dict[str, object]:
     matched = f"{decision.policy}/{decision.rule_index}" if composed else decision.rule_index
     own = [limit.limit for limit in decision.limits if limit.name != "globalMaxRetries"]
     return {
-        "action": "Retry" if decision.runs_again else decision.action.value,
+        "action": "Retry" if decision.grants_retry else decision.action.value,
         "reason": expect.get("reason") if str(expect.get("reason")) in decision.reason else decision.reason,
         "decision": decision.code.value,
         "matchedRule": matched,

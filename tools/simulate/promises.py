@@ -31,7 +31,7 @@ INVARIANTS: dict[str, str] = {
     "in-total-time": "No retry is granted that could only begin after its job's total deadline.",
     "stops-together": "When a gang is to stop, all of its ranks are told so at once.",
     "asked-for": "An attempt follows another only if that one's decision, or a person, said so; numbers have no gap.",
-    "cancelled-stays": "A job whose cancellation was accepted never runs again: it ends cancelled, or well.",
+    "cancelled-stays": "A job whose cancellation was accepted is never retried: it ends cancelled, or well.",
     "capacity-adds-up": (
         "What is charged is what unfinished runs ask for, by place and by queue, and no place is overbooked."
     ),

@@ -131,7 +131,7 @@ class JobSetCalls:
         reason: str = "",
         if_match: str | None = None,
     ) -> JobSetSummary:
-        """Ask for a set, a replicated job or one of its jobs to run again; counts against no limit."""
+        """Ask for a restart of a set, a replicated job or one of its jobs; counts against no limit."""
         body = {"replicated_job": replicated_job, "index": index, "reason": reason}
         return self._ask(reference, "restart", body, once(if_match, otherwise=False))
 

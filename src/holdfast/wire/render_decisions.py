@@ -29,7 +29,7 @@ def decision_view(decision: Decision, *, retry_at: float | None) -> DecisionView
         reason=decision.reason,
         delay_s=decision.delay_s,
         delay_because=decision.delay_because,
-        retry_at=optional_timestamp(retry_at) if decision.runs_again else None,
+        retry_at=optional_timestamp(retry_at) if decision.grants_retry else None,
         avoid_node=decision.avoid_node,
         memory=None if decision.memory is None else format_memory(decision.memory),
         limits=limit_views(decision.limits),

@@ -124,7 +124,7 @@ class CommitChecks:
         before = self._record.attempts[attempt.job_id].get(attempt.number - 1)
         if before is None or before.status not in ATTEMPT_TERMINAL or before.decision is None:
             refuse("asked-for", f"attempt {attempt.key} follows {before}")
-        if not before.decision.runs_again and before.decision.action is not Action.HOLD:
+        if not before.decision.grants_retry and before.decision.action is not Action.HOLD:
             refuse("asked-for", f"attempt {attempt.key} follows a decision to {before.decision.action}")
 
     def _stops_together(self, attempt: Attempt) -> None:
@@ -136,7 +136,7 @@ class CommitChecks:
     def _in_total_time(self, attempt: Attempt) -> None:
         job, decision = self._record.jobs[attempt.job_id], attempt.decision
         total_s = load_spec(job.spec).total_deadline_s
-        if total_s is None or decision is None or not decision.runs_again:
+        if total_s is None or decision is None or not decision.grants_retry:
             return
         begins = max(attempt.ended_at or 0.0, attempt.retry_at or 0.0)
         if begins >= job.submitted_at + total_s:
@@ -146,14 +146,14 @@ class CommitChecks:
     @staticmethod
     def _due(attempt: Attempt) -> None:
         decision, failure = attempt.decision, attempt.failure
-        if decision is None or failure is None or not decision.runs_again:
+        if decision is None or failure is None or not decision.grants_retry:
             return
         if attempt.retry_at is None or attempt.retry_at < failure.failed_at + decision.delay_s:
             refuse("back-off-waits", f"{attempt.key} failed at {failure.failed_at:.3f}, due at {attempt.retry_at}")
 
     def _limits(self, attempt: Attempt, store: Store) -> None:
         decision = attempt.decision
-        if decision is None or not decision.runs_again:
+        if decision is None or not decision.grants_retry:
             return
         earlier = [
             each.decision.counter

@@ -282,7 +282,7 @@ def _event(job: Job, record: PodRecord, failure: Failure, found: Restart, *, in_
     what = f"{what}; policy {decision.policy}, rule {decision.rule}: {decision.reason}"
     if decision.action is Action.HOLD:
         return Event("Warning", "HeldByPolicy", f"{what}; release job {job.name} to retry")
-    if not decision.runs_again:
+    if not decision.grants_retry:
         return Event("Warning", "RetryPolicyGaveUp", what)
     wait = f"; retried in {format_duration(decision.delay_s)}" if decision.delay_s else ""
     return Event("Normal", "RetriedByPolicy", f"{what}{wait}")

@@ -167,7 +167,7 @@ def culprit(losses: Sequence[Loss]) -> tuple[str, Suspicion] | None:
 def _in_a_row(losses: Sequence[Loss], job_id: str) -> list[Loss]:
     """Return the last losses the job was at, oldest first, back to the first that came without it.
 
-    A job that runs again elsewhere may take that place down, too; losses of other places meanwhile do not count.
+    A job that is retried elsewhere may take that place down, too; losses of other places meanwhile do not count.
     """
     row: list[Loss] = []
     nodes: frozenset[str] = frozenset()

@@ -2,7 +2,7 @@
 
 The order of checks determines the reason reported (semantics, section 2): no failure; a cause that is never
 retried; the kill switch; the global cap; the first rule that matches; its ``Fail`` or ``Hold``; its limit; a retry.
-``Ignore`` runs again without being counted, so the kill switch stops it and no limit does; its delay grows
+``Ignore`` is a retry that is not counted, so the kill switch stops it and no limit does; its delay grows
 with the attempts.
 """
 
@@ -170,7 +170,7 @@ def _granted(
 
 
 def _delay_because(decision: Decision, rule: CompiledRule, history: RetryHistory, settings: RetrySettings) -> str:
-    if not decision.runs_again:
+    if not decision.grants_retry:
         return ""
     n = history.attempt if decision.counter is None else _used(history, decision.counter) + 1
     return delay_in_words(rule.backoff or settings.default_backoff, n)

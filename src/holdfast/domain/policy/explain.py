@@ -52,7 +52,7 @@ def in_short(decision: Decision) -> str:
     if decision.code in _SPENT:
         return _spent(decision.limits[-1])
     reason = _beyond_the_rule(decision.reason)
-    if not decision.runs_again or not decision.policy:
+    if not decision.grants_retry or not decision.policy:
         return reason or (
             f"not retried by rule {decision.rule}" if decision.rule_index is not None else "no rule matched"
         )
@@ -132,7 +132,7 @@ def _moved(use: LimitUse, settings: RetrySettings) -> str:
 
 
 def _follows(decision: Decision, history: RetryHistory) -> Iterator[str]:
-    if not decision.runs_again:
+    if not decision.grants_retry:
         return
     because = f" ({decision.delay_because})" if decision.delay_because else ""
     wait = f"{format_duration(decision.delay_s)} later" if decision.delay_s else "at once"

@@ -18,11 +18,11 @@ class Action(StrEnum):
     """What a rule tells Holdfast to do."""
 
     RETRY = "Retry"
-    """Run again; counted against the rule's limit and the global one."""
+    """A new attempt, counted against the rule's limit and the global one."""
     FAIL = "Fail"
     """Give up at once."""
     IGNORE = "Ignore"
-    """Run again and count it against nothing."""
+    """A new attempt that is counted against nothing."""
     HOLD = "Hold"
     """Wait for a person."""
 
@@ -33,17 +33,17 @@ class SetAction(StrEnum):
     FAIL_JOB_SET = "FailJobSet"
     """Fail the set at once, whatever ``maxRestarts`` says."""
     RESTART_JOB_SET = "RestartJobSet"
-    """Run every job again, finished ones too; counted."""
+    """Restart every job, finished ones too; counted."""
     RESTART_JOB_SET_UNCOUNTED = "RestartJobSetAndIgnoreMaxRestarts"
-    """Run every job again and count it against nothing."""
+    """Restart every job, and count it against nothing."""
     RESTART_JOB = "RestartJob"
-    """Run that job again and no other; counted."""
+    """Restart that job and no other; counted."""
     RESTART_JOB_UNCOUNTED = "RestartJobAndIgnoreMaxRestarts"
-    """Run that job again and count it against nothing."""
+    """Restart that job, and count it against nothing."""
     RESTART_GROUP = "RestartReplicatedJob"
-    """Run every job of its replicated job again; counted."""
+    """Restart every job of its replicated job; counted."""
     RESTART_GROUP_UNCOUNTED = "RestartReplicatedJobAndIgnoreMaxRestarts"
-    """Run every job of its replicated job again and count it against nothing."""
+    """Restart every job of its replicated job, and count it against nothing."""
     FAIL_JOB = "FailJob"
     """Leave that job failed; the others continue."""
 
@@ -261,7 +261,7 @@ class DecisionCode(StrEnum):
     SUSPECTED = "hold_suspected"
     """It was there at loss after loss of a place, and each took other jobs with it."""
     IGNORE = "ignore"
-    """A rule matched whose action is ``Ignore``: it runs again, uncounted."""
+    """A rule matched whose action is ``Ignore``: it is retried, uncounted."""
     RETRY = "retry"
     """A retry was granted and counted."""
     UNSCHEDULABLE = "retry_unschedulable"
@@ -294,6 +294,6 @@ class Decision:
     considered: tuple[Considered, ...] = ()
 
     @property
-    def runs_again(self) -> bool:
+    def grants_retry(self) -> bool:
         """Whether another attempt follows by itself."""
         return self.action in {Action.RETRY, Action.IGNORE}

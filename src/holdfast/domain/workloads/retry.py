@@ -53,7 +53,7 @@ def decide_retry(
     """
     decision = decide(ruleset.policies, failure, history, ruleset.settings, draw=draw)
     decision = _suspected(decision, history, failure, suspicion)
-    if decision.memory is None or not decision.runs_again or not ruleset.places:
+    if decision.memory is None or not decision.grants_retry or not ruleset.places:
         return decision
     grown = evolve(shape, request=evolve(shape.request, memory=decision.memory), avoid=None)
     return _that_still_fits(decision, grown, ruleset.places)
@@ -61,7 +61,7 @@ def decide_retry(
 
 def _suspected(decision: Decision, history: RetryHistory, failure: Failure, suspicion: Suspicion | None) -> Decision:
     """Keep a job that takes its place down away from others: for a while if that may be chance, else for good."""
-    if suspicion is None or not decision.runs_again or not failure.conditions & LOST:
+    if suspicion is None or not decision.grants_retry or not failure.conditions & LOST:
         return decision
     if not suspicion.is_to_blame:
         away_s = max(decision.delay_s, delay_s(suspicion.absence, len(suspicion.others), seed=history.job_id))

@@ -70,7 +70,7 @@ class SetControl:
         by: Caller | None = None,
         if_match: Versions = None,
     ) -> JobSet:
-        """Ask for a set, one of its replicated jobs, or one job of that to run again; counts against no limit.
+        """Ask for a restart of a set, one of its replicated jobs, or one job of that; counts against no limit.
 
         Raises:
             InvalidRequest: An index without a replicated job.

@@ -91,7 +91,7 @@ def fail(job: Job, attempt: Attempt, failure: Failure, at: DecisionContext) -> C
         ending=Ending.FAILED,
         failure=failure,
         decision=decision,
-        retry_at=due if decision.runs_again else None,
+        retry_at=due if decision.grants_retry else None,
     )
     return Conclusion(_after(job, decision, failure, now=at.now, due=due), ended)
 
@@ -192,7 +192,7 @@ def _over_total_deadline(job: Job, failure: Failure, at: DecisionContext) -> str
 def _within_total_deadline(decision: Decision, job: Job, at: DecisionContext, due: float) -> Decision:
     """Refuse a retry that could only start after the job's total deadline."""
     total_s = at.spec.total_deadline_s
-    if total_s is None or not decision.runs_again or max(at.now, due) < job.submitted_at + total_s:
+    if total_s is None or not decision.grants_retry or max(at.now, due) < job.submitted_at + total_s:
         return decision
     reason = f"total deadline of {format_duration(total_s)} leaves no time for a retry"
     return refused(decision, DecisionCode.TOTAL_DEADLINE, reason)
@@ -202,7 +202,7 @@ def _after(job: Job, decision: Decision, failure: Failure, *, now: float, due: f
     what = f"{in_words(failure)}; {in_short(decision)}"
     if decision.action is Action.HOLD:
         return held(job, decision.reason, now)
-    if not decision.runs_again:
+    if not decision.grants_retry:
         return evolve(job, state=JobState.FAILED, reason=what, retry_at=None, ended_at=now, updated_at=now)
     waits = due > now
     return evolve(

@@ -45,7 +45,7 @@ _RESTARTS: dict[SetAction, tuple[Scope, bool]] = {
     SetAction.RESTART_JOB: (Scope.JOB, True),
     SetAction.RESTART_JOB_UNCOUNTED: (Scope.JOB, False),
 }
-"""What each restart runs again, and whether it uses up ``maxRestarts``."""
+"""What each restart restarts, and whether it uses up ``maxRestarts``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def judge(
         state: Before.
         failures: The failed jobs of the current attempts, at least one.
         now: The time.
-        restarts_allowed: Whether the operator lets anything run again (``globalMaxRetries`` is not 0).
+        restarts_allowed: Whether the operator allows any restart (``globalMaxRetries`` is not 0).
         explain: Also say which rules were tried and why each did or did not match.
     """
     if spec.failure is None:
@@ -168,7 +168,7 @@ class _Judging:
         self._turned = restarting(self._turned.state, reason, message, self._now)
 
     def _forget(self, group: str) -> None:
-        """Forget which jobs of a replicated job were left failed: they run again."""
+        """Forget which jobs of a replicated job were left failed: they restart."""
         prefix = f"{self._spec.name}-{group}-"
         mine = [name for name in self._left_failed if name.startswith(prefix) and name[len(prefix) :].isdecimal()]
         for name in mine:

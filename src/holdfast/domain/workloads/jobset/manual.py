@@ -21,7 +21,7 @@ REASON = "RestartedByUser"
 
 
 def restart_set(spec: JobSetSpec, state: JobSetState, now: float) -> Transition:
-    """Run every job again, finished ones too.
+    """Restart every job, finished ones too.
 
     Raises:
         Conflict: The set has ended.
@@ -32,7 +32,7 @@ def restart_set(spec: JobSetSpec, state: JobSetState, now: float) -> Transition:
 
 
 def restart_group(spec: JobSetSpec, state: JobSetState, group: str) -> Transition:
-    """Run every job of a replicated job again.
+    """Restart every job of a replicated job.
 
     Raises:
         Conflict: The set has ended.
@@ -50,7 +50,7 @@ def restart_group(spec: JobSetSpec, state: JobSetState, group: str) -> Transitio
 
 
 def restart_job(spec: JobSetSpec, state: JobSetState, group: str, index: int) -> Transition:
-    """Run one job again.
+    """Restart one job.
 
     Raises:
         Conflict: The set has ended.

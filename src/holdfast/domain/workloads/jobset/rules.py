@@ -162,7 +162,7 @@ _DISABLED = ("RestartsDisabled", "global max retries is 0, restarts are disabled
 
 
 class Scope(StrEnum):
-    """What a restart runs again."""
+    """What a restart covers."""
 
     SET = "set"
     GROUP = "replicatedJob"

@@ -45,7 +45,7 @@ def decisions_about(
     used = tally.state.failed - sum(verdict.action is not PodAction.IGNORE for _, verdict in tally.failures)
     for pod, verdict in tally.failures:
         decision = _by_rule(spec, pod, verdict) or _counted(spec, tally.state, pod, verdict, used, now)
-        if because is not None and decision.runs_again:
+        if because is not None and decision.grants_retry:
             capped = is_capped(tally, cap)
             limits = (LimitUse(GLOBAL_LIMIT, used, cap),) if capped else decision.limits
             over = capped or any(use.limit is not None and use.used >= use.limit for use in limits)

@@ -85,7 +85,7 @@ def _by_policy(record: PodRecord, failure: Failure, at: RestartContext) -> Resta
     decision = decide_retry(failure, history, at.ruleset, at.shape, draw=at.draw, suspicion=at.suspicion)
     if decision.action is Action.HOLD:
         return Restart(replace(record, restarts=record.restarts + 1, due=None, held=decision.reason), decision)
-    if not decision.runs_again:
+    if not decision.grants_retry:
         return Restart(None, decision)
     counters = dict(record.counters)
     if decision.counter is not None:
