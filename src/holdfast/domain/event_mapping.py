@@ -201,10 +201,8 @@ def _decided(attempt: Attempt) -> FailureDecided:
 
 def _exit(failure: Failure) -> tuple[int | None, int | None]:
     """Return exit code and signal of the first container that failed."""
-    for container in failure.containers:
-        if container.failed:
-            return container.exit_code, container.signal
-    return None, None
+    found = failure.first_failed
+    return (None, None) if found is None else (found.exit_code, found.signal)
 
 
 def _places(runs: Sequence[Run]) -> tuple[Place, ...]:

@@ -180,6 +180,14 @@ class Failure:
         """Containers that ended with a non-zero code, in order."""
         return tuple(container for container in self.containers if container.failed)
 
+    @property
+    def first_failed(self) -> ContainerResult | None:
+        """The first container that ended with a non-zero code."""
+        for container in self.containers:
+            if container.failed:
+                return container
+        return None
+
 
 _LOUD = (
     FailureCondition.OOM_KILLED,
@@ -202,7 +210,7 @@ def in_words(failure: Failure) -> str:
                 condition in {FailureCondition.OOM_KILLED, FailureCondition.DEADLINE_EXCEEDED} or not failure.message
             )
             return str(condition) if quiet else f"{condition}: {failure.message}"
-    container = next(iter(failure.failed_containers), None)
+    container = failure.first_failed
     if container is None:
         return failure.message or str(failure.cause)
     if container.signal is not None:

@@ -180,7 +180,7 @@ def telling_container(failure: Failure | None) -> ContainerResult | None:
     """Return the container whose exit code stands for a failure: the first failed, else the first."""
     if failure is None:
         return None
-    return next(iter(failure.failed_containers), next(iter(failure.containers), None))
+    return failure.first_failed or next(iter(failure.containers), None)
 
 
 def _first_container(outcome: RunOutcome | None) -> ContainerResult | None:

@@ -141,10 +141,10 @@ def promotes(row: PromotionRow[S, C], statuses: Collection[C]) -> bool:
         return False
     match row.match:
         case Match.ALL:
-            return all(status in row.check for status in statuses)
+            return row.check.issuperset(statuses)
         case Match.ANY:
-            return any(status in row.check for status in statuses)
+            return not row.check.isdisjoint(statuses)
         case Match.NOT_ANY:
-            return not any(status in row.check for status in statuses)
+            return row.check.isdisjoint(statuses)
         case _:
             assert_never(row.match)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from holdfast.domain.policy.matchers import considered, matchers_of, matches
+from holdfast.domain.policy.matchers import considered, matchers_of
 from holdfast.domain.policy.model import Action, AntiAffinity, ExitCodeOperator, Mutation, RetryPolicy
 from holdfast.domain.policy.patterns import Pattern, PatternSet
 
@@ -107,7 +107,10 @@ class PolicySet:
         while bits:
             lowest = bits & -bits
             rule = self.rules[lowest.bit_length() - 1]
-            if matches(rule.matchers, failure):
+            for matcher in rule.matchers:
+                if not matcher.holds(failure):
+                    break
+            else:
                 return rule
             bits ^= lowest
         return self.default

@@ -1,5 +1,6 @@
 """GET /jobs and what belongs to one job: attempts, decisions, why, logs; and cancel, hold and release."""
 
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from holdfast.compiled.codec import load_spec
@@ -37,6 +38,7 @@ ENDPOINTS = (_JOBS, _ATTEMPTS, _CONTROL)
 
 DEFAULT_PAGE = 100
 _MOST_ATTEMPTS = 1 << 31
+_MOST_MANIFESTS = 1_024
 _LARGEST_OFFSET = 1 << 62
 
 AttemptNumber = Annotated[int, Asked("From 1.", ge=1, le=_MOST_ATTEMPTS)]
@@ -193,8 +195,9 @@ def _of_set(detail: JobDetail) -> dict[int, DecisionView]:
     return {number: set_decision_of(decision, detail.job) for number, decision in detail.set_decisions.items()}
 
 
+@lru_cache(maxsize=_MOST_MANIFESTS)  # whoever waits for a job asks for it many times
 def _manifest(spec: str) -> dict[str, Any]:
-    """Return a job's specification in the short form; an unreadable one is shown as it is stored."""
+    """Return a job's specification in the short form, not to be changed; an unreadable one is shown as it is stored."""
     try:
         return write_job(load_spec(spec))
     except UnreadableSpec:

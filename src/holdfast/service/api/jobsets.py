@@ -244,7 +244,7 @@ def resume(
 def restart(
     backend: Backend, by: Caller, ref: SetRef, what: JobSetRestart | None = None, *, if_match: IfMatch = None
 ) -> Reply:
-    """Ask for a set, a replicated job or one of its jobs to run again; it counts against no limit."""
+    """Ask for a restart of a set, a replicated job or one of its jobs; it counts against no limit."""
     what, versions = what or JobSetRestart(), read_match(if_match).versions
     group, index = what.replicated_job, what.index
     return _asked(
