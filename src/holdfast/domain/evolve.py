@@ -39,4 +39,4 @@ __all__ = ["evolve"]
 @cache
 def _shape(kind: type) -> tuple[Callable[[Any], tuple[Any, ...]], Mapping[str, int]]:
     names = [field.name for field in fields(kind)]
-    return attrgetter(*names), {name: place for place, name in enumerate(names)}
+    return attrgetter(*names), dict(zip(names, range(len(names)), strict=True))

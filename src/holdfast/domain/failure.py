@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 
 
 class FailureCondition(StrEnum):
@@ -142,8 +143,7 @@ class RunOutcome:
             self.started
             and not self.conditions
             and self.ended_by is EndedBy.ITSELF
-            and bool(self.containers)
-            and all(container.exit_code == 0 for container in self.containers)
+            and set(map(attrgetter("exit_code"), self.containers)) == {0}
         )
 
     @property

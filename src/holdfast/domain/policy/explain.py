@@ -104,8 +104,9 @@ def _decided(decision: Decision, settings: RetrySettings) -> Iterator[str]:
 
 
 def _beyond_the_rule(reason: str) -> str:
-    said = next((words for words in _SAID if reason.startswith(words)), "")
-    return reason.removeprefix(said).removeprefix("; ")
+    for words in _SAID:
+        reason = reason.removeprefix(words)
+    return reason.removeprefix("; ")
 
 
 def _counted(decision: Decision, settings: RetrySettings) -> str:
