@@ -13,6 +13,20 @@ MUTATIONS = (
         ("unit/test_policy_decide.py",),
     ),
     Mutation(
+        "a job's policies are compiled when it fails",
+        "controller/workloads/gangs.py",
+        "            self._judging.catalog.compiled(active.job, active.spec)",
+        "            pass",
+        ("unit/test_policy_catalog.py",),
+    ),
+    Mutation(
+        "each job has its policies compiled for itself",
+        "controller/policy_catalog.py",
+        "(job.queue, spec.retry_policies, spec.inline_policies),",
+        "(job.id, spec.retry_policies, spec.inline_policies),",
+        ("unit/test_policy_catalog.py",),
+    ),
+    Mutation(
         "the global cap grants one retry too many",
         "domain/policy/decide.py",
         "cap is None or history.total < cap or",

@@ -1,0 +1,62 @@
+"""The catalogue in force: what is compiled when, and how much of it is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.controller.policy_catalog import BoundedCache
+from holdfast.domain.job import JobState
+from holdfast.domain.policy.compiled import PolicySet
+from tests.unit.conftest import exits, job_named, retrying
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pytest
+
+    from holdfast.domain.policy.model import RetryPolicy
+    from tests.unit.conftest import Lab
+
+
+def test_an_answer_is_worked_out_once_while_it_is_remembered() -> None:
+    answers: BoundedCache[str] = BoundedCache(2)
+    assert answers.answer("a", lambda: "first") == "first"
+    assert answers.answer("b", lambda: "other") == "other"
+    assert answers.answer("a", lambda: "second") == "first"
+
+
+def test_no_more_than_the_most_are_ever_kept() -> None:
+    answers: BoundedCache[str] = BoundedCache(3)
+    sizes = []
+    for question in range(10):
+        answers.answer(question, lambda: "answer")
+        sizes.append(len(answers))
+    assert sizes == [1, 2, 3, 1, 2, 3, 1, 2, 3, 1]
+
+
+def test_what_may_have_changed_is_worked_out_anew() -> None:
+    answers: BoundedCache[str] = BoundedCache(3)
+    answers.answer("ruleset", lambda: "old")
+    answers.forget()
+    assert answers.answer("ruleset", lambda: "new") == "new"
+
+
+def test_the_policies_of_a_job_are_compiled_when_it_starts_and_once_for_all_that_have_the_same(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[Sequence[RetryPolicy]] = []
+    compile_ = PolicySet.compile
+
+    def counted(policies: Sequence[RetryPolicy], **rest: RetryPolicy | None) -> PolicySet:
+        compiled.append(policies)
+        return compile_(policies, **rest)
+
+    monkeypatch.setattr(PolicySet, "compile", counted)
+    jobs = [lab.submit(job_named(name, retrying(1)), exits(3, after_s=5.0)) for name in ("a", "b")]
+    other = lab.submit(job_named("c", retrying(2)), exits(3, after_s=5.0))
+    lab.pass_s(2.0)
+    assert [lab.job(job).state for job in (*jobs, other)] == [JobState.RUNNING] * 3
+    assert compiled == [[retrying(1)], [retrying(2)]]
+    lab.pass_s(30.0)
+    assert [lab.job(job).attempt for job in (*jobs, other)] == [2, 2, 3]
+    assert len(compiled) == 2
