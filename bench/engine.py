@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from holdfast.engines.process.engine import ProcessEngine
-from holdfast.ports.engine import RunOrder, RunPhase
+from holdfast.ports.engine import Container, RunOrder, RunPhase
 
 PROGRAM = "/bin/true"
 IN_FLIGHT = 8
@@ -53,7 +53,7 @@ def engine(runs: int, directory: Path) -> float:
 
 def _order(number: int) -> RunOrder:
     name = f"bench-{number}"
-    return RunOrder(name, f"job-{number}", name, attempt=1, rank=0, size=1, command=(PROGRAM,))
+    return RunOrder(name, f"job-{number}", name, attempt=1, rank=0, size=1, containers=(Container(command=(PROGRAM,)),))
 
 
 def measure(runs: int = 2000) -> dict[str, float]:

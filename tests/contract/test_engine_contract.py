@@ -5,26 +5,30 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.dialects.manifests import Reading, read_one
+from holdfast.domain.containers import Capability, EngineInfo, Port, Role
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.resources import Resources
 from holdfast.engines.process.engine import ProcessEngine
-from holdfast.engines.simulated import SimulatedEngine, SimulatedRun
-from holdfast.ports.engine import Engine, NodeInfo, Observation, RunOrder, RunPhase, StopReason
+from holdfast.engines.simulated.engine import SIMULATED, SimulatedEngine, SimulatedRun
+from holdfast.ports.engine import Container, Engine, NodeInfo, Observation, RunOrder, RunPhase, StopReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
 NODES = (NodeInfo("here", Resources(4000, 1 << 30)),)
+PARTS = Container(name="fetch", role=Role.INIT), Container(name="log", role=Role.SIDECAR), Container(name="peer")
 COMMANDS = {
     "succeeds": ("true",),
     "fails": ("sh", "-c", "exit 3"),
     "stays": ("sleep", "1000"),
     "missing": ("/nonexistent/program",),
+    "fetches": ("true",),
 }
 SCRIPT = {
     "succeeds": SimulatedRun(0.1, 1.0),
@@ -38,7 +42,20 @@ SCRIPT = {
             started=False,
         ),
     ),
+    "fetches": SimulatedRun(0.1, 1.0, init_s=0.2, logs={"fetch": ("fetched",), "main": ("trained",)}),
+    "fetches in vain": SimulatedRun(0.1, 1.0, init_s=0.2, exit_codes={"fetch": 7}, logs={"fetch": ("no such host",)}),
+    "serves": SimulatedRun(0.1, None, ready_after_s=0.5, address="10.0.0.7"),
+    "lands": SimulatedRun(0.1, None, node="n7"),
+    "pulls": SimulatedRun(0.1, None, prepare_s=0.2, pull_s=0.3),
+    "pulls in vain": SimulatedRun(0.1, None, pull_s=0.3, pull_fails=True),
 }
+NEEDING: dict[Capability, dict[str, Any]] = {
+    Capability.INIT_CONTAINERS: {"initContainers": [{"name": "fetch", "command": ["x"]}]},
+    Capability.CONTAINERS: {"initContainers": [{"name": "log", "restartPolicy": "Always", "command": ["x"]}]},
+    Capability.DEVICES: {"containers": [{"command": ["x"], "resources": {"limits": {"example.com/fpga": 1}}}]},
+    Capability.IMAGES: {"containers": [{"image": "busybox"}]},
+}
+"""What of a pod an engine that is not capable of it refuses."""
 
 
 @dataclass
@@ -57,8 +74,14 @@ class Bench:
     pass_time: Callable[[], None]
     orders: int = field(default=0)
 
-    def order(self, kind: str, *, deadline_s: float | None = None) -> RunOrder:
+    def needs(self, capability: Capability) -> None:
+        """Leave a test that is about engines capable of something."""
+        if capability not in self.engine.info().capabilities:
+            pytest.skip(f"{self.engine.info().name} has no {capability}, and says so")
+
+    def order(self, kind: str, *beside: Container, deadline_s: float | None = None) -> RunOrder:
         self.orders += 1
+        main = Container(command=COMMANDS.get(kind, ()), ports=(Port(8080, "web"),))
         return RunOrder(
             uid=f"run-{self.orders}",
             job_id=f"job-{self.orders}",
@@ -66,14 +89,18 @@ class Bench:
             attempt=1,
             rank=0,
             size=1,
-            command=COMMANDS[kind],
+            containers=(
+                *(one for one in beside if one.role is not Role.MAIN),
+                main,
+                *(one for one in beside if one.role is Role.MAIN),
+            ),
             node="here",
             deadline_s=deadline_s,
             grace_s=5.0,
         )
 
-    def start(self, kind: str, *, deadline_s: float | None = None) -> str:
-        order = self.order(kind, deadline_s=deadline_s)
+    def start(self, kind: str, *beside: Container, deadline_s: float | None = None) -> str:
+        order = self.order(kind, *beside, deadline_s=deadline_s)
         self.engine.start([order])
         return order.uid
 
@@ -92,15 +119,16 @@ class Bench:
         return outcome
 
 
-@pytest.fixture(params=["process", "simulated"])
+@pytest.fixture(params=["process", "simulated", "capable of everything"])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    if request.param == "simulated":
+    if request.param != "process":
+        info = SIMULATED if request.param == "simulated" else EngineInfo(request.param, frozenset(Capability))
         clock = VirtualClock()
 
         def tick() -> None:
             clock.instant += 0.05
 
-        yield Bench(SimulatedEngine(clock, NODES, script=lambda order: SCRIPT[order.job_name]), tick)
+        yield Bench(SimulatedEngine(clock, NODES, script=lambda order: SCRIPT[order.job_name], info=info), tick)
         return
     engine = ProcessEngine(tmp_path, nodes=NODES, shim_idle_s=0.1)
     changed = threading.Event()
@@ -227,3 +255,115 @@ def test_closing_twice_is_fine(bench: Bench) -> None:
     bench.outcome(uid)
     bench.engine.close()
     bench.engine.close()
+
+
+def submitted(engine: Engine, pod: dict[str, Any]) -> Reading:
+    """Read a Job as it is when only this engine could run it."""
+    (main,) = pod.get("containers", [{"image": "busybox", "command": ["x"]}])
+    spec = {"restartPolicy": "Never", "volumes": [{"name": "v", "emptyDir": {}}], **pod}
+    job = {"template": {"spec": {**spec, "containers": [{"name": "main", **main}]}}}
+    document = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": job}
+    return read_one(document, engines=lambda: [engine.info()])
+
+
+@pytest.mark.parametrize("capability", NEEDING)
+def test_what_an_engine_is_not_capable_of_is_refused_with_its_name(bench: Bench, capability: Capability) -> None:
+    info, found = bench.engine.info(), submitted(bench.engine, NEEDING[capability])
+    if capability in info.capabilities:
+        assert found.problems == ()
+        return
+    (problem,) = found.problems
+    assert f"engine {info.name} " in problem.message
+    assert problem.path.startswith(f"spec.template.spec.{next(iter(NEEDING[capability]))}[0]")
+    assert problem.hint
+
+
+def test_images_and_volumes_are_noted_where_they_count_for_nothing(bench: Bench) -> None:
+    found = submitted(bench.engine, {})
+    assert found.problems == ()
+    wide = Capability.IMAGES in bench.engine.info().capabilities
+    assert len([one for one in found.warnings if " is ignored" in one.message]) == (0 if wide else 2)
+
+
+def test_init_containers_end_before_the_main_ones_begin(bench: Bench) -> None:
+    bench.needs(Capability.INIT_CONTAINERS)
+    uid = bench.start("fetches", *PARTS)
+    first = bench.until(uid, RunPhase.RUNNING)
+    outcome = bench.outcome(uid)
+    assert outcome.succeeded
+    assert [(one.name, one.exit_code, one.init) for one in outcome.containers] == [
+        ("fetch", 0, True),
+        ("main", 0, False),
+        ("peer", 0, False),
+    ]
+    assert [one.log_tail for one in outcome.containers] == [("fetched",), ("trained",), ()]
+    assert first.started_at == outcome.started_at
+    assert outcome.ran_s is not None
+    assert outcome.ran_s >= 1.19
+
+
+def test_a_failed_init_container_ends_the_run_before_its_main_ones(bench: Bench) -> None:
+    bench.needs(Capability.INIT_CONTAINERS)
+    outcome = bench.outcome(bench.start("fetches in vain", *PARTS))
+    assert [(one.name, one.exit_code, one.init, one.log_tail) for one in outcome.containers] == [
+        ("fetch", 7, True, ("no such host",))
+    ]
+    assert (outcome.started, outcome.ended_by, outcome.conditions) == (True, EndedBy.ITSELF, frozenset())
+
+
+def test_a_run_serves_later_than_it_runs_and_says_where(bench: Bench) -> None:
+    bench.needs(Capability.CONTAINERS)
+    uid = bench.start("serves")
+    seen = bench.until(uid, RunPhase.RUNNING)
+    assert (seen.ready, seen.addresses, seen.ports) == (False, ("10.0.0.7",), {"web": 8080})
+    while not bench.engine.observe()[uid].ready:
+        bench.pass_time()
+
+
+def test_an_engine_that_does_not_probe_calls_ready_what_runs(bench: Bench) -> None:
+    assert bench.until(bench.start("stays"), RunPhase.RUNNING).ready
+
+
+def test_only_an_engine_that_places_runs_says_where_one_landed(bench: Bench) -> None:
+    places = Capability.PLACEMENT in bench.engine.info().capabilities
+    uid = bench.start("lands" if places else "stays")
+    assert bench.until(uid, RunPhase.RUNNING).node == ("n7" if places else "")
+
+
+def test_a_run_is_prepared_and_waits_to_be_started(bench: Bench) -> None:
+    bench.needs(Capability.PREPARING)
+    order = bench.order("pulls")
+    bench.engine.prepare([order, order])
+    assert bench.engine.observe()[order.uid].phase is RunPhase.PREPARING
+    bench.until(order.uid, RunPhase.PULLING)
+    prepared = bench.until(order.uid, RunPhase.PREPARED)
+    for _ in range(9):
+        bench.pass_time()
+    assert bench.engine.observe()[order.uid] is prepared
+    bench.engine.start([order])
+    assert bench.until(order.uid, RunPhase.RUNNING).started_at is not None
+
+
+def test_what_was_not_prepared_is_prepared_when_it_is_started(bench: Bench) -> None:
+    bench.needs(Capability.PREPARING)
+    uid = bench.start("pulls")
+    for phase in (RunPhase.PULLING, RunPhase.STARTING, RunPhase.RUNNING):
+        bench.until(uid, phase)
+
+
+def test_a_run_that_cannot_be_prepared_never_started(bench: Bench) -> None:
+    bench.needs(Capability.PREPARING)
+    order = bench.order("pulls in vain")
+    bench.engine.prepare([order])
+    outcome = bench.outcome(order.uid)
+    assert not outcome.started
+    assert outcome.conditions == {FailureCondition.IMAGE_PULL_FAILED}
+
+
+def test_a_run_is_stopped_while_it_is_prepared(bench: Bench) -> None:
+    bench.needs(Capability.PREPARING)
+    order = bench.order("pulls")
+    bench.engine.prepare([order])
+    bench.engine.stop([(order.uid, 5.0, StopReason.USER)])
+    outcome = bench.outcome(order.uid)
+    assert (outcome.started, outcome.ended_by) == (False, EndedBy.USER)

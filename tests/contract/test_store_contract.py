@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Node, Queue, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
@@ -235,7 +236,8 @@ def test_every_field_of_every_record_is_kept(store: Store) -> None:
         failure=FAILURE, decision=DECISION,
     )  # fmt: skip
     row = step(first.id, 2, 1, outcome=Outcome.GIVE_UP, error_code="e", message="m", attempts=4)
-    node = Node("node-7", "local", Resources(8000, 1 << 40, 8), {"zone": "a"}, 9.5)
+    engine = EngineInfo("simulated", frozenset({Capability.IMAGES, Capability.INIT_CONTAINERS}))
+    node = Node("node-7", "local", Resources(8000, 1 << 40, 8), {"zone": "a"}, 9.5, engine)
     store.commit(changes_of(changed, attempt, finished, row, node))
     assert store.job(first.id) == changed
     assert store.attempts(first.id) == [attempt]

@@ -16,7 +16,7 @@ from holdfast.client.inprocess import in_process
 from holdfast.domain.resources import Resources
 from holdfast.engines.process.engine import ProcessEngine
 from holdfast.engines.process.files import log_path
-from holdfast.ports.engine import NodeInfo, Observation, RunOrder, RunPhase, StopReason
+from holdfast.ports.engine import Container, NodeInfo, Observation, RunOrder, RunPhase, StopReason
 from tests.asgi import asking
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab
@@ -83,9 +83,25 @@ class Machine:
 
     def order(self, *command: str, **fields: Unpack[Fields]) -> RunOrder:
         number = next(self.numbers)
-        given: Fields = {"job_id": f"job-{number}", "attempt": 1, "rank": 0, "size": 1, "grace_s": 5.0}
-        given.update(fields)
-        return RunOrder(uid=f"run-{number}", job_name="a-job", command=command, **given)
+        main = Container(
+            command=command,
+            env=fields.get("env", {}),
+            working_dir=fields.get("working_dir"),
+            memory_limit=fields.get("memory_limit"),
+        )
+        return RunOrder(
+            uid=f"run-{number}",
+            job_id=fields.get("job_id", f"job-{number}"),
+            job_name="a-job",
+            attempt=fields.get("attempt", 1),
+            rank=fields.get("rank", 0),
+            size=fields.get("size", 1),
+            containers=(main,),
+            resources=fields.get("resources", Resources()),
+            deadline_s=fields.get("deadline_s"),
+            grace_s=fields.get("grace_s", 5.0),
+            ports=fields.get("ports", ()),
+        )
 
     def start(self, *command: str, **fields: Unpack[Fields]) -> RunOrder:
         order = self.order(*command, **fields)

@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 SERVER = """
 import sys, pathlib
 from holdfast.engines.process.engine import ProcessEngine
-from holdfast.ports.engine import RunOrder
+from holdfast.ports.engine import Container, RunOrder
 
 engine = ProcessEngine(pathlib.Path(sys.argv[1]), shim_idle_s=0.1)
 command = ("sh", "-c", "echo up; while ! test -e ../../../../go; do sleep 0.02; done; exit $(cat ../../../../go)")
-engine.start([RunOrder(f"run-{n}", f"job-{n}", "j", attempt=1, rank=0, size=1, command=command) for n in (1, 2)])
+mains = (Container(command=command),)
+engine.start([RunOrder(f"run-{n}", f"job-{n}", "j", attempt=1, rank=0, size=1, containers=mains) for n in (1, 2)])
 print("started", flush=True)
 sys.stdin.read()
 """

@@ -19,6 +19,7 @@ from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.manifests import read_one
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec
+from holdfast.engines.simulated.engine import SIMULATED
 
 POD: dict[str, Any] = {
     "metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}},
@@ -141,13 +142,13 @@ def _disturb(draw: st.DrawFn, at: Any) -> None:  # noqa: ANN401 - any part of a 
 
 @pytest.mark.parametrize("document", WHOLE, ids=lambda one: f"{one['apiVersion']}-{one['kind']}")
 def test_the_whole_manifests_are_read(document: dict[str, Any]) -> None:
-    assert read_one(document).problems == ()
+    assert read_one(document, engines=lambda: [SIMULATED]).problems == ()
 
 
 @given(manifests(), st.booleans())
 @settings(max_examples=400, deadline=None)
 def test_a_manifest_is_read_or_refused_with_paths(document: dict[str, Any], lenient: bool) -> None:  # noqa: FBT001 - drawn
-    found = read_one(document, lenient=lenient)
+    found = read_one(document, lenient=lenient, engines=lambda: [SIMULATED])
     assert (found.manifest is None) == bool(found.problems)
     assert all(problem.message for problem in (*found.problems, *found.warnings))
     if isinstance(found.manifest, JobSpec):

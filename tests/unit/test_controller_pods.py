@@ -101,7 +101,7 @@ def test_an_indexed_job_runs_each_index_and_only_the_failed_one_again(lab: SetLa
     lab.pass_s(60)
     assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
     assert sorted(order.rank for order in lab.orders) == [0, 1, 2, 2, 3]
-    told = {order.rank: order.env["JOB_COMPLETION_INDEX"] for order in lab.orders}
+    told = {order.rank: order.main.env["JOB_COMPLETION_INDEX"] for order in lab.orders}
     assert told == {0: "0", 1: "1", 2: "2", 3: "3"}
 
 
@@ -132,13 +132,13 @@ def test_each_pod_is_told_its_own_labels_where_its_template_asks_for_them(lab: S
     job["template"]["spec"]["template"]["spec"]["containers"][0]["env"] = asked
     set_id = lab.submit_set(manifest(replicatedJobs=[job]), lambda _: exits(0))
     lab.pass_s(10)
-    told = sorted((order.job_name, order.rank, order.env["PART"], order.env["RANK"]) for order in lab.orders)
+    told = sorted((order.job_name, order.rank, order.main.env["PART"], order.main.env["RANK"]) for order in lab.orders)
     assert told == [(f"train-w-{part}", rank, str(part), str(rank)) for part in range(2) for rank in range(2)]
     for order in lab.orders:
-        known = {name: order.env[name] for name in ("SET", "GROUP", "MEMBERS", "MEMBER", "JOB")}
-        member = order.env["PART"]
+        known = {name: order.main.env[name] for name in ("SET", "GROUP", "MEMBERS", "MEMBER", "JOB")}
+        member = order.main.env["PART"]
         assert known == {"SET": set_id, "GROUP": "default", "MEMBERS": "2", "MEMBER": member, "JOB": order.job_name}
-    names = {order.env["NAME"] for order in lab.orders}
+    names = {order.main.env["NAME"] for order in lab.orders}
     assert len(names) == 4
     assert all(name.startswith("train-w-") for name in names)
 
@@ -362,7 +362,7 @@ def test_a_pods_own_deadline_and_memory_limit_are_its_engines(lab: SetLab) -> No
     Batch(lab, lambda _: exits(0, after_s=5.0), pod={"activeDeadlineSeconds": 30, "containers": containers})
     lab.pass_s(2)
     (order,) = lab.orders
-    assert (order.deadline_s, order.resources.memory, order.memory_limit) == (30.0, 50 << 20, 500 << 20)
+    assert (order.deadline_s, order.resources.memory, order.main.memory_limit) == (30.0, 50 << 20, 500 << 20)
 
 
 def test_a_pods_own_deadline_fails_the_pod_and_not_the_job(lab: SetLab) -> None:

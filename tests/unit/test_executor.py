@@ -11,7 +11,7 @@ from holdfast.domain.resources import Resources
 from holdfast.engines.simulated.engine import SimulatedEngine, SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.executor.executor import Executor
-from holdfast.ports.engine import NodeInfo, RunOrder, RunPhase, StopReason
+from holdfast.ports.engine import Container, NodeInfo, RunOrder, RunPhase, StopReason
 from holdfast.ports.exchange import DesiredRun, ExchangeResponse
 from tests.unit.conftest import VirtualClock
 
@@ -86,7 +86,9 @@ class Stage:
 
 
 def order(uid: str) -> RunOrder:
-    return RunOrder(uid, "job", "job", attempt=1, rank=0, size=1, command=("true",), grace_s=30.0)
+    return RunOrder(
+        uid, "job", "job", attempt=1, rank=0, size=1, containers=(Container(command=("true",)),), grace_s=30.0
+    )
 
 
 @pytest.fixture

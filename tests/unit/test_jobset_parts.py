@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.dialects.jobset.program import read_program
+from holdfast.domain.containers import Capability, Mount, Port, Role, Volume
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.policy.model import Backoff, SetAction, SetRule
 from holdfast.domain.resources import Resources
@@ -186,28 +187,57 @@ def test_a_pod_becomes_the_process_of_its_first_container() -> None:
     assert env == {"JOB_COMPLETION_INDEX": "3", "SCRIPT": "train.py"}
     assert (program.working_dir, program.grace_s, program.node_selector) == ("/srv", 5.0, {"zone": "x"})
     assert program.resources == Resources(500, 1 << 30, 1)
-    assert read.notes == ("image python:3.10 is ignored: the command runs as a local process",)
+    assert (program.image, program.is_arguments, read.notes) == ("python:3.10", False, ())
 
 
 def test_what_a_local_process_does_not_have_is_noted() -> None:
     container = {
         "env": [{"name": "A", "valueFrom": {"fieldRef": {}}}],
         "envFrom": [{}],
-        "volumeMounts": [{"name": "w", "mountPath": "/a"}, {"name": "w", "mountPath": "/b"}],
         "resources": {"limits": {"memory": "1 GB", "cpu": -1, "nvidia.com/gpu": 0.5}},
     }
-    read = read_program(template(container, initContainers=[{"name": "i"}], volumes=[{"name": "v"}]))
-    assert not read.has_command
+    read = read_program(template(container))
+    assert read.program.is_arguments
     assert [note.split(":")[0] for note in read.notes] == [
         "environment variable A is left out",
         "envFrom is ignored",
-        "init container i is ignored",
-        "volume v is ignored",
-        "volume w is ignored",
     ]
-    assert read.notes[-1] == "volume w is ignored: the program reads and writes the machine's own /a, /b"
-    assert [problem.split(": ")[0] for problem in read.unreadable] == ["cpu", "memory", "nvidia.com/gpu"]
+    unreadable = [(where, problem.split(": ")[0]) for where, problem in read.unreadable]
+    assert unreadable == [("containers[0]", name) for name in ("cpu", "memory", "nvidia.com/gpu")]
     assert (read.program.resources, read.program.memory_limit) == (Resources(), 0)
+
+
+def test_a_pod_is_all_of_its_containers_in_the_order_they_start() -> None:
+    def asks(cpu: str, **fields: object) -> dict[str, Any]:
+        return {"command": ["x"], "resources": {"requests": {"cpu": cpu}}, **fields}
+
+    read = read_program(
+        template(
+            asks("1", ports=[{"name": "web", "containerPort": 80}], volumeMounts=[{"name": "v", "mountPath": "/v"}]),
+            initContainers=[
+                {"name": "proxy", "restartPolicy": "Always", **asks("250m")},
+                {
+                    "name": "fetch",
+                    **asks("3"),
+                    "env": [{"name": "A", "value": "b"}, {"name": "B", "value": "$(A)"}],
+                },
+            ],
+            volumes=[{"name": "v", "emptyDir": {}}],
+        )
+    )
+    program = read.program
+    assert [(one.container, one.role) for one in program.containers] == [
+        ("proxy", Role.SIDECAR),
+        ("fetch", Role.INIT),
+        ("main", Role.MAIN),
+    ]
+    assert (program.resources.cpu_m, program.own) == (3250, Resources(1000))
+    assert program.containers[1].for_pod({"RANK": "3"})[1] == {"RANK": "3", "A": "b", "B": "b"}
+    assert (program.ports, program.mounts) == ((Port(80, "web"),), (Mount("v", "/v"),))
+    assert program.volumes == (Volume("v", {"emptyDir": {}}),)
+    assert program.needs == {Capability.INIT_CONTAINERS, Capability.CONTAINERS}
+    alone = program.within(frozenset())
+    assert (alone.containers, alone.resources, alone.needs) == ((alone,), Resources(1000), frozenset())
 
 
 @pytest.mark.parametrize(
@@ -270,10 +300,10 @@ def test_requests_find_a_place_and_limits_end_a_program(
 
 
 def test_a_limit_grows_with_what_a_program_asks_for() -> None:
-    program = Program(resources=Resources(1000, 100), memory_limit=300)
-    assert [program.memory_limit_of(asked) for asked in (50, 100, 150, 200)] == [300, 300, 450, 600]
-    assert Program(resources=Resources(1000, 100)).memory_limit_of(200) == 0
-    assert Program(memory_limit=300).memory_limit_of(200) == 300
+    program = Program(resources=Resources(1000, 100))
+    assert [program.grown(300, asked) for asked in (50, 100, 150, 200)] == [300, 300, 450, 600]
+    assert Program(resources=Resources(1000, 100)).grown(0, 200) == 0
+    assert Program().grown(300, 200) == 300
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from holdfast.engines.process.shim.records import FINISHED, STARTING, Exit, Prog
 from holdfast.engines.process.shim.timers import Timers
 from holdfast.engines.process.translate import observation
 from holdfast.errors import InvalidRequest
-from holdfast.ports.engine import RunOrder, RunPhase
+from holdfast.ports.engine import Container, RunOrder, RunPhase
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +33,7 @@ ORDER = RunOrder(
     attempt=2,
     rank=1,
     size=4,
-    command=("python", "train.py"),
-    env={"LR": "0.1", "HOLDFAST_RANK": "99"},
+    containers=(Container(command=("python", "train.py"), env={"LR": "0.1", "HOLDFAST_RANK": "99"}),),
     resources=Resources(memory=1024),
     ports=("web-ui",),
 )
@@ -48,7 +47,7 @@ def test_a_job_cannot_pretend_to_be_another_rank(tmp_path: Path) -> None:
 def test_only_gangs_have_a_master_port(tmp_path: Path) -> None:
     message = translate.launch_message(tmp_path, ORDER)
     assert (message["gang"], message["ports"], message["memory"]) == ("j/2", ["WEB_UI"], 1024)
-    alone = RunOrder("u", "j", "n", attempt=1, rank=0, size=1, command=("true",))
+    alone = RunOrder("u", "j", "n", attempt=1, rank=0, size=1, containers=(Container(command=("true",)),))
     assert translate.launch_message(tmp_path, alone)["gang"] == ""
 
 

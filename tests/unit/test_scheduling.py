@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from holdfast.domain.containers import LOCAL, Capability, EngineInfo
 from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.placement import Place, Shape, Usage, ever_fits, fit, why_not, without_hopeless_avoidance
 from holdfast.domain.resources import Resources
@@ -104,6 +107,20 @@ def test_a_pending_reason_has_the_numbers_a_person_needs(shape: Shape, free_cpu:
 
 def test_no_node_at_all_is_said_plainly() -> None:
     assert why_not(_shape(), [], {}) == "no executor has reported a node yet"
+
+
+def test_what_only_some_engines_can_do_goes_to_their_nodes() -> None:
+    capable = EngineInfo("wide", frozenset({Capability.INIT_CONTAINERS, Capability.IMAGES}))
+    plain, wide = (replace(place, engine=engine) for place, engine in zip(_places(8, 8), (LOCAL, capable), strict=True))
+    needing = replace(_shape(), needs=frozenset({Capability.INIT_CONTAINERS}))
+    free = {place.key: place.capacity for place in (plain, wide)}
+    assert fit(needing, [plain, wide], free) == [wide.key]
+    assert why_not(needing, [plain], free) == "no node has an engine capable of init-containers"
+
+
+def test_an_engine_that_places_runs_itself_looks_at_labels_itself() -> None:
+    place = Place(("slurm", "all"), Resources(8000), engine=EngineInfo("slurm", frozenset({Capability.PLACEMENT})))
+    assert fit(_shape(1, 1, "all", zone="z1"), [place], {place.key: place.capacity}) == [place.key]
 
 
 def test_anti_affinity_is_dropped_only_when_no_other_node_could_ever_fit() -> None:

@@ -20,9 +20,9 @@ from holdfast.engines.process.shim.record import ROOM_BYTES, Record
 from holdfast.engines.process.shim.records import FINISHED
 from holdfast.engines.process.shim.recovery import Recovery
 from holdfast.engines.process.shim.runs import PATIENCE_S, Runs
-from holdfast.ports.engine import RunOrder
+from holdfast.ports.engine import Container, RunOrder
 
-ORDER = RunOrder("run-1", "j", "n", attempt=1, rank=0, size=1, command=("true",))
+ORDER = RunOrder("run-1", "j", "n", attempt=1, rank=0, size=1, containers=(Container(command=("true",)),))
 FULL = "/dev/full"
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from holdfast.domain.failure import EndedBy, RunOutcome
 from holdfast.engines.simulated import SimulatedEngine, SimulatedRun
-from holdfast.ports.engine import Observation, RunOrder, RunPhase, StopReason
+from holdfast.ports.engine import Container, Observation, RunOrder, RunPhase, StopReason
 
-ORDER = RunOrder("u", "j", "n", attempt=1, rank=0, size=1, command=("x",), node="here", grace_s=5.0)
+MAIN = (Container(command=("x",)),)
+ORDER = RunOrder("u", "j", "n", attempt=1, rank=0, size=1, containers=MAIN, node="here", grace_s=5.0)
 
 
 @dataclass
@@ -46,7 +47,7 @@ def world(run: SimulatedRun, order: RunOrder = ORDER) -> World:
 def test_a_run_keeps_to_its_script() -> None:
     here = world(SimulatedRun(start_delay_s=2.0, duration_s=3.0, progress="half"))
     assert here.at(101.9).phase is RunPhase.STARTING
-    assert here.at(102.0) == Observation("u", RunPhase.RUNNING, 102.0, progress="half")
+    assert here.at(102.0) == Observation("u", RunPhase.RUNNING, 102.0, progress="half", ready=True)
     assert here.at(104.9).phase is RunPhase.RUNNING
     outcome = here.outcome(200.0)
     assert (outcome.started_at, outcome.ended_at, outcome.node) == (102.0, 105.0, "here")
@@ -97,6 +98,6 @@ def test_an_end_before_the_stop_is_its_own() -> None:
 
 @pytest.mark.parametrize(("duration_s", "ended_by"), [(10.0, EndedBy.ITSELF), (10.5, EndedBy.DEADLINE)])
 def test_a_deadline_counts_from_the_start(duration_s: float, ended_by: EndedBy) -> None:
-    order = RunOrder("u", "j", "n", attempt=1, rank=0, size=1, command=("x",), deadline_s=10.0)
+    order = RunOrder("u", "j", "n", attempt=1, rank=0, size=1, containers=MAIN, deadline_s=10.0)
     here = world(SimulatedRun(start_delay_s=7.0, duration_s=duration_s, term_delay_s=1.0), order)
     assert here.outcome(120.0).ended_by is ended_by

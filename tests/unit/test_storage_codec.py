@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import LargeBinary, Text, create_mock_engine, insert
 
+from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import (
@@ -224,7 +225,7 @@ HISTORY = HistoryRow(
     EntityKind.ATTEMPT, attempt_id("j", 1), 2, "p", AttemptStatus.PENDING, AttemptStatus.ERROR, Outcome.GIVE_UP,
     3.0, 4.0, "e", "m", 5, (SubStep("rank 1", Outcome.FAILURE, "e", "m"),),
 )  # fmt: skip
-NODE = Node("n", "e", Resources(1, 2, 3), {"zone": "a"}, 4.0)
+NODE = Node("n", "e", Resources(1, 2, 3), {"zone": "a"}, 4.0, EngineInfo("x", frozenset({Capability.IMAGES})))
 SET_STATE = JobSetState(
     restarts=3, restarts_counted=2, job_restarts={"g": {11: 2}}, job_restarts_counted={"g": {11: 1}},
     group_restarts={"g": 1}, group_restarts_counted={"g": 1}, rule_restarts={"r": 2}, blamed={"g": 2},

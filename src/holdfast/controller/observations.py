@@ -143,7 +143,8 @@ class Observations:
         self._nodes[request.executor] = (request.nodes, now)
         self._state.lose_places(request.executor, but={node.name for node in request.nodes})
         for node in request.nodes:
-            self._state.see_node(Node(node.name, request.executor, node.capacity, node.labels, seen_at=now))
+            seen = Node(node.name, request.executor, node.capacity, node.labels, seen_at=now, engine=request.engine)
+            self._state.see_node(seen)
 
     def missed(self, request: ExchangeRequest) -> frozenset[str]:
         """Return the runs from before this controller that a request does not name and that may still be there.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import RunStatus
-from holdfast.ports.engine import RunOrder, StopReason
+from holdfast.ports.engine import Container, RunOrder, StopReason
 from holdfast.ports.exchange import DesiredRun
 
 if TYPE_CHECKING:
@@ -81,14 +81,16 @@ def order_for(job: Job, spec: JobSpec, number: int, run: Run, now: float) -> Run
         attempt=number,
         rank=run.rank,
         size=job.gang,
-        command=spec.command,
-        env=spec.env,
-        working_dir=spec.working_dir,
+        containers=(
+            Container(command=spec.command, env=spec.env, working_dir=spec.working_dir, resources=run.request),
+        ),
         resources=run.request,
         node=run.node,
         deadline_s=sooner(spec.deadline_s, spec.total_deadline_s, since=job.submitted_at, now=now),
         grace_s=spec.grace_s,
         ports=spec.ports,
+        node_selector=spec.node_selector,
+        avoid_node=job.avoid_node,
     )
 
 

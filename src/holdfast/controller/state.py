@@ -373,7 +373,7 @@ class ControllerState:
     def see_node(self, node: Node) -> None:
         """Take in a node as reported; an unchanged one is written again now and then."""
         key = (node.executor, node.name)
-        changed = self.capacity.set_place(Place(key, node.capacity, node.labels))
+        changed = self.capacity.set_place(Place(key, node.capacity, node.labels, node.engine))
         if changed or node.seen_at - self._nodes_written.get(key, 0.0) >= NODE_WRITTEN_EVERY_S:
             self._nodes_written[key] = node.seen_at
             self.changes.nodes[key] = node

@@ -17,7 +17,7 @@ from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.manifest import API_VERSION as JOBSET_VERSION
 from holdfast.dialects.jobset.reading import READERS as KUBE_READERS
 from holdfast.dialects.jobset.runnable import check_runnable
-from holdfast.dialects.jobset.wording import Notes
+from holdfast.dialects.jobset.wording import Engines, Notes, local
 from holdfast.dialects.native.category import read_category_manifest
 from holdfast.dialects.native.envelope import API_VERSION
 from holdfast.dialects.native.job import read_job_manifest
@@ -87,16 +87,19 @@ JOB_KINDS = ((API_VERSION, "Job"), (BATCH_VERSION, "Job"))
 """What can be submitted as a job."""
 
 
-def read_one(document: Document | Mapping[str, Any], *, path: str = "", lenient: bool = False) -> Reading:
+def read_one(
+    document: Document | Mapping[str, Any], *, path: str = "", lenient: bool = False, engines: Engines = local
+) -> Reading:
     """Read one manifest of any supported kind, with its problems and warnings.
 
     Args:
         document: The manifest as written.
         path: The prefix of the problems' paths.
         lenient: Accept what Kubernetes accepts in its kinds, with a warning for each.
+        engines: Lists those that may run it, which refuse what none of them can do.
     """
     value = document.value if isinstance(document, Document) else document
-    notes = Notes(lenient=lenient)
+    notes = Notes(lenient, engines)
     reader = _reader(value, notes.problems)
     manifest = None if reader is None else reader(value, notes)
     if notes.problems:
@@ -172,14 +175,16 @@ def manifest_warnings(manifest: Manifest) -> tuple[Problem, ...]:
     return ()
 
 
-def try_job(document: Document | Mapping[str, Any], *, path: str = "", lenient: bool = False) -> Reading:
+def try_job(
+    document: Document | Mapping[str, Any], *, path: str = "", lenient: bool = False, engines: Engines = local
+) -> Reading:
     """Read a manifest that must be a job, with its problems and warnings; see ``read_job``."""
     value = document.value if isinstance(document, Document) else document
     version, kind = value.get("apiVersion", API_VERSION), value.get("kind", "Job")
     if (version, kind) in JOB_KINDS:
         full = {**value, "apiVersion": version, "kind": kind}
         whole = replace(document, value=full) if isinstance(document, Document) else full
-        return read_one(whole, path=path, lenient=lenient)
+        return read_one(whole, path=path, lenient=lenient, engines=engines)
     allowed = tuple("/".join(one) for one in JOB_KINDS)
     hint = "job sets are sent to /jobsets" if kind == "JobSet" else None
     problem = Problem("kind", f"{shown(version)} {shown(kind)} is not a job", allowed, hint)

@@ -95,6 +95,8 @@ class ContainerResult:
     message: str = ""
     """Its termination message, bounded by the engine."""
     init: bool = False
+    log_tail: tuple[str, ...] = ()
+    """The last lines of its own log, where containers have logs of their own."""
 
     @property
     def failed(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from holdfast.domain.containers import UNKNOWN, EngineInfo
 from holdfast.domain.evolve import evolve
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
 from holdfast.domain.resources import Resources
@@ -249,3 +250,5 @@ class Node:
     capacity: Resources
     labels: Mapping[str, str] = field(default_factory=dict)
     seen_at: float = 0.0
+    engine: EngineInfo = UNKNOWN
+    """What runs things there."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from holdfast.domain.containers import UNKNOWN, Capability, EngineInfo
 from holdfast.domain.resources import Resources
 from holdfast.domain.units import format_cpu, format_memory
 
@@ -28,6 +29,8 @@ class Shape:
     """Labels a node must have."""
     avoid: str | None = None
     """Name of the node to stay away from."""
+    needs: frozenset[Capability] = frozenset()
+    """What the engine of a node must be capable of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,17 @@ class Place:
     key: PlaceKey
     capacity: Resources
     labels: Mapping[str, str] = field(default_factory=dict)
+    engine: EngineInfo = UNKNOWN
 
     def admits(self, shape: Shape) -> bool:
-        """Whether labels and anti-affinity allow the shape here, whatever the capacity."""
+        """Whether engine, labels and anti-affinity allow the shape here, whatever the capacity.
+
+        Where the engine places runs itself, it looks at labels and anti-affinity, too.
+        """
+        if shape.needs and not shape.needs <= self.engine.capabilities:
+            return False
+        if Capability.PLACEMENT in self.engine.capabilities:
+            return True
         if self.key[1] == shape.avoid:
             return False
         return not shape.selector or all(self.labels.get(name) == value for name, value in shape.selector)
@@ -107,6 +118,8 @@ def why_not(shape: Shape, places: Sequence[Place], free: Mapping[PlaceKey, Resou
 
 def _nobody_admits(shape: Shape, places: Sequence[Place]) -> str:
     """Name the labels that keep a shape off every node: those that none has, else all, which none has together."""
+    if shape.needs and not any(shape.needs <= place.engine.capabilities for place in places):
+        return f"no node has an engine capable of {', '.join(sorted(shape.needs))}"
     missing = [label for label in shape.selector if all(place.labels.get(label[0]) != label[1] for place in places)]
     told = ", ".join(f"{name}={value}" for name, value in missing or shape.selector)
     if missing:

@@ -71,9 +71,10 @@ class Executor:
             self._fence(observed)
             return False
         self._sequence += 1
+        engine = self._engine.info()
         asked_at = self._clock.steady()
         request = ExchangeRequest(
-            self._name, self._sequence, self._engine.nodes(), observed, self._incarnation, self._acked
+            self._name, self._sequence, self._engine.nodes(), observed, self._incarnation, self._acked, engine
         )
         try:
             response = self._transport.exchange(request)

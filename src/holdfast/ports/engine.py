@@ -1,14 +1,16 @@
 """The engine port: what starts, signals and observes runs for an executor.
 
-An engine keeps a finished run's result until told to forget it, across its own restart too if it can.
+An engine keeps a finished run's result until told to forget it, across its own restart too if it can. It says what it
+is capable of, and is never given a run that needs more; where it has no images or volumes, they count for nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from holdfast.domain.containers import EngineInfo, Mount, Port, Role, Volume
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.spec import DEFAULT_GRACE_S
 
@@ -16,6 +18,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.failure import RunOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """One program of a run."""
+
+    name: str = "main"
+    role: Role = Role.MAIN
+    image: str = ""
+    command: tuple[str, ...] = ()
+    is_arguments: bool = False
+    """Whether ``command`` has only arguments, for the program its image starts."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    working_dir: str | None = None
+    resources: Resources = Resources()
+    """What it alone asks for."""
+    memory_limit: int | None = None
+    """Bytes above which it is killed, 0 for no limit; ``None`` is what it requests."""
+    ports: tuple[Port, ...] = ()
+    mounts: tuple[Mount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +51,42 @@ class RunOrder:
     """From 1."""
     rank: int
     size: int
-    command: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
-    working_dir: str | None = None
+    containers: tuple[Container, ...]
+    """In the order they are started: init containers, sidecars, main ones. At least one is a main one."""
     resources: Resources = Resources()
-    memory_limit: int | None = None
-    """Bytes above which it is killed, 0 for no limit; ``None`` is what it requests."""
+    """Of the whole run; what its place is charged with."""
     node: str = ""
     deadline_s: float | None = None
-    """From the start of the program; the engine enforces it and reports ``DeadlineExceeded``."""
+    """From the start of its first program; the engine enforces it and reports ``DeadlineExceeded``."""
     grace_s: float = DEFAULT_GRACE_S
     ports: tuple[str, ...] = ()
+    """Names of ports that get a free number on the node."""
+    volumes: tuple[Volume, ...] = ()
+    devices: Mapping[str, int] = field(default_factory=dict)
+    """How many of each, by the name of the resource, beside GPUs."""
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    """Labels a node must have, for an engine that places runs itself; others get a ``node`` that has them."""
+    avoid_node: str | None = None
+    """The node to stay away from, likewise; of gangs only."""
+    template: Mapping[str, Any] | None = None
+    """The pod template as written, where there is one, for engines that run pods."""
+
+    @property
+    def main(self) -> Container:
+        """Its first main container."""
+        return next(one for one in self.containers if one.role is Role.MAIN)
 
 
 class RunPhase(StrEnum):
     """How far a run is, as its engine sees it."""
 
+    PREPARING = "preparing"
+    PULLING = "pulling"
+    """Its images are being fetched."""
+    PREPARED = "prepared"
+    """Waits to be started."""
     STARTING = "starting"
+    """From being told to start until all its main containers run."""
     RUNNING = "running"
     STOPPING = "stopping"
     FINISHED = "finished"
@@ -58,9 +99,18 @@ class Observation:
     uid: str
     phase: RunPhase
     started_at: float | None = None
+    """When the first of its programs started."""
     outcome: RunOutcome | None = None
-    """Set exactly when ``phase`` is finished."""
+    """Set exactly when ``phase`` is finished; has a result for each container that ended, but sidecars."""
     progress: str = ""
+    node: str = ""
+    """Where it landed, if the engine chose."""
+    ready: bool = False
+    """Whether all of its main containers serve; for an engine that does not probe them, whether they run."""
+    addresses: tuple[str, ...] = ()
+    """Where it can be reached on its ports."""
+    ports: Mapping[str, int] = field(default_factory=dict)
+    """The numbers of its ports, by name."""
 
 
 class StopReason(StrEnum):
@@ -87,12 +137,25 @@ class NodeInfo:
 class Engine(Protocol):
     """Runs things. Every method is quick and idempotent; nothing blocks on a run."""
 
+    def info(self) -> EngineInfo:
+        """Say what kind of engine it is and what it can do; never changes."""
+        ...
+
     def nodes(self) -> Sequence[NodeInfo]:
-        """List the places and their whole capacity."""
+        """List the places and their whole capacity; an engine that places runs itself has one."""
+        ...
+
+    def prepare(self, orders: Sequence[RunOrder]) -> None:
+        """Begin to prepare runs, which are started later; known uids are ignored.
+
+        Only engines with ``Capability.PREPARING`` are asked. A run that cannot be prepared is observed as finished.
+        """
         ...
 
     def start(self, orders: Sequence[RunOrder]) -> None:
-        """Begin to start runs; an order whose uid is known already is ignored.
+        """Begin to start runs; an order whose uid was started already is ignored.
+
+        What was not prepared is prepared first, by an engine that does that at all.
 
         A run that cannot be started is observed as finished with ``LaunchFailed``; it never raises.
         """

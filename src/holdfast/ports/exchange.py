@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.domain.containers import UNKNOWN, EngineInfo
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -39,6 +41,8 @@ class ExchangeRequest:
     acked: str | None = None
     """The ``controller_epoch`` of the last answer this incarnation took in; ``None`` before the first. What is observed
     here was observed after that controller began."""
+    engine: EngineInfo = UNKNOWN
+    """What runs things on its places."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.containers import LOCAL
 from holdfast.domain.suggestion import closest
 from holdfast.errors import NotFound, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from holdfast.domain.containers import EngineInfo
     from holdfast.domain.job import Attempt, Job
+    from holdfast.ports.store import Store
 
 MOST_LISTED = 20
 """Names listed in an error; more help nobody."""
@@ -50,3 +53,9 @@ def find_attempt(job: Job, attempts: Sequence[Attempt], number: int) -> Attempt:
     there = ", ".join(str(attempt.number) for attempt in attempts)
     msg = f"job {job.name!r} ({job.id}) has no attempt {number}"
     raise NotFound(msg, hint=f"its attempts: {there}" if there else "it has no attempt yet")
+
+
+def engines_of(store: Store) -> Sequence[EngineInfo]:
+    """List the engines executors have reported; while none has, programs run as local processes."""
+    known = dict.fromkeys(node.engine for node in store.nodes() if node.engine.name)
+    return tuple(known) or (LOCAL,)

@@ -12,6 +12,7 @@ from holdfast.ports.engine import Engine, Observation, RunPhase, StopReason
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from holdfast.domain.containers import EngineInfo
     from holdfast.engines.simulated.engine import SimulatedRun
     from holdfast.ports.engine import NodeInfo, RunOrder
     from holdfast.simulation.agenda import Agenda
@@ -47,9 +48,16 @@ class Machine(Engine):
         """What is seen of runs whose node was lost, in place of what the engine says."""
         self._seen: Mapping[str, Observation] = {}
 
+    def info(self) -> EngineInfo:
+        """Say what its engine can do."""
+        return self._engine.info()
+
     def nodes(self) -> Sequence[NodeInfo]:
         """List the nodes that are not lost."""
         return [node for node in self._nodes if node.name not in self.lost]
+
+    def prepare(self, orders: Sequence[RunOrder]) -> None:
+        """Do nothing: its engine starts runs without preparing them."""
 
     def start(self, orders: Sequence[RunOrder]) -> None:
         """Begin to start runs; one for a lost node cannot be launched."""

@@ -64,6 +64,10 @@ class NodeView(Response):
     runs: int
     labels: dict[str, str] = Field(default_factory=dict)
     seen_at: Timestamp
+    engine: str = ""
+    """What runs things there: ``process`` for local processes."""
+    capabilities: list[str] = Field(default_factory=list)
+    """What that can do beyond running one program in a place the controller chose."""
 
 
 class PolicyPage(Response):

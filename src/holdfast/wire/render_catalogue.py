@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.containers import Capability
 from holdfast.domain.resources import Resources
 from holdfast.wire.base import timestamp
 from holdfast.wire.catalogue import NodeView
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 def node_views(nodes: Sequence[Node], running: Iterable[Run]) -> list[NodeView]:
     """Show nodes with what is in use on them."""
     used: dict[tuple[str, str], list[Resources]] = {}
+    whole = {node.executor: node.name for node in nodes if Capability.PLACEMENT in node.engine.capabilities}
     for run in running:
-        used.setdefault((run.executor, run.node), []).append(run.request)
+        used.setdefault((run.executor, whole.get(run.executor, run.node)), []).append(run.request)
     ordered = sorted(nodes, key=lambda node: (node.executor, node.name))
     return [_node_view(node, used.get((node.executor, node.name), [])) for node in ordered]
 
@@ -33,4 +35,6 @@ def _node_view(node: Node, used: Sequence[Resources]) -> NodeView:
         runs=len(used),
         labels=dict(node.labels),
         seen_at=timestamp(node.seen_at),
+        engine=node.engine.name,
+        capabilities=sorted(node.engine.capabilities),
     )

@@ -72,7 +72,7 @@ def category_table(categories: Sequence[CategoryView]) -> Table:
 
 def node_table(nodes: Sequence[NodeView]) -> Table:
     """Tabulate nodes with what is used of them."""
-    columns = ("NAME", "EXECUTOR", "CPU", "MEMORY", "GPU", "RUNS", "LABELS", "SEEN")
+    columns = ("NAME", "EXECUTOR", "CPU", "MEMORY", "GPU", "RUNS", "ENGINE", "LABELS", "SEEN")
     rows = [
         (
             node.name,
@@ -81,6 +81,7 @@ def node_table(nodes: Sequence[NodeView]) -> Table:
             f"{node.used.memory}/{node.capacity.memory}",
             f"{node.used.gpu}/{node.capacity.gpu}",
             str(node.runs),
+            node.engine,
             pairs(node.labels),
             when(node.seen_at),
         )

@@ -6,14 +6,14 @@ They come from the job's own specification, or from the template in its set.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.controller.policy_catalog import BoundedCache
 from holdfast.controller.publisher import sooner
 from holdfast.domain.workloads.jobset.children import CreateJob, pod_environment
 from holdfast.domain.workloads.jobset.model import RestartStrategy, global_index
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
-from holdfast.ports.engine import RunOrder
+from holdfast.ports.engine import Container, RunOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from holdfast.controller.workloads.memory import JobWork, SetWork
     from holdfast.domain.job import ChildOf, Job, Run
     from holdfast.domain.policy.model import Backoff
+    from holdfast.domain.resources import Resources
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
-    from holdfast.domain.workloads.kubejob.program import Program
+    from holdfast.domain.workloads.kubejob.program import ContainerSpec, Program
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.domain.workloads.spec import JobSpec
 
@@ -42,6 +43,8 @@ class PodPlan:
     policies: tuple[str, ...] = ()
     """Named policies that may restart a failed pod before its job sees the failure."""
     topology: str | None = None
+    template: Mapping[str, Any] | None = None
+    """The pod template as written."""
     in_place: bool = False
     """Whether its set restarts programs in place."""
 
@@ -69,7 +72,7 @@ class Plans:
             msg = f"job {job.id} has no pods"
             raise ValueError(msg)
         return self._of_specs.answer(
-            job.spec, lambda: replace(self._plan(kube.spec, kube.program), policies=spec.retry_policies)
+            job.spec, lambda: replace(self._plan(kube.spec, kube.program, kube.raw), policies=spec.retry_policies)
         )
 
     def _of_child(self, at: ChildOf) -> PodPlan:
@@ -80,7 +83,7 @@ class Plans:
         return plans[at.group]
 
     def _of_group(self, spec: JobSetSpec, group: ReplicatedJob) -> PodPlan:
-        plan = self._plan(group.job, group.program)
+        plan = self._plan(group.job, group.program, group.template.get("spec", {}))
         policy = spec.failure
         return replace(
             plan,
@@ -89,10 +92,10 @@ class Plans:
             in_place=policy is not None and policy.strategy is RestartStrategy.IN_PLACE,
         )
 
-    def _plan(self, spec: KubeJobSpec, program: Program) -> PodPlan:
+    def _plan(self, spec: KubeJobSpec, program: Program, written: Mapping[str, Any]) -> PodPlan:
         if spec.backoff == POD_BACKOFF:
             spec = replace(spec, backoff=self._backoff)
-        return PodPlan(spec, program)
+        return PodPlan(spec, program, template=written.get("template"))
 
     def told(self, job: Job, work: JobWork, run: Run) -> dict[str, str]:
         """Return the environment variables the pod of a run is given."""
@@ -139,7 +142,7 @@ def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, 
         job = active.job
         plan = plans.of(job, active.spec)
         program = plan.program
-        command, env = program.for_pod(plans.told(job, work, run))
+        told = plans.told(job, work, run)
         grace_s = program.grace_s if work.grace_s is None else work.grace_s
         return RunOrder(
             uid=run.uid,
@@ -148,17 +151,35 @@ def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, 
             attempt=run.attempt,
             rank=run.rank,
             size=plan.spec.completions or plan.spec.parallelism,
-            command=command,
-            env=env,
-            working_dir=program.working_dir,
+            containers=tuple(_container(one, program, told, run.request) for one in program.containers),
             resources=run.request,
-            memory_limit=program.memory_limit_of(run.request.memory),
             node=run.node,
             deadline_s=_deadline_s(plan, work.record, now),
             grace_s=grace_s,
+            volumes=program.volumes,
+            devices=program.devices,
+            node_selector=program.node_selector,
+            template=plan.template,
         )
 
     return write
+
+
+def _container(spec: ContainerSpec, program: Program, told: Mapping[str, str], request: Resources) -> Container:
+    command, env = spec.for_pod(told)
+    return Container(
+        name=spec.container,
+        role=spec.role,
+        image=spec.image,
+        command=command,
+        is_arguments=spec.is_arguments,
+        env=env,
+        working_dir=spec.working_dir,
+        resources=spec.resources if spec is not program else program.own or request,
+        memory_limit=program.grown(spec.memory_limit, request.memory),
+        ports=spec.ports,
+        mounts=spec.mounts,
+    )
 
 
 def _deadline_s(plan: PodPlan, record: KubeJobRecord, now: float) -> float | None:

@@ -95,7 +95,7 @@ class Pods:
         selector = dict(plan.program.node_selector)
         if plan.topology is not None and domain:
             selector[plan.topology] = domain
-        return Shape(_request(job, record), 1, tuple(sorted(selector.items())), record.avoid_node)
+        return Shape(_request(job, record), 1, tuple(sorted(selector.items())), record.avoid_node, plan.program.needs)
 
     def _has_domain(self, active: Active, work: JobWork, key: str, now: float) -> bool:
         job_id = active.attempt.job_id

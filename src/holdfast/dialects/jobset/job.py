@@ -106,8 +106,10 @@ def compiled_program(template: object, notes: Notes, path: str) -> Program:
     """Compile a pod template, unless the manifest has errors; ``path`` is that of its pod."""
     if notes.problems or not isinstance(template, dict):
         return Program()
-    notes.programs[path] = read_program(template)
-    return notes.programs[path].program
+    read = notes.programs[path] = read_program(template)
+    if not notes.lenient:
+        return read.program
+    return read.program.within(read.program.closest(notes.engines()).capabilities)
 
 
 def _seconds(value: int | None) -> float | None:

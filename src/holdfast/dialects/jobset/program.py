@@ -1,21 +1,22 @@
-"""Reads what a local process needs from a pod template: program, environment, resources; notes what has no effect.
+"""Compiles a pod template: its containers, environment, resources and volumes; notes what has no effect on any engine.
 
-Engines that run real pods take the template itself.
+Engines that run real pods are given the template itself, too.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from holdfast.dialects.jobset.quantity import kube_count, kube_cpu, kube_memory
+from holdfast.domain.containers import Mount, Port, Role, Volume
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.model import NAMESPACE
-from holdfast.domain.workloads.kubejob.program import DEFAULT_GRACE_S, Program, Variable
+from holdfast.domain.workloads.kubejob.program import DEFAULT_GRACE_S, ContainerSpec, Program, Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 GPU = "nvidia.com/gpu"
 _FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
@@ -39,7 +40,8 @@ _TOLD = {
     "jobset.sigs.k8s.io/coordinator": "JOBSET_COORDINATOR",
 }
 """Labels and annotations upstream gives a pod, and the variables with the same values here."""
-_RESOURCES = ("cpu", "memory", GPU)
+COUNTED = ("cpu", "memory", GPU)
+"""What every engine counts."""
 _STORAGE = "ephemeral-storage"
 _NO_PROBES = "nothing looks whether it works but its exit"
 _AS_WE = "it runs as the user that Holdfast runs as"
@@ -72,12 +74,12 @@ class ReadProgram:
     """A pod template that was read, and notes about it."""
 
     program: Program
-    has_command: bool = True
-    """Whether it names a program; else its command has only arguments for its image's entry point."""
     notes: tuple[str, ...] = ()
-    """What the template asks for and a local process does not have."""
-    unreadable: tuple[str, ...] = ()
-    """What is wrong with amounts it asks for; it gets the default instead."""
+    """What the template asks for and no engine here heeds."""
+    unreadable: tuple[tuple[str, str], ...] = ()
+    """What is wrong with amounts it asks for, and at which container; it gets the default instead."""
+    devices: tuple[tuple[str, str], ...] = ()
+    """Which devices it asks for, and at which container."""
     gated: bool = False
     """Whether its pods may start only when somebody else says so."""
 
@@ -85,46 +87,101 @@ class ReadProgram:
 def read_program(template: Mapping[str, Any]) -> ReadProgram:
     """Read a pod template (``metadata`` and ``spec``) that has been validated."""
     pod, metadata = _mapping(template, "spec"), _mapping(template, "metadata")
-    containers = [one for one in pod.get("containers") or [] if isinstance(one, dict)]
-    first = containers[0] if containers else {}
+    mains, inits = _listed(pod, "containers"), _listed(pod, "initContainers")
+    first = mains[0] if mains else {}
     notes: list[str] = []
-    env = tuple(_environment(first, metadata, notes))
-    command = [*(first.get("command") or []), *(first.get("args") or [])]
-    if first.get("image"):
-        notes.append(f"image {first['image']} is ignored: the command runs as a local process")
-    ignored = [f"container {one.get('name')}" for one in containers[1:]]
-    ignored += [f"init container {one.get('name')}" for one in pod.get("initContainers") or []]
-    notes += [f"{one} is ignored" for one in ignored]
-    notes += _volumes(pod, first)
+    amounts = _Amounts(_mapping(pod, "resources"))
+    main = _container(first, metadata, notes, amounts.of(first, "containers[0]", Resources()))
+    before = [
+        _container(one, metadata, notes, amounts.of(one, f"initContainers[{place}]", Resources(0)), init=True)
+        for place, one in enumerate(inits)
+    ]
+    beside = [
+        _container(one, metadata, notes, amounts.of(one, f"containers[{place}]", Resources(0)))
+        for place, one in enumerate(mains[1:], start=1)
+    ]
     for part, told in ((pod, _POD_IGNORED), (first, _CONTAINER_IGNORED)):
         notes += [f"{name} is ignored: {why}" for name, why in told.items() if part.get(name)]
     if any(_STORAGE in _mapping(_mapping(first, "resources"), kind) for kind in ("requests", "limits")):
         notes.append(f"{_STORAGE} is ignored: files have no limit")
-    unreadable: list[str] = []
-    resources, memory_limit = _resources((_mapping(first, "resources"), _mapping(pod, "resources")), unreadable)
+    others = [ContainerSpec(**one) for one in (*before, *beside)]
+    own: Resources = main.pop("resources")
     program = Program(
-        container=str(first.get("name", "main")),
-        command=tuple(str(word) for word in command),
-        env=env,
-        working_dir=first.get("workingDir") or None,
-        resources=resources,
-        memory_limit=memory_limit,
+        **main,
+        resources=_whole(own, others),
+        own=own if others else None,
+        others=tuple(others),
+        volumes=tuple(_volume(one) for one in _listed(pod, "volumes")),
+        devices=amounts.devices,
         grace_s=DEFAULT_GRACE_S if (grace_s := _seconds(pod, "terminationGracePeriodSeconds")) is None else grace_s,
         deadline_s=_seconds(pod, "activeDeadlineSeconds"),
         node_selector=_mapping(pod, "nodeSelector"),
     )
     gated = bool(pod.get("schedulingGates"))
-    return ReadProgram(program, bool(first.get("command")), tuple(notes), tuple(unreadable), gated)
+    return ReadProgram(program, tuple(notes), tuple(amounts.unreadable), tuple(amounts.asked), gated)
 
 
-def _volumes(pod: Mapping[str, Any], container: Mapping[str, Any]) -> Iterator[str]:
-    """Say of each volume that it is ignored, and whose files the program has where it would be mounted."""
-    mounts: dict[str, list[str]] = {}
-    for mount in container.get("volumeMounts") or []:
-        mounts.setdefault(str(mount.get("name")), []).append(str(mount.get("mountPath")))
-    for name in dict.fromkeys([*(str(one.get("name")) for one in pod.get("volumes") or []), *mounts]):
-        paths = ", ".join(mounts.get(name, ()))
-        yield f"volume {name} is ignored" + (f": the program reads and writes the machine's own {paths}" * bool(paths))
+def _container(
+    written: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+    notes: list[str],
+    asked: tuple[Resources, int],
+    *,
+    init: bool = False,
+) -> dict[str, Any]:
+    """Return the fields of a ``ContainerSpec``."""
+    sidecar = init and written.get("restartPolicy") == "Always"
+    command = [*(written.get("command") or []), *(written.get("args") or [])]
+    return {
+        "container": str(written.get("name", "main")),
+        "role": Role.SIDECAR if sidecar else Role.INIT if init else Role.MAIN,
+        "image": str(written.get("image") or ""),
+        "command": tuple(str(word) for word in command),
+        "is_arguments": not written.get("command"),
+        "env": tuple(_environment(written, metadata, notes)),
+        "working_dir": written.get("workingDir") or None,
+        "resources": asked[0],
+        "memory_limit": asked[1],
+        "ports": tuple(
+            Port(one["containerPort"], str(one.get("name") or ""), str(one.get("protocol") or "TCP"))
+            for one in _listed(written, "ports")
+            if isinstance(one.get("containerPort"), int)
+        ),
+        "mounts": tuple(
+            Mount(str(one["name"]), str(one["mountPath"]), str(one.get("subPath") or ""), one.get("readOnly") is True)
+            for one in _listed(written, "volumeMounts")
+            if one.get("name") and one.get("mountPath")
+        ),
+    }
+
+
+def _volume(written: Mapping[str, Any]) -> Volume:
+    return Volume(str(written.get("name") or ""), {name: part for name, part in written.items() if name != "name"})
+
+
+def _whole(own: Resources, others: Iterable[ContainerSpec]) -> Resources:
+    """Return what a pod asks for: its main containers and sidecars at once, or an init container beside sidecars."""
+    running, most = Resources(0), Resources(0)
+    mains = own
+    for one in others:
+        match one.role:
+            case Role.SIDECAR:
+                running += one.resources
+            case Role.INIT:
+                most = _most(most, running + one.resources)
+            case Role.MAIN:
+                mains += one.resources
+            case _:
+                assert_never(one.role)
+    return _most(most, running + mains)
+
+
+def _most(one: Resources, other: Resources) -> Resources:
+    return Resources(max(one.cpu_m, other.cpu_m), max(one.memory, other.memory), max(one.gpu, other.gpu))
+
+
+def _listed(value: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    return [one for one in value.get(name) or [] if isinstance(one, dict)]
 
 
 def _seconds(pod: Mapping[str, Any], name: str) -> float | None:
@@ -172,38 +229,57 @@ def _downward(name: str, source: object, metadata: Mapping[str, Any]) -> Variabl
     return Variable(name, str(_mapping(metadata, part).get(label, "")).replace("$", "$$"))
 
 
-def _resources(parts: tuple[Mapping[str, Any], ...], unreadable: list[str]) -> tuple[Resources, int]:
-    """Return the requests, and the memory limit.
+class _Amounts:
+    """What the containers of a pod ask for."""
 
-    The container's amounts override its pod's, and a limit alone is also the request. Unreadable requests get the
-    default.
-    """
-    named: dict[str, Any] = {}
-    limits: dict[str, Any] = {}
-    for part in parts:
-        for kind in ("requests", "limits"):
-            for name, value in _mapping(part, kind).items():
-                named.setdefault(name, value)
-        limits = {**_mapping(part, "limits"), **limits}
-    others = [name for name in (*named, *limits) if name not in (*_RESOURCES, _STORAGE)]
-    unreadable += [f"{name}: there is nothing here but {', '.join(_RESOURCES)}" for name in dict.fromkeys(others)]
-    default = Resources()
-    asked = Resources(
-        _amount(named, "cpu", kube_cpu, unreadable, default.cpu_m),
-        _amount(named, "memory", kube_memory, unreadable, default.memory),
-        _amount(named, GPU, kube_count, unreadable, 0),
-    )
-    other = limits.get("memory") != named.get("memory")
-    return asked, _amount(limits, "memory", kube_memory, unreadable, 0) if other else asked.memory
+    def __init__(self, pod: Mapping[str, Any]) -> None:
+        """Begin with what the pod asks for as a whole, which counts for its first container."""
+        self._pod = pod
+        self.unreadable: list[tuple[str, str]] = []
+        self.devices: dict[str, int] = {}
+        self.asked: list[tuple[str, str]] = []
+        """The container and the name of each of them."""
 
+    def of(self, container: Mapping[str, Any], where: str, default: Resources) -> tuple[Resources, int]:
+        """Return the requests of a container, and its memory limit.
 
-def _amount(
-    named: Mapping[str, Any], name: str, parse: Callable[[object], int], unreadable: list[str], default: int
-) -> int:
-    if name not in named:
-        return default
-    try:
-        return parse(named[name])
-    except ValueError as error:
-        unreadable.append(f"{name}: {error}")
-        return default
+        Its amounts override its pod's, and a limit alone is also the request. Unreadable requests get the default.
+        """
+        named: dict[str, Any] = {}
+        limits: dict[str, Any] = {}
+        own = _mapping(container, "resources")
+        for part in (own, self._pod if where == "containers[0]" else {}):
+            for kind in ("requests", "limits"):
+                for name, value in _mapping(part, kind).items():
+                    named.setdefault(name, value)
+            limits = {**_mapping(part, "limits"), **limits}
+        for name in dict.fromkeys((*named, *limits)):
+            self._other(name, named.get(name), where)
+        asked = Resources(
+            self._amount(named, "cpu", kube_cpu, where, default.cpu_m),
+            self._amount(named, "memory", kube_memory, where, default.memory),
+            self._amount(named, GPU, kube_count, where, 0),
+        )
+        same = limits.get("memory") == named.get("memory")
+        return asked, asked.memory if same else self._amount(limits, "memory", kube_memory, where, 0)
+
+    def _other(self, name: str, value: object, where: str) -> None:
+        """Take in what is neither of the amounts that are counted everywhere: a device, or nothing that there is."""
+        if name in (*COUNTED, _STORAGE):
+            return
+        if "/" not in name:
+            self.unreadable.append((where, f"{name}: there is nothing here but {', '.join(COUNTED)}"))
+        elif count := self._amount({name: value}, name, kube_count, where, 0):
+            self.devices[name] = self.devices.get(name, 0) + count
+            self.asked.append((where, name))
+
+    def _amount(
+        self, named: Mapping[str, Any], name: str, parse: Callable[[object], int], where: str, default: int
+    ) -> int:
+        if name not in named:
+            return default
+        try:
+            return parse(named[name])
+        except ValueError as error:
+            self.unreadable.append((where, f"{name}: {error}"))
+            return default

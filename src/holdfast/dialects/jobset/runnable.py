@@ -1,24 +1,30 @@
-"""Says which parts of a manifest local processes do not support, and which of them make it impossible to run.
+"""Says which parts of a manifest no engine here supports, and which of them make it impossible to run.
 
-Accepting a set that names only images would make every one of its pods fail: without a command there is nothing to
-start. Engines that run real pods need none of this.
+Without images and volumes most programs can do. Accepting a set that names only images would make every one of its pods
+fail: without a command there is nothing to start.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.dialects.jobset.program import COUNTED
+from holdfast.domain.containers import Capability, Role
 from holdfast.domain.workloads.jobset.model import CONTROLLER, JobSetSpec
 from holdfast.domain.workloads.kubejob.reconcile import CONTROLLER as JOB_CONTROLLER
+from holdfast.errors import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from holdfast.dialects.jobset.program import ReadProgram
     from holdfast.dialects.jobset.reading import KubeManifest
     from holdfast.dialects.jobset.wording import Notes
+    from holdfast.domain.containers import EngineInfo
+    from holdfast.domain.workloads.kubejob.program import Program
 
 TEMPLATE = "template.spec.template.spec"
 """Where a replicated job's pod is, in upstream's form."""
-_NO_COMMAND = "Holdfast runs programs, not images, so it does not know the image's own command"
 _IGNORED = "as it is, it is ignored"
 _HINT = "write the program out: command: [PROGRAM, ARGUMENT...]"
 
@@ -48,13 +54,45 @@ def _check_managed(manager: str | None, ours: str, notes: Notes, path: str = "sp
         notes.warn(f"{path}.managedBy", f"is managed by {manager}, so nothing of it is run here")
 
 
-def _check_pod(program: ReadProgram, notes: Notes, path: str) -> None:
-    if not program.has_command:
-        notes.forgivable(f"{path}.containers[0].command", f"Required value: {_NO_COMMAND}", hint=_HINT)
-    if program.gated:
+def _check_pod(read: ReadProgram, notes: Notes, path: str) -> None:
+    program = read.program
+    engine = program.closest(notes.engines())
+    for lacking in _lacking(read, engine):
+        notes.forgivable(f"{path}.{lacking.path}", lacking.message, allowed=lacking.allowed, hint=lacking.hint)
+    if read.gated:
         message = "Forbidden: nobody opens gates here, pods start as soon as there is a place"
         notes.forgivable(f"{path}.schedulingGates", message, hint="suspend the job until it may start")
-    for problem in program.unreadable:
-        notes.forgivable(f"{path}.containers[0].resources", f"Invalid value: {problem}", hint=_IGNORED)
-    for note in program.notes:
+    for container, problem in read.unreadable:
+        notes.forgivable(f"{path}.{container}.resources", f"Invalid value: {problem}", hint=_IGNORED)
+    for note in (*_without(program, engine), *read.notes):
         notes.warn(path, note)
+
+
+def _lacking(read: ReadProgram, engine: EngineInfo) -> Iterator[Problem]:
+    """Say what a pod needs and an engine does not have, at paths within the pod."""
+    program = read.program
+    lacking = program.needs - engine.capabilities
+    for where, one in program.placed():
+        if one.role is Role.INIT and Capability.INIT_CONTAINERS in lacking:
+            message = f"Forbidden: engine {engine.name} runs no init containers"
+            yield Problem(where, message, hint="do its work at the beginning of the main container's command")
+        elif one is not program and one.role is not Role.INIT and Capability.CONTAINERS in lacking:
+            message = f"Forbidden: engine {engine.name} runs one container for each pod"
+            yield Problem(where, message, (program.container,), "start it from the main container's command")
+        elif one.is_arguments and Capability.IMAGES in lacking:
+            why = f"engine {engine.name} runs programs, not images, so it does not know the image's own command"
+            yield Problem(f"{where}.command", f"Required value: {why}", hint=_HINT)
+    for where, name in read.devices if Capability.DEVICES in lacking else ():
+        message = f"Invalid value: {name}: engine {engine.name} hands out no such device"
+        yield Problem(f"{where}.resources", message, COUNTED, _IGNORED)
+
+
+def _without(program: Program, engine: EngineInfo) -> Iterator[str]:
+    """Say what a pod has and can do without."""
+    if program.image and Capability.IMAGES not in engine.capabilities:
+        yield f"image {program.image} is ignored: the command runs as a local process"
+    if Capability.VOLUMES in engine.capabilities:
+        return
+    for name in dict.fromkeys([*(one.name for one in program.volumes), *(one.volume for one in program.mounts)]):
+        paths = ", ".join(one.path for one in program.mounts if one.volume == name)
+        yield f"volume {name} is ignored" + (f": the program reads and writes the machine's own {paths}" * bool(paths))

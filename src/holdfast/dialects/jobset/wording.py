@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from holdfast.domain.containers import LOCAL
 from holdfast.domain.suggestion import closest
 from holdfast.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from holdfast.dialects.jobset.program import ReadProgram
+    from holdfast.domain.containers import EngineInfo
 
+Engines: TypeAlias = "Callable[[], Sequence[EngineInfo]]"
+"""Lists the engines that may run what is read."""
 _LONGEST_VALUE = 200
+
+
+def local() -> tuple[EngineInfo]:
+    """List the engine of local processes alone."""
+    return (LOCAL,)
 
 
 @dataclass(slots=True)
@@ -26,6 +35,7 @@ class Notes:
     """Problems and warnings of a manifest."""
 
     lenient: bool = False
+    engines: Engines = local
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     programs: dict[str, ReadProgram] = field(default_factory=dict)
@@ -35,9 +45,9 @@ class Notes:
         """Note an error."""
         self.problems.append(Problem(path, message, hint=hint))
 
-    def forgivable(self, path: str, message: str, *, hint: str | None = None) -> None:
+    def forgivable(self, path: str, message: str, *, allowed: tuple[str, ...] = (), hint: str | None = None) -> None:
         """Note an error, which is a warning for a lenient reader."""
-        (self.warnings if self.lenient else self.problems).append(Problem(path, message, hint=hint))
+        (self.warnings if self.lenient else self.problems).append(Problem(path, message, allowed, hint))
 
     def warn(self, path: str, message: str, *, hint: str | None = None) -> None:
         """Note something legal but dubious."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from holdfast.domain.containers import LOCAL
 from holdfast.domain.resources import Resources
 from holdfast.engines.process import translate
 from holdfast.engines.process.client import Connection, connect, signal_shim
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from holdfast.domain.containers import EngineInfo
     from holdfast.ports.engine import RunOrder, StopReason
 
 DEFAULT_LOG_LIMIT = 256 << 20
@@ -124,9 +126,16 @@ class ProcessEngine:
 
     # the port
 
+    def info(self) -> EngineInfo:
+        """Say that it runs one program for each run, on the machine itself."""
+        return LOCAL
+
     def nodes(self) -> Sequence[NodeInfo]:
         """List the places and their whole capacity."""
         return self._nodes
+
+    def prepare(self, orders: Sequence[RunOrder]) -> None:
+        """Do nothing: there is nothing to prepare."""
 
     def start(self, orders: Sequence[RunOrder]) -> None:
         """Begin to start runs; known uids are ignored."""

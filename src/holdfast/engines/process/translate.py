@@ -41,6 +41,7 @@ def port_variable(name: str) -> str:
 
 def launch_message(directory: Path, order: RunOrder) -> dict[str, Any]:
     """Build the shim's launch message; ports are the shim's to choose."""
+    main = order.main
     run = run_directory(directory, order.job_id, order.attempt, order.rank)
     identity = {
         "HOLDFAST_JOB_ID": order.job_id,
@@ -58,10 +59,10 @@ def launch_message(directory: Path, order: RunOrder) -> dict[str, Any]:
         "uid": order.uid,
         "node": order.node,
         "directory": run,
-        "argv": list(order.command),
-        "env": {**order.env, **identity},
-        "cwd": order.working_dir,
-        "memory": order.resources.memory if order.memory_limit is None else order.memory_limit,
+        "argv": list(main.command),
+        "env": {**main.env, **identity},
+        "cwd": main.working_dir,
+        "memory": order.resources.memory if main.memory_limit is None else main.memory_limit,
         "deadline_s": order.deadline_s,
         "grace_s": order.grace_s,
         "ports": [port_variable(name) for name in order.ports],
@@ -78,6 +79,7 @@ def observation(report: Mapping[str, Any]) -> Observation:
         started_at=report["started_at"],
         outcome=None if facts is None else _outcome(report, facts),
         progress=report["progress"],
+        ready=report["phase"] == RunPhase.RUNNING,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from holdfast.dialects.diagnostics import all_problems
 from holdfast.dialects.documents import Document, read_documents
+from holdfast.dialects.jobset.wording import Engines, local
 from holdfast.dialects.manifests import read_manifest, read_one, try_job
 from holdfast.dialects.native import settings as native_settings
 from holdfast.domain.category import FailureCategory
@@ -124,14 +125,16 @@ def _as_error_of(kind: type) -> type[HoldfastError]:
     return InvalidPolicy if kind is RetryPolicy else InvalidManifest
 
 
-def bulk_items(documents: list[Document], *, lenient: bool = False) -> list[Written | HoldfastError] | None:
+def bulk_items(
+    documents: list[Document], *, lenient: bool = False, engines: Engines = local
+) -> list[Written | HoldfastError] | None:
     """Read a bulk submission: each item as it is written, or what is wrong with it; ``None`` when it is a single job.
 
     Raises:
         InvalidRequest: ``items`` is not a list, or not the only field.
     """
     items = several(documents)
-    return None if items is None else [_item_of(item, lenient=lenient) for item in items]
+    return None if items is None else [_item_of(item, engines, lenient=lenient) for item in items]
 
 
 def several(documents: list[Document]) -> Sequence[Any] | None:
@@ -156,10 +159,10 @@ def several(documents: list[Document]) -> Sequence[Any] | None:
     return items
 
 
-def _item_of(item: Any, *, lenient: bool) -> Written | HoldfastError:  # noqa: ANN401 - an item may be anything
+def _item_of(item: Any, engines: Engines, *, lenient: bool) -> Written | HoldfastError:  # noqa: ANN401 - an item may be anything
     if not isinstance(item, (dict, Document)):
         return no_mapping(item)
-    return written_job(item, lenient=lenient)
+    return written_job(item, lenient=lenient, engines=engines)
 
 
 def no_mapping(item: object) -> InvalidManifest:
@@ -180,11 +183,11 @@ def catalogue_manifest(item: Document | Mapping[str, Any]) -> RetryPolicy | Queu
     raise (InvalidPolicy if value.get("kind") == "RetryPolicy" else InvalidManifest)(problems=reading.problems)
 
 
-def written_job(document: Document | Mapping[str, Any], *, lenient: bool = False) -> Written:
+def written_job(document: Document | Mapping[str, Any], *, lenient: bool = False, engines: Engines = local) -> Written:
     """Read a job; also of an invalid one the names it refers to, so that all problems can be reported at once."""
     value = document.value if isinstance(document, Document) else document
     flat = "spec" not in value and "metadata" not in value
-    reading = try_job(document, lenient=lenient)
+    reading = try_job(document, lenient=lenient, engines=engines)
     if isinstance(reading.manifest, JobSpec):
         return Written(reading.manifest, flat=flat, warnings=reading.warnings)
     error = InvalidManifest(problems=reading.problems)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum, auto
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
 
 from holdfast.dialects.documents import Document
@@ -18,6 +19,7 @@ from holdfast.errors import HoldfastError, Problem
 from holdfast.service.api.manifests import catalogue_manifest, written_job
 from holdfast.service.categories import Categories
 from holdfast.service.jobsets.sets import JobSets, name_of
+from holdfast.service.naming import engines_of
 from holdfast.service.policies import Policies
 from holdfast.service.queues import Queues
 from holdfast.service.submit import Submitter, problems_of
@@ -98,7 +100,11 @@ class Rehearsal:
                     found[place] = self._check(items[place], pretended, verb, lenient=lenient)
             except HoldfastError as error:
                 errors[place] = error
-        jobs = {place: written_job(one, lenient=lenient) for place, one in enumerate(items) if names[place] == "Job"}
+        jobs = {
+            place: written_job(one, lenient=lenient, engines=partial(engines_of, self.store))
+            for place, one in enumerate(items)
+            if names[place] == "Job"
+        }
         if jobs:
             refused = Submitter(cast("Store", pretended), self.clock, self.ids).refusals(list(jobs.values()))
             errors |= {list(jobs)[place]: error for place, error in refused.items()}

@@ -1,6 +1,7 @@
 """POST /jobs: one manifest or many; PUT /jobs/{ref}: a Kubernetes Job; POST /dry-run: manifests of any kinds."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from holdfast.domain.audit import Caller
@@ -11,6 +12,7 @@ from holdfast.service.api.rehearsal import Rehearsal, Verb
 from holdfast.service.api.text import Text
 from holdfast.service.apply import Applier
 from holdfast.service.control import Control
+from holdfast.service.naming import engines_of
 from holdfast.service.submit import MOST_JOBS, Outcome, Submitter, Written
 from holdfast.wire.base import API
 from holdfast.wire.jobs import BulkItem, BulkResult, JobAccepted, JobApplied
@@ -65,17 +67,18 @@ def submit(
 ) -> Reply:
     """Submit jobs: 201 with the job for one manifest, 200 with an outcome each for many or for a dry run."""
     documents = documents_of(body, lenient=lenient)
-    items = bulk_items(documents, lenient=lenient)
+    engines = partial(engines_of, backend.store)
+    items = bulk_items(documents, lenient=lenient, engines=engines)
     submitter = Submitter(backend.store, backend.clock, backend.ids)
     if dry_run:
-        wanted = [written_job(documents[0], lenient=lenient)] if items is None else items
+        wanted = [written_job(documents[0], lenient=lenient, engines=engines)] if items is None else items
         return Reply(_checked(submitter.check_many(wanted), wanted))
     if items is not None:
         outcomes = submitter.submit_many(items, atomic=atomic, key=idempotency_key)
         accepted = sum(outcome.job is not None for outcome in outcomes)
         backend.count(accepted, len(outcomes) - accepted)
         return Reply(BulkResult(items=[_item(outcome) for outcome in outcomes]))
-    written = written_job(documents[0], lenient=lenient)
+    written = written_job(documents[0], lenient=lenient, engines=engines)
     job = submitter.submit(written, key=idempotency_key)
     backend.count(1, 0)
     return Reply(job_accepted(job, written.warnings), 201, f"{API}/jobs/{job.id}")
@@ -94,7 +97,8 @@ def apply(backend: Backend, by: Caller, ref: Ref, body: Text, *, lenient: Lenien
     """Submit a Kubernetes Job, 201, unless the newest one of its name is the same; suspend or resume that, 200."""
     control = Control(backend.store, backend.clock, make_room=backend.make_room)
     applier = Applier(Submitter(backend.store, backend.clock, backend.ids), control)
-    found = applier.apply(written_job(document_named(body, ref, lenient=lenient), lenient=lenient), by=by)
+    document, engines = document_named(body, ref, lenient=lenient), partial(engines_of, backend.store)
+    found = applier.apply(written_job(document, lenient=lenient, engines=engines), by=by)
     created = found.result == "created"
     backend.count(int(created), 0)
     return Reply(job_applied(found.job, found.result, found.warnings), 201 if created else 200)

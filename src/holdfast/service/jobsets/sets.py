@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec
@@ -23,7 +24,7 @@ from holdfast.service.audit import audited, put_act
 from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, require_match
 from holdfast.service.jobsets.checks import check_set
 from holdfast.service.jobsets.children import jobs_of
-from holdfast.service.naming import not_found
+from holdfast.service.naming import engines_of, not_found
 from holdfast.service.quarantined import shown_set
 from holdfast.service.submit import check_key
 
@@ -220,7 +221,7 @@ class JobSets:
 
     def _read(self, written: Sent, *, lenient: bool) -> _Read:
         """Read a manifest, and check it against the catalogue."""
-        reading = read_one(written, lenient=lenient)
+        reading = read_one(written, lenient=lenient, engines=partial(engines_of, self.store))
         if reading.manifest is None:
             raise InvalidManifest(problems=reading.problems)
         spec = reading.manifest

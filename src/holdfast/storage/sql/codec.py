@@ -9,6 +9,7 @@ import hashlib
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, SubStep
 from holdfast.domain.resources import Resources
@@ -179,6 +180,8 @@ def node_row(node: Node) -> tuple[Any, ...]:
         capacity.gpu,
         dump_json(dict(node.labels)),
         node.seen_at,
+        node.engine.name,
+        " ".join(sorted(node.engine.capabilities)),
     )
 
 
@@ -313,11 +316,12 @@ class Reader:
 
     def node(self, row: Row) -> Node:
         """Build a node from its row."""
-        executor, name, cpu_m, memory, gpu, labels, seen_at = row
+        executor, name, cpu_m, memory, gpu, labels, seen_at, engine, capabilities = row
         return Node(
             name=name,
             executor=executor,
             capacity=self._resources(cpu_m, memory, gpu),
             labels=load_json(labels),
             seen_at=seen_at,
+            engine=EngineInfo(engine, frozenset(map(Capability, capabilities.split()))),
         )

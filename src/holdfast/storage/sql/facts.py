@@ -69,7 +69,7 @@ def _many(shape: _Shape[_Record]) -> Callable[[list[dict[str, Any]]], tuple[_Rec
     return lambda plains: tuple(shape.record(each) for each in plains)
 
 
-_CONTAINER = _Shape(ContainerResult)
+_CONTAINER = _Shape(ContainerResult, log_tail=tuple)
 _EVENT = _Shape(PodEvent)
 _LIMIT = _Shape(LimitUse)
 _CONSIDERED = _Shape(Considered)

@@ -203,6 +203,8 @@ nodes = Table(
     *_resources(),
     Column("labels", Text, nullable=False),
     Column("seen_at", Double, nullable=False),
+    Column("engine", Text, nullable=False, server_default=""),
+    Column("capabilities", Text, nullable=False, server_default=""),
 )
 
 requests = Table(

@@ -1,12 +1,19 @@
-"""The program that stands in for a pod on a machine without pods; ``$(NAME)`` is expanded as Kubernetes does."""
+"""What the pods of a job run, compiled from their template; ``$(NAME)`` is expanded as Kubernetes does."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from holdfast.domain.containers import Capability, Mount, Port, Role, Volume
 from holdfast.domain.resources import Resources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.domain.containers import EngineInfo
 
 DEFAULT_GRACE_S = 30.0
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
@@ -24,27 +31,25 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
-    """One local process in place of a pod."""
+class ContainerSpec:
+    """One container of a pod."""
 
     container: str = "main"
+    """Its name."""
+    role: Role = Role.MAIN
+    image: str = ""
     command: tuple[str, ...] = ()
     """May refer to every variable, and to those each pod is given."""
+    is_arguments: bool = False
+    """Whether ``command`` has only arguments, for the program its image starts."""
     env: tuple[Variable, ...] = ()
     """In order; the last of equal names counts."""
     working_dir: str | None = None
     resources: Resources = Resources()
-    """What it asks for when placed."""
     memory_limit: int = 0
     """Bytes it is ended above; 0 is no limit."""
-    grace_s: float = DEFAULT_GRACE_S
-    deadline_s: float | None = None
-    """From the start of each program."""
-    node_selector: Mapping[str, str] = field(default_factory=dict)
-
-    def shown_env(self) -> dict[str, str]:
-        """Return its environment as written, for people."""
-        return {one.name: f"$({one.value})" if one.told else one.value for one in self.env}
+    ports: tuple[Port, ...] = ()
+    mounts: tuple[Mount, ...] = ()
 
     def for_pod(self, told: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
         """Return command and environment in a pod given these variables; its own win."""
@@ -54,11 +59,88 @@ class Program:
         env = {**told, **own}
         return tuple(_expanded(word, env) for word in self.command), env
 
-    def memory_limit_of(self, asked: int) -> int:
-        """Return its limit in bytes, raised in proportion when a policy lets the memory it asks for grow."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program(ContainerSpec):
+    """A pod: its first main container, and what there is beside it. ``resources`` is what the pod asks for."""
+
+    grace_s: float = DEFAULT_GRACE_S
+    deadline_s: float | None = None
+    """From the start of each program."""
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    others: tuple[ContainerSpec, ...] = ()
+    """Init containers and sidecars as they are written, then further main ones."""
+    own: Resources | None = None
+    """What the first main container alone asks for, where there are others."""
+    volumes: tuple[Volume, ...] = ()
+    devices: Mapping[str, int] = field(default_factory=dict)
+    """How many of each the pod asks for, by the name of the resource, beside GPUs."""
+
+    @property
+    def containers(self) -> tuple[ContainerSpec, ...]:
+        """Every container, in the order they are started."""
+        before = [one for one in self.others if one.role is not Role.MAIN]
+        return (*before, self, *(one for one in self.others if one.role is Role.MAIN))
+
+    @property
+    def needs(self) -> frozenset[Capability]:
+        """What an engine must be capable of to run it; without images and volumes most pods can do."""
+        roles = {one.role for one in self.others}
+        found = {Capability.CONTAINERS} if roles & {Role.MAIN, Role.SIDECAR} else set()
+        found |= {Capability.INIT_CONTAINERS} if Role.INIT in roles else set()
+        found |= {Capability.DEVICES} if self.devices else set()
+        return frozenset(found | ({Capability.IMAGES} if any(one.is_arguments for one in self.containers) else set()))
+
+    def placed(self) -> Iterator[tuple[str, ContainerSpec]]:
+        """Go through its containers with where each is in the pod's manifest."""
+        yield "containers[0]", self
+        inits = mains = 0
+        for one in self.others:
+            if one.role is Role.MAIN:
+                mains += 1
+                yield f"containers[{mains}]", one
+            else:
+                yield f"initContainers[{inits}]", one
+                inits += 1
+
+    def closest(self, engines: Sequence[EngineInfo]) -> EngineInfo:
+        """Return the engine that can do most of what it needs, and then of what it has."""
+        wants = {Capability.IMAGES} if self.image else set()
+        wants |= {Capability.VOLUMES} if self.volumes else set()
+
+        def able(engine: EngineInfo) -> tuple[int, int]:
+            return len(self.needs & engine.capabilities), len(wants & engine.capabilities)
+
+        return max(engines, key=able)
+
+    def within(self, capabilities: frozenset[Capability]) -> Program:
+        """Return it without what it needs and an engine of these capabilities does not have."""
+        lacking = self.needs - capabilities
+        if not lacking:
+            return self
+        without = {Role.INIT} if Capability.INIT_CONTAINERS in lacking else set()
+        without |= {Role.MAIN, Role.SIDECAR} if Capability.CONTAINERS in lacking else set()
+        others = tuple(one for one in self.others if one.role not in without)
+        if Capability.IMAGES in lacking:
+            others = tuple(replace(one, is_arguments=False) for one in others)
+        return replace(
+            self,
+            is_arguments=self.is_arguments and Capability.IMAGES not in lacking,
+            others=others,
+            resources=self.resources if others or self.own is None else self.own,
+            own=self.own if others else None,
+            devices={} if Capability.DEVICES in lacking else self.devices,
+        )
+
+    def shown_env(self) -> dict[str, str]:
+        """Return its environment as written, for people."""
+        return {one.name: f"$({one.value})" if one.told else one.value for one in self.env}
+
+    def grown(self, limit: int, asked: int) -> int:
+        """Return a memory limit of one of its containers, once a policy lets the memory the pod asks for grow."""
         if asked <= self.resources.memory or not self.resources.memory:
-            return self.memory_limit
-        return self.memory_limit * asked // self.resources.memory
+            return limit
+        return limit * asked // self.resources.memory
 
 
 def _expanded(text: str, env: Mapping[str, str]) -> str:
