@@ -15,7 +15,7 @@ from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.policy.model import Action, Backoff, RetryPolicy, Rule
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.spec import JobSpec
-from holdfast.engines.simulated.engine import SimulatedEngine, SimulatedRun
+from holdfast.engines.simulated.engine import SIMULATED, SimulatedEngine, SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import NodeInfo, RunOrder
@@ -23,8 +23,9 @@ from holdfast.ports.store import Request, RequestKind, Submission
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from holdfast.domain.containers import Capability
     from holdfast.ports.exchange import ExchangeRequest, ExchangeResponse
 
 Script = "Callable[[RunOrder], SimulatedRun]"
@@ -87,9 +88,10 @@ class Lab:
         self.transport = Direct(self)
         self.use(NodeInfo("n0", Resources(4000, 8 << 30, 0)))
 
-    def use(self, *nodes: NodeInfo) -> None:
-        """Begin anew with an engine that has these nodes."""
-        self.engine = SimulatedEngine(self.clock, nodes, script=self._plan)
+    def use(self, *nodes: NodeInfo, also: Iterable[Capability] = ()) -> None:
+        """Begin anew with an engine that has these nodes, and is also capable of something."""
+        info = replace(SIMULATED, capabilities=SIMULATED.capabilities | frozenset(also))
+        self.engine = SimulatedEngine(self.clock, nodes, script=self._plan, info=info)
         self.executor = Executor("local", self.engine, self.transport, clock=self.clock, lease_s=self.lease_s)
 
     def _plan(self, order: RunOrder) -> SimulatedRun:

@@ -14,6 +14,7 @@ from holdfast.controller.workloads.gang_attempts import AttemptCoordinator
 from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import (
     ATTEMPT_TERMINAL,
+    DETECT_FAILURE,
     GANG_PROMOTIONS,
     HANDLERS,
     RUN_TERMINAL,
@@ -153,8 +154,8 @@ def test_a_skip_expires_by_time_alone(row: AttemptHandler) -> None:
 
 
 def _fulfilling(row: AttemptPromotion) -> list[RunStatus]:
-    """Return statuses of two runs that fulfil a promotion."""
-    inside, outside = max(row.check), min(set(RunStatus) - row.check)
+    """Return statuses of two runs that fulfil a promotion, and no other."""
+    inside, outside = max(row.check), min(set(RunStatus) - row.check - DETECT_FAILURE.check)
     return {Match.ALL: [inside, inside], Match.ANY: [inside, outside], Match.NOT_ANY: [outside, outside]}[row.match]
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.active import Active
     from holdfast.controller.state import ControllerState
+    from holdfast.domain.containers import EngineInfo
     from holdfast.domain.events import StoredEvent
     from holdfast.domain.policy.blame import Loss, Suspicion
     from holdfast.ports.engine import NodeInfo
@@ -65,8 +66,8 @@ class Observations:
         self._heard: dict[str, float] = {}
         self._newest: dict[str, tuple[float, int]] = {}
         """Incarnation and sequence of each executor's last request."""
-        self._nodes: dict[str, tuple[Sequence[NodeInfo] | None, float]] = {}
-        """The nodes each executor last reported, and when."""
+        self._nodes: dict[str, tuple[Sequence[NodeInfo] | None, EngineInfo | None, float]] = {}
+        """The nodes and the engine each executor last reported, and when."""
         self._progress: dict[str, str] = {}
         self._progress_at = float("-inf")
         self._expected: dict[str, list[str]] = {}
@@ -136,11 +137,11 @@ class Observations:
         return _age(request) < self._newest.get(request.executor, _NEVER)
 
     def _see_nodes(self, request: ExchangeRequest, now: float) -> None:
-        nodes, seen_at = self._nodes.get(request.executor, (None, 0.0))
-        same = nodes is request.nodes or nodes == request.nodes
+        nodes, engine, seen_at = self._nodes.get(request.executor, (None, None, 0.0))
+        same = (nodes is request.nodes or nodes == request.nodes) and engine == request.engine
         if same and now - seen_at < NODE_WRITTEN_EVERY_S:
             return
-        self._nodes[request.executor] = (request.nodes, now)
+        self._nodes[request.executor] = (request.nodes, request.engine, now)
         self._state.lose_places(request.executor, but={node.name for node in request.nodes})
         for node in request.nodes:
             seen = Node(node.name, request.executor, node.capacity, node.labels, seen_at=now, engine=request.engine)
@@ -181,10 +182,14 @@ class Observations:
         active, run = found
         if observation.outcome is not None:
             self._end(active, run, observation.outcome, now)
-        elif observation.phase is RunPhase.RUNNING and run.status is RunStatus.CREATING:
-            started = observation.started_at or now
-            running = evolve(run, status=RunStatus.RUNNING, status_since=now, started_at=started)
-            self._state.put_run(active, running)
+            return
+        seen = _SEEN_AS.get(observation.phase)
+        if observation.node and observation.node != run.node:
+            run = evolve(run, node=observation.node)
+            self._state.put_run(active, run)
+        if seen is not None and run.status in _LEADS_TO[seen]:
+            started = (observation.started_at or now) if seen is RunStatus.RUNNING else None
+            self._state.put_run(active, evolve(run, status=seen, status_since=now, started_at=started))
 
     def _gone(self, uid: str, executor: str, now: float) -> None:
         """End a run its executor no longer has and will never report on."""
@@ -208,6 +213,7 @@ class Observations:
         )
         ended = evolve(
             run,
+            node=outcome.node or run.node,
             status=ended_status(outcome),
             status_since=now,
             started_at=outcome.started_at or run.started_at,
@@ -222,6 +228,17 @@ def _age(request: ExchangeRequest) -> tuple[float, int]:
     return request.incarnation, request.sequence
 
 
+_SEEN_AS = {
+    RunPhase.PULLING: RunStatus.PULLING,
+    RunPhase.PREPARED: RunStatus.PREPARED,
+    RunPhase.RUNNING: RunStatus.RUNNING,
+}
+_LEADS_TO = {
+    RunStatus.PULLING: frozenset({RunStatus.PREPARING}),
+    RunStatus.PREPARED: frozenset({RunStatus.PREPARING, RunStatus.PULLING}),
+    RunStatus.RUNNING: frozenset({RunStatus.CREATING}),
+}
+"""The statuses in which a run is believed to have come to the next."""
 _HANDED_OUT = frozenset({RunStatus.CREATING, RunStatus.RUNNING, RunStatus.TERMINATING})
 
 

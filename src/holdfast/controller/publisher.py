@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job, Run
     from holdfast.domain.workloads.spec import JobSpec
 
+_PREPARES = frozenset({RunStatus.PREPARING, RunStatus.PULLING, RunStatus.PREPARED})
 _RUNS = frozenset({RunStatus.CREATING, RunStatus.RUNNING})
 _SHORTEST_S = 0.001
 """A deadline of 0 could be read as none."""
@@ -49,13 +50,14 @@ class Publisher:
 
     def _update(self, uid: str, active: Active, run: Run, now: float) -> bool:
         wanted = self._sets.setdefault(run.executor, {})
-        if run.status in _RUNS:
-            if uid in wanted:
+        known = wanted.get(uid)
+        if run.status in _RUNS or run.status in _PREPARES:
+            prepare = run.status in _PREPARES
+            if known is not None and known.prepare is prepare:
                 return False
-            wanted[uid] = DesiredRun(_order(active, run, now))
+            wanted[uid] = DesiredRun(_order(active, run, now), prepare=prepare)
             return True
         if run.status is RunStatus.TERMINATING:
-            known = wanted.get(uid)
             order = known.order if known is not None and known.stop is None else _order(active, run, now)
             wanted[uid] = DesiredRun(order, stop=stop_reason(active, now))
             return True

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from holdfast.controller.kind import ForEach, JobKind
+    from holdfast.domain.containers import EngineInfo
     from holdfast.domain.events import EventRecord
     from holdfast.domain.lifecycle import Step
     from holdfast.domain.placement import PlaceKey
@@ -62,6 +63,8 @@ class ControllerState:
         self.pending = PendingQueue()
         self.balances: dict[tuple[str, int], RetryBalance] = {}
         self.capacity = Capacity()
+        self.engines: dict[str, EngineInfo] = {}
+        """What each executor runs things with, as it last said."""
         self.changes = Changes()
         self.queue = WorkQueue()
         self.runs_changed: dict[str, tuple[Active, Run]] = {}
@@ -373,6 +376,7 @@ class ControllerState:
     def see_node(self, node: Node) -> None:
         """Take in a node as reported; an unchanged one is written again now and then."""
         key = (node.executor, node.name)
+        self.engines[node.executor] = node.engine
         changed = self.capacity.set_place(Place(key, node.capacity, node.labels, node.engine))
         if changed or node.seen_at - self._nodes_written.get(key, 0.0) >= NODE_WRITTEN_EVERY_S:
             self._nodes_written[key] = node.seen_at

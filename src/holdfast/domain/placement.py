@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.containers import UNKNOWN, Capability, EngineInfo
-from holdfast.domain.resources import Resources
+from holdfast.domain.resources import UNLIMITED, Resources
 from holdfast.domain.units import format_cpu, format_memory
 
 if TYPE_CHECKING:
@@ -178,7 +178,9 @@ class Capacity:
         self.places: dict[PlaceKey, Place] = {}
         self.usage: dict[str, Usage] = {}
         self.total = Resources(0)
-        """Capacity of all places together."""
+        """Capacity of all places together, but those that are unlimited."""
+        self._whole: dict[str, PlaceKey] = {}
+        """The one place of each executor whose engine chooses nodes: its runs move to the nodes it chose."""
         self._free: dict[PlaceKey, Resources] = {}
         self.charges: dict[str, tuple[PlaceKey, Resources, str]] = {}
         """Where each run is charged, what, and to which queue, by its uid."""
@@ -194,10 +196,12 @@ class Capacity:
         if before == place:
             return False
         self.places[place.key] = place
-        self.total += place.capacity - (before.capacity if before is not None else Resources(0))
+        self.total += _counted(place) - _counted(before)
+        if Capability.PLACEMENT in place.engine.capabilities:
+            self._whole[place.key[0]] = place.key
         used = Resources(0)
         for key, amount, _ in self.charges.values():
-            if key == place.key:
+            if self._home(key) == place.key:
                 used += amount
         self._free[place.key] = place.capacity - used
         return True
@@ -205,8 +209,12 @@ class Capacity:
     def drop_places(self, executor: str, *, but: Collection[str] = ()) -> None:
         """Forget the places of an executor that is lost, or those it no longer has; what runs there stays charged."""
         for key in [key for key in self.places if key[0] == executor and key[1] not in but]:
-            self.total -= self.places.pop(key).capacity
+            self.total -= _counted(self.places.pop(key))
             self._free.pop(key, None)
+
+    def _home(self, key: PlaceKey) -> PlaceKey:
+        """Return the place that is charged for a node."""
+        return self._whole.get(key[0], key)
 
     def charge(self, run: Run, queue: str) -> None:
         """Charge a run to its place."""
@@ -215,8 +223,9 @@ class Capacity:
         key = (run.executor, run.node)
         self.charges[run.uid] = (key, run.request, queue)
         self.usage_of(queue).resources += run.request
-        if key in self._free:
-            self._free[key] -= run.request
+        home = self._home(key)
+        if home in self._free:
+            self._free[home] -= run.request
 
     def release(self, uid: str) -> bool:
         """Give a run's capacity back; returns whether it was charged."""
@@ -224,11 +233,16 @@ class Capacity:
         if charge is None:
             return False
         key, amount, queue = charge
-        if key in self._free:
-            self._free[key] += amount
+        home = self._home(key)
+        if home in self._free:
+            self._free[home] += amount
         self.usage_of(queue).resources -= amount
         return True
 
     def usage_of(self, queue: str) -> Usage:
         """Return what a queue uses, to be counted up and down."""
         return self.usage.setdefault(queue, Usage())
+
+
+def _counted(place: Place | None) -> Resources:
+    return Resources(0) if place is None or place.capacity == UNLIMITED else place.capacity

@@ -26,3 +26,7 @@ class Resources:
     def __sub__(self, other: Resources) -> Resources:
         """Difference, per dimension; may be negative when a node shrank under its load."""
         return Resources(self.cpu_m - other.cpu_m, self.memory - other.memory, self.gpu - other.gpu)
+
+
+UNLIMITED = Resources(10**12, 1 << 60, 10**9)
+"""What a place offers that takes whatever comes, because an engine behind it has a queue of its own."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.containers import Capability
 from holdfast.domain.failure import EndedBy, RunOutcome
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import Observation, RunPhase, StopReason
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _TOLD_AGAIN_S = 5.0
 """How long a run that was told to stop may run on before it is told again."""
+_UNSTARTED = frozenset({RunPhase.PREPARING, RunPhase.PULLING, RunPhase.PREPARED})
 _ENDED_BY = {StopReason.USER: EndedBy.USER, StopReason.PREEMPTION: EndedBy.PREEMPTION, StopReason.LOST: EndedBy.LOST}
 
 
@@ -95,10 +97,14 @@ class Executor:
         return True
 
     def _close_difference(self, observed: Mapping[str, Observation], desired: Mapping[str, DesiredRun]) -> None:
-        starts = [wanted.order for uid, wanted in desired.items() if wanted.stop is None and uid not in observed]
+        begins = [wanted for uid, wanted in desired.items() if _begins(wanted, observed.get(uid))]
         self._stop([(wanted.order, wanted.stop) for wanted in desired.values() if wanted.stop is not None], observed)
         unwanted = [seen for uid, seen in observed.items() if uid not in desired]
         self._drop(unwanted)
+        prepares = [wanted.order for wanted in begins if wanted.prepare]
+        if prepares and Capability.PREPARING in self._engine.info().capabilities:
+            self._engine.prepare(prepares)
+        starts = [wanted.order for wanted in begins if not wanted.prepare]
         if starts:
             self._engine.start(starts)
 
@@ -168,3 +174,8 @@ class Executor:
 
     def _is_lease_over(self) -> bool:
         return self._lease_s is not None and self._clock.steady() - self._answered_at > self._lease_s
+
+
+def _begins(wanted: DesiredRun, seen: Observation | None) -> bool:
+    """Whether there is something to begin: preparing a run, or starting one that was at most prepared."""
+    return wanted.stop is None and (seen is None or (not wanted.prepare and seen.phase in _UNSTARTED))

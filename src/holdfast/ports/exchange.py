@@ -23,6 +23,8 @@ class DesiredRun:
     order: RunOrder
     stop: StopReason | None = None
     """Set when it is to be stopped within ``order.grace_s``."""
+    prepare: bool = False
+    """Whether it is only to be prepared so far, by an engine that does that apart from starting."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,9 +85,16 @@ MUTATIONS = (
     Mutation(
         "a run that is being stopped is said to run again",
         "controller/observations.py",
-        "observation.phase is RunPhase.RUNNING and run.status is RunStatus.CREATING",
-        "observation.phase is RunPhase.RUNNING",
+        "seen is not None and run.status in _LEADS_TO[seen]",
+        "seen is not None",
         ("unit/test_controller_repeats.py",),
+    ),
+    Mutation(
+        "a gang starts although a rank cannot be prepared",
+        "domain/lifecycle/attempts.py",
+        "frozenset({A.PREPARING, A.PREPARED, A.RUNNING})",
+        "frozenset({A.RUNNING})",
+        ("unit/test_engine_capabilities.py",),
     ),
     Mutation(
         "ended runs end again",
@@ -113,7 +120,7 @@ MUTATIONS = (
     Mutation(
         "capacity is not given back",
         "domain/placement.py",
-        ("            self._free[key] += amount\n"),
+        ("            self._free[home] += amount\n"),
         ("            pass\n"),
         ("unit/test_capacity.py",),
     ),

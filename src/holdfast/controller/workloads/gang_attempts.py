@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from holdfast.controller.coordinator import Coordinator, Standing
+from holdfast.domain.containers import Capability
 from holdfast.domain.evolve import evolve
 from holdfast.domain.job import JobState, Run
 from holdfast.domain.lifecycle import (
@@ -181,10 +182,11 @@ class TerminateAttempts:
 
 
 def prepared_at_once(state: ControllerState, active: Active, now: float) -> None:
-    """Mark the runs of an attempt PREPARED where the engine has nothing to prepare."""
+    """Mark the runs of an attempt PREPARED where the engine does nothing before it starts them."""
     if active.attempt.status is AttemptStatus.PREPARING:
         for run in list(active.runs.values()):
-            if run.status is RunStatus.PREPARING:
+            engine = state.engines.get(run.executor)
+            if run.status is RunStatus.PREPARING and engine and Capability.PREPARING not in engine.capabilities:
                 state.put_run(active, run.entered(RunStatus.PREPARED, now))
 
 

@@ -115,7 +115,7 @@ PROMOTIONS: tuple[AttemptPromotion, ...] = (
 
 DETECT_FAILURE = PromotionRow(
     "DetectFailure",
-    frozenset({A.RUNNING}),
+    frozenset({A.PREPARING, A.PREPARED, A.RUNNING}),
     frozenset({R.ERROR, R.CANCELLED}),
     Match.ANY,
     A.TERMINATING,
@@ -128,13 +128,14 @@ DETECT_COMPLETION = PromotionRow(
     A.TERMINATING,
 )
 GANG_PROMOTIONS: tuple[AttemptPromotion, ...] = (
+    DETECT_FAILURE,  # first: an attempt that lost a run is not prepared, though none of its runs prepares any more
     PROMOTE_TO_PREPARED,
     PROMOTE_TO_RUNNING,
     PROMOTE_TO_TERMINATED,
-    DETECT_FAILURE,
     DETECT_COMPLETION,
 )
-"""Ours: ``DetectTermination`` split in two, because a rank that ends well must not end its gang."""
+"""Ours: ``DetectTermination`` split in two, because a rank that ends well must not end its gang; one that cannot be
+prepared must."""
 
 _STOPPED = {
     A.PENDING: A.CANCELLED,
