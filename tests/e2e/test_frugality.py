@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 WEB = frozenset({"fastapi", "starlette", "uvicorn", "prometheus_client", "anyio", "h11"})
 _TURNS = 10
 _MOST_PER_S = 6.0
+_MOST_WAKES_PER_S = 35
 _MOST_MODULES = 420
 _MOST_MODULES_ALONE = {"get": 820, "run": 980}
 _ASKING = """
@@ -38,6 +41,27 @@ def test_an_idle_server_takes_a_turn_once_in_a_while(server: Server) -> None:
         before, began = _turns(client), time.monotonic()
         wait_until(lambda: _turns(client) >= before + _TURNS, "a few turns")
         assert time.monotonic() - began > _TURNS / _MOST_PER_S
+
+
+def test_a_server_that_was_idle_for_a_while_wakes_up_seldom(server: Server) -> None:
+    with server.start():
+        assert server.process is not None
+        tasks = Path(f"/proc/{server.process.pid}/task")
+        wait_until(lambda: _wakes_in_a_second(tasks) < _MOST_WAKES_PER_S, "a second with few wake-ups")
+
+
+def _wakes_in_a_second(tasks: Path) -> int:
+    before = _wakes(tasks)
+    threading.Event().wait(1.0)
+    return _wakes(tasks) - before
+
+
+def _wakes(tasks: Path) -> int:
+    """Count how often the threads of a process have waited for something."""
+    told = [(task / "status").read_text() for task in tasks.iterdir()]
+    return sum(
+        int(one) for text in told for one in re.findall(r"^voluntary_ctxt_switches:\s*(\d+)", text, re.MULTILINE)
+    )
 
 
 def _turns(client: Client) -> int:

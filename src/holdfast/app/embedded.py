@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from holdfast.ports.store import ControllerStore
 
 EXECUTOR = "local"
-POLL_S = 0.05
-"""The longest a request from another process waits before it is looked at."""
+POLL_S, IDLE_POLL_S = 0.05, 0.25
+"""The longest a request from another process waits before it is looked at, soon after something happened and later."""
+_IDLE_AFTER_S = 5.0
 LOOK_EVERY_S = 0.02
 HEARTBEAT_S = 1.0
 _SWEEP_S = 1.0
@@ -119,6 +120,7 @@ class Embedded:
         self._hinted = False
         self._due_at = float("-inf")
         """When the controller has something to do without being told."""
+        self._active_at = self._clock.now()
         self._keep = Loop("holdfast-lease", leadership.keep)
         self._control = Loop("holdfast-controller", self._tick)
         self._mailbox = Mailbox(wake=self._control.wake, hopeless=leadership.is_over)
@@ -199,7 +201,7 @@ class Embedded:
             controller = self._loaded()
         elif self._is_idle(controller):
             self._controller = controller
-            return POLL_S
+            return self._poll_s()
         hinted, self._hinted = self._hinted, False
         began = self._clock.now()
         ticked = controller.tick(self._mailbox.take(), look=hinted)
@@ -213,7 +215,12 @@ class Embedded:
             return _AFTER_REFUSED_COMMIT_S
         self._works()
         self._due_at = 0.0 if ticked.more else min(ticked.next_due or inf, began + _SWEEP_S)
-        return min(POLL_S, max(0.0, self._due_at - self._clock.now()))
+        if hinted or ticked.written:
+            self._active_at = began
+        return min(self._poll_s(), max(0.0, self._due_at - self._clock.now()))
+
+    def _poll_s(self) -> float:
+        return POLL_S if self._clock.now() - self._active_at < _IDLE_AFTER_S else IDLE_POLL_S
 
     def _is_idle(self, controller: Controller) -> bool:
         """Whether a tick would do nothing: nobody told or asked for anything, and nothing is due."""

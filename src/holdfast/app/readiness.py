@@ -35,6 +35,11 @@ class Readiness:
         loops = self._embedded.trouble() if self._embedded is not None else None
         return self._ownership.trouble() or loops or self.telemetry.ready()
 
+    def written(self) -> None:
+        """Tell the loops that something may have been asked of them."""
+        if self._embedded is not None:
+            self._embedded.wake()
+
     def refusal(self) -> Unavailable | None:
         """Say why nothing may be taken in, if so: what is stored here would be lost, or is another's to store."""
         trouble = self._ownership.trouble()

@@ -108,7 +108,7 @@ def serve(
 
 def _probes(readiness: Readiness, directory: DataDir, stopping: Callable[[], bool]) -> Probes:
     registry = readiness.telemetry.registry
-    return Probes(registry, readiness.ready, readiness.refusal, stopping, directory.reserve.give_up)
+    return Probes(registry, readiness.ready, readiness.refusal, stopping, directory.reserve.give_up, readiness.written)
 
 
 def _configured(app: FastAPI, host: str, port: int, allowed: connections.Bounds) -> uvicorn.Config:

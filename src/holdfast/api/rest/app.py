@@ -45,6 +45,8 @@ class Probes:
     """Says that the server is about to stop, so that streams end."""
     make_room: Callable[[], bool] = lambda: False
     """Gives up what is kept of a full disk."""
+    written: Callable[[], None] = lambda: None
+    """Told after each request that may have written something."""
 
 
 def create_app(
@@ -87,7 +89,7 @@ def create_app(
     browser.install(app)
     _complete_description(app)
     app.add_middleware(SizeGate)
-    app.add_middleware(WriteGate, refusal=probes.refusal)
+    app.add_middleware(WriteGate, refusal=probes.refusal, written=probes.written)
     if token is not None:
         app.add_middleware(TokenGate, token=token, now=clock.now)
     app.add_middleware(MetricsGate, metrics=metrics)

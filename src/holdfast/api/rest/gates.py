@@ -87,16 +87,21 @@ class TokenGate:
 class WriteGate:
     """Takes nothing in while this server may not write, and says so beside every answer."""
 
-    def __init__(self, app: ASGIApp, *, refusal: Callable[[], HoldfastError | None]) -> None:
-        """Stand before ``app``; ``refusal`` says why nothing may be taken in, if so."""
+    def __init__(
+        self, app: ASGIApp, *, refusal: Callable[[], HoldfastError | None], written: Callable[[], None]
+    ) -> None:
+        """Stand before ``app``; ``refusal`` says why nothing may be taken in, if so; ``written`` is told what was."""
         self._app = app
         self._refusal = refusal
+        self._written = written
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
         why = self._refusal() if scope["type"] == "http" else None
         if why is None:
             await self._app(scope, receive, send)
+            if scope["type"] == "http" and scope["method"] not in _READING:
+                self._written()
         elif scope["method"] not in _READING:
             await respond(why)(scope, receive, send)
         else:
