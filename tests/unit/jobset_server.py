@@ -156,6 +156,9 @@ class Server:
     ) -> None:
         self.asked.append(("restart", reference, replicated_job, index, reason))
 
+    def last_event(self) -> int:
+        return len(self.jobs)
+
     def job(self, reference: str) -> JobView:
         if not self.jobs:
             raise NotFound

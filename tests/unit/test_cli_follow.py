@@ -13,7 +13,8 @@ from holdfast.cli.context import Cli
 from holdfast.cli.watching.follow import ENDED, Follower, Prefixed
 from holdfast.cli.watching.pacing import Pace
 from holdfast.cli.watching.waiting import Wanted, wait_for
-from holdfast.wire.jobs import JobView, LogChunk
+from holdfast.wire.events import EventView
+from holdfast.wire.jobs import AttemptView, JobView, LogChunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,9 +33,23 @@ class Script:
     texts: dict[tuple[int, int], str] = field(default_factory=dict)
     """What each (attempt, rank) printed."""
     told: list[dict[str, str]] = field(default_factory=list)
+    happened: list[list[EventView]] = field(default_factory=list)
+    """What is new at each look after the first; afterwards it is always something that changes the whole job."""
+    looks: int = 0
+
+    def last_event(self) -> int:
+        return 7
+
+    def events(self, *, after: int, job: str) -> list[EventView]:
+        assert (after, job) == (7, "j")
+        return self.happened.pop(0) if self.happened else [event("job.held")]
+
+    def attempts(self, reference: str) -> list[AttemptView]:
+        return self.job(reference).attempts
 
     def job(self, reference: str) -> JobView:
         assert reference == "j"
+        self.looks += 1
         return self.jobs.pop(0) if len(self.jobs) > 1 else self.jobs[0]
 
     def logs(self, reference: str, *, attempt: int, rank: int, offset: int) -> LogChunk:
@@ -78,6 +93,10 @@ def job(state: str, *attempts: str, gang: int = 1) -> JobView:
     return JobView.model_validate({**header, **facts})
 
 
+def event(kind: str, **data: object) -> EventView:
+    return EventView(id="7", type=f"dev.holdfast.{kind}.v1", time=AT, subject="jobs/j", data=data)
+
+
 def followed(script: Script) -> Surroundings:
     surroundings = Surroundings()
     follower = Follower(script.client(), "j", surroundings.cli())
@@ -100,6 +119,24 @@ def test_the_log_of_every_attempt_is_printed_once_and_whole() -> None:
 
 
 _TWO = ("Failed", "Succeeded")
+
+
+def test_a_job_is_read_again_only_when_something_happened_to_it() -> None:
+    script = Script([job("Running", "Running")], happened=[[], [], []])
+    follower = Follower(script.client(), "j", Surroundings().cli())
+    assert {follower.look().state for _ in range(4)} == {"Running"}
+    assert script.looks == 1
+
+
+def test_of_a_failed_attempt_only_the_attempts_are_read_again() -> None:
+    retried = [event("attempt.ended"), event("job.retry_scheduled", reason="a rule")]
+    script = Script([job("Running", "Running"), job("Queued", "Failed")], happened=[retried])
+    surroundings = Surroundings()
+    follower = Follower(script.client(), "j", surroundings.cli())
+    follower.look()
+    seen = follower.look()
+    assert (seen.state, seen.reason) == ("BackOff", "a rule")
+    assert surroundings.err.getvalue() == "attempt 1 failed: exit code 3\n"
 
 
 def test_each_failed_attempt_is_told_and_the_good_one_is_not() -> None:

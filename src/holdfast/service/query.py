@@ -1,4 +1,4 @@
-"""Answers questions about jobs, and about the nodes they run on.
+"""Answers questions about jobs.
 
 A job comes with its attempts, runs and explained decisions; lists come in pages.
 """
@@ -14,9 +14,9 @@ from holdfast.service.quarantined import shown_jobs
 from holdfast.service.summary import set_decisions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from holdfast.domain.job import Attempt, Job, JobState, Node, Run
+    from holdfast.domain.job import Attempt, Job, JobState, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.jobset.state import SetDecision
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
@@ -115,7 +115,3 @@ class Queries:
             msg = "too many ids"
             raise InvalidRequest(msg, problems=[Problem("ids", f"holds {len(job_ids)}; at most {MOST_STATES}")])
         return self.store.job_states(job_ids)
-
-    def nodes(self) -> tuple[Sequence[Node], Iterable[Run]]:
-        """List nodes, and the runs that use them."""
-        return self.store.nodes(), self.store.running()

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 ENDED = frozenset({"Succeeded", "Failed", "Cancelled"})
 """States of attempts and of jobs that never change again."""
+_STATES = {"job.started": "Running", "job.retry_scheduled": "BackOff", "job.queued": "Queued"}
+_OF_ATTEMPTS = {*_STATES, "attempt.status_changed", "attempt.ended", "failure.decided"}
+"""Events that say all that changed of a job besides its attempts."""
 
 
 class RankLog:
@@ -138,12 +141,15 @@ class Follower:
         self._logs: dict[int, RankLog] = {}
         self._newest = newest
         self._out: Prefixed | None = None
+        self._job: JobView | None = None
+        self._seen = 0
+        """The last event of the job that is known."""
         self.news = False
         """Whether the last look printed anything."""
 
     def look(self) -> JobView:
         """Print everything new and return the job as it was seen."""
-        job = self._client.job(self._job_id)
+        job = self._job = self._read()
         self.news = False
         for attempt in job.attempts[self._number - 1 :]:
             self._print_logs(job, attempt)
@@ -155,6 +161,26 @@ class Follower:
             self._newest = False
             tell_left_out(self._logs.values(), self._cli)
         return job
+
+    def _read(self) -> JobView:
+        """Read what its events say changed: all of it at first, and again when it is more than its attempts."""
+        if self._job is None:
+            self._seen = self._client.last_event()
+            return self._client.job(self._job_id)
+        if self._job.pods is not None:  # they come and go without an event of the job
+            return self._client.job(self._job_id)
+        events = list(self._client.events(after=self._seen, job=self._job_id))
+        self._seen = int(events[-1].id) if events else self._seen
+        kinds = [event.type.removeprefix("dev.holdfast.").rpartition(".")[0] for event in events]
+        if not _OF_ATTEMPTS.issuperset(kinds):
+            return self._client.job(self._job_id)
+        if not kinds:
+            return self._job
+        update: dict[str, Any] = {"attempts": self._client.attempts(self._job_id)}
+        for kind, event in zip(kinds, events, strict=True):
+            if kind in _STATES:
+                update |= {"state": _STATES[kind], "reason": event.data.get("reason", "")}
+        return self._job.model_copy(update=update)
 
     def _print_logs(self, job: JobView, attempt: AttemptView) -> None:
         if self._out is None:
