@@ -166,8 +166,6 @@ class Round:
     limits: RoundLimits = RoundLimits()
     _heaps: dict[str, list[_Rank]] = field(default_factory=dict)
     _reserved: bool = False
-    _jobs_placed: int = 0
-    _pods_placed: int = 0
     _first_room: dict[Resources, int] = field(default_factory=dict)
     """By request: the first place that may still have room; what is free only shrinks within a round."""
 
@@ -175,19 +173,19 @@ class Round:
         """Place jobs until nothing more fits, updating the queue and the round's free capacity and usage."""
         plan = RoundResult()
         self._gather()
-        while self._heaps and not self._has_done_enough():
+        jobs, pods = self.limits.most_placements, self.limits.most_pods
+        left = jobs * pods  # a job takes ``pods`` of it, a pod ``jobs``
+        while self._heaps and left > 0:
             queue = min(self._heaps, key=self._share)
             key = self._next_group(queue)
             if key is None:
                 del self._heaps[queue]
                 continue
-            self._try(key, plan)
-        plan.cut_short = self._has_done_enough()
+            placed = self._try(key, plan)
+            if placed is not None:
+                left -= jobs if placed.pod else pods
+        plan.cut_short = left <= 0
         return plan
-
-    def _has_done_enough(self) -> bool:
-        jobs, pods = self.limits.most_placements, self.limits.most_pods
-        return self._jobs_placed * pods + self._pods_placed * jobs >= jobs * pods
 
     def _gather(self) -> None:
         for key, head in self.pending.heads():
@@ -239,10 +237,11 @@ class Round:
         heapq.heapify(heap)
         return rival[-1]
 
-    def _try(self, key: GroupKey, plan: RoundResult) -> None:
+    def _try(self, key: GroupKey, plan: RoundResult) -> Waiting | None:
+        """Place the head of a group; returns it if it got its places."""
         head = self.pending.head(key)
         if head is None:
-            return
+            return None
         shape = without_hopeless_avoidance(key.shape, self.places)
         reason = self._queue_refuses(key.queue, shape)
         chosen = None if reason else fit(shape, self.places, self.free, start=self._start(shape.request))
@@ -250,14 +249,13 @@ class Round:
             plan.blocked.append(Blocked(head, key, reason or why_not(shape, self.places, self.free)))
             if not reason:
                 self._maybe_reserve(shape, head)
-            return
+            return None
         self._take(key, shape, head, chosen)
         plan.placements.append(Placement(head.job_id, tuple(chosen)))
-        self._pods_placed += head.pod
-        self._jobs_placed += not head.pod
         following = self.pending.head(key)
         if following is not None:
             heapq.heappush(self._heaps[key.queue], self._rank(key, following))
+        return head
 
     def _start(self, request: Resources) -> int:
         index, places = self._first_room.get(request, 0), self.places
