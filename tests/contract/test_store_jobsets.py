@@ -48,7 +48,7 @@ def job_set(set_id: str = "s1", name: str | None = None) -> JobSet:
 
 def submission(set_id: str = "s1", jobs: int = 2, *, name: str | None = None, key: str | None = None) -> Submission:
     children = [job(f"{set_id}-{index}", ChildOf(set_id, "workers", index)) for index in range(jobs)]
-    return Submission(children, idempotency_key=key, fingerprint="f", job_set=job_set(set_id, name))
+    return Submission(children, idempotency_key=key, fingerprint="f", owner=job_set(set_id, name))
 
 
 STATE = JobSetState(
@@ -87,7 +87,9 @@ DECISION = SetDecision(
     considered=(Considered("failurePolicy", "again", matched=True, because="the reason is in [A]"),),
 )
 POD_JOB = KubeJobRecord(
-    job_id="s1-0",
+    id="s1-0",
+    owner="s1",
+    created_at=100.0,
     restart=1,
     job_restart=2,
     present=False,
@@ -129,7 +131,7 @@ def log(what: SetDecision | Event = DECISION, set_id: str = "s1", at: float = 7.
 
 def test_a_submitted_set_is_there_with_its_jobs_in_order(store: Store) -> None:
     assert store.submit(submission()) == ("s1-0", "s1-1")
-    assert store.job_set("s1") == job_set()
+    assert store.workload(JobSet, "s1") == job_set()
     assert store.children_of("s1") == store.jobs(JobFilter(job_set="s1")) == store.jobs(JobFilter())
     assert [each.child for each in store.children_of("s1")] == [
         ChildOf("s1", "workers", 0),
@@ -153,7 +155,7 @@ def test_a_submitted_set_is_one_request_and_tells_of_itself_and_of_each_job(stor
 
 def test_a_set_may_have_no_jobs(store: Store) -> None:
     assert store.submit(submission(jobs=0)) == ()
-    assert store.job_set("s1") == job_set()
+    assert store.workload(JobSet, "s1") == job_set()
     assert [each.kind for each in store.requests(limit=10)] == [RequestKind.SET_SUBMIT]
 
 
@@ -161,7 +163,7 @@ def test_a_name_is_taken_once_and_then_nothing_of_the_submission_is_kept(store: 
     store.submit(submission())
     with pytest.raises(AlreadyExists, match="'s1'"):
         store.submit(submission("s2", name="s1", key="k"))
-    assert [each.id for each in store.job_sets()] == ["s1"]
+    assert [each.id for each in store.workloads(JobSet)] == ["s1"]
     assert len(store.jobs(JobFilter())) == 2
     assert len(store.requests(limit=10)) == 1
     assert store.submit(submission("s3", key="k")) == ("s3-0", "s3-1")
@@ -171,14 +173,14 @@ def test_a_job_that_is_there_already_keeps_its_set_out(store: Store) -> None:
     store.submit(Submission([job("s1-1")]))
     with pytest.raises(AlreadyExists):
         store.submit(submission())
-    assert store.job_sets() == []
+    assert store.workloads(JobSet) == []
 
 
 @pytest.mark.parametrize("jobs", [0, 2])
 def test_a_known_idempotency_key_makes_no_second_set(store: Store, jobs: int) -> None:
     first = store.submit(submission(jobs=jobs, key="k"))
     assert store.submit(submission("s2", jobs=jobs, key="k")) == first
-    assert [each.id for each in store.job_sets()] == ["s1"]
+    assert [each.id for each in store.workloads(JobSet)] == ["s1"]
     with pytest.raises(Conflict, match="'k'"):
         store.submit(replace(submission("s3", key="k"), fingerprint="g"))
 
@@ -201,7 +203,8 @@ def test_of_ten_sets_of_one_name_at_once_one_is_made(place: Place) -> None:
         thread.join()
     store = place.open()
     assert len(refused) == 9
-    assert [each.child.set_id for each in store.jobs(JobFilter()) if each.child] == [store.job_set("one").id] * 2
+    made = store.workload(JobSet, "one").id
+    assert [each.child.set_id for each in store.jobs(JobFilter()) if each.child] == [made] * 2
 
 
 def test_a_request_keeps_what_its_kind_needs(store: Store) -> None:
@@ -235,9 +238,10 @@ def test_every_field_of_a_set_is_kept_but_its_name(store: Store) -> None:
     changed = replace(
         job_set(), manifest='{"new":1}', lenient=True, generation=2, updated_at=95.5, deleting=True, state=STATE
     )
-    store.commit(Changes(job_sets={"s1": replace(changed, name="other", created_at=1.0)}))
-    assert store.job_set("s1") == changed
-    assert store.load().job_sets == store.job_sets() == store.job_sets_by_id(["s1"]) == [changed]
+    store.commit(Changes(workloads={"s1": replace(changed, name="other", created_at=1.0)}))
+    assert store.workload(JobSet, "s1") == changed
+    assert store.workloads(JobSet) == [changed]
+    assert store.load().of(JobSet) == store.workloads_by_id(JobSet, ["s1"]) == {"s1": changed}
 
 
 def test_a_log_is_kept_in_order_and_read_page_by_page(store: Store) -> None:
@@ -259,33 +263,33 @@ def test_a_log_is_kept_in_order_and_read_page_by_page(store: Store) -> None:
 
 def test_every_field_of_a_job_made_of_pods_is_kept_and_the_last_value_wins(store: Store) -> None:
     store.submit(submission())
-    fresh = KubeJobRecord(job_id="s1-1")
-    store.commit(Changes(kube_jobs={"s1-0": KubeJobRecord(job_id="s1-0"), "s1-1": fresh}))
-    store.commit(Changes(kube_jobs={"s1-0": POD_JOB}))
-    assert store.kube_jobs(["s1-1", "s1-0", "unknown"]) == {"s1-0": POD_JOB, "s1-1": fresh}
-    assert store.load().kube_jobs == {"s1-0": POD_JOB, "s1-1": fresh}
-    assert store.kube_jobs([]) == {}
+    fresh = KubeJobRecord(id="s1-1")
+    store.commit(Changes(workloads={"s1-0": replace(POD_JOB, domain=""), "s1-1": fresh}))
+    store.commit(Changes(workloads={"s1-0": POD_JOB}))
+    assert store.workloads_by_id(KubeJobRecord, ["s1-1", "s1-0", "unknown"]) == {"s1-0": POD_JOB, "s1-1": fresh}
+    assert store.load().of(KubeJobRecord) == {"s1-0": POD_JOB, "s1-1": fresh}
+    assert store.workloads_by_id(KubeJobRecord, []) == {}
 
 
 @pytest.mark.parametrize(
     "bad",
     [
-        Changes(job_sets={"s9": job_set("s9")}),
+        Changes(workloads={"s9": job_set("s9")}),
         Changes(set_log=[log(set_id="s9")]),
-        Changes(kube_jobs={"j9": KubeJobRecord(job_id="j9")}),
+        Changes(workloads={"j9": KubeJobRecord(id="j9")}),
     ],
     ids=["set", "log", "pods"],
 )
 def test_a_commit_about_something_unknown_leaves_nothing(store: Store, bad: Changes) -> None:
     store.submit(submission())
     changes = replace(bad, handled=[1])
-    changes.job_sets["s1"] = replace(job_set(), generation=2)
-    changes.kube_jobs["s1-0"] = KubeJobRecord(job_id="s1-0")
+    changes.workloads["s1"] = replace(job_set(), generation=2)
+    changes.workloads["s1-0"] = KubeJobRecord(id="s1-0")
     changes.set_log.insert(0, log())
     with pytest.raises(Internal):
         store.commit(changes)
-    assert store.job_set("s1") == job_set()
-    assert store.kube_jobs(["s1-0"]) == {}
+    assert store.workload(JobSet, "s1") == job_set()
+    assert store.workloads_by_id(KubeJobRecord, ["s1-0"]) == {}
     assert store.set_log("s1") == []
     assert len(store.requests(limit=10)) == 1
 
@@ -293,17 +297,17 @@ def test_a_commit_about_something_unknown_leaves_nothing(store: Store, bad: Chan
 def test_a_deleted_set_goes_with_its_log_and_its_jobs_stay(store: Store) -> None:
     store.submit(submission())
     store.submit(submission("s2"))
-    store.commit(Changes(set_log=[log(), log(set_id="s2")], kube_jobs={"s1-0": POD_JOB}))
-    gone = Changes(job_sets={"s1": replace(job_set(), deleting=True)}, deleted_sets={"s1": None}, set_log=[log()])
+    store.commit(Changes(set_log=[log(), log(set_id="s2")], workloads={"s1-0": POD_JOB}))
+    gone = Changes(workloads={"s1": replace(job_set(), deleting=True)}, forgotten={"s1": None}, set_log=[log()])
     store.commit(gone)
-    store.commit(Changes(deleted_sets={"s1": None}))
-    assert [each.id for each in store.job_sets()] == ["s2"]
+    store.commit(Changes(forgotten={"s1": None}))
+    assert [each.id for each in store.workloads(JobSet)] == ["s2"]
     assert store.set_log("s1") == []
     assert len(store.set_log("s2")) == 1
     assert [each.id for each in store.children_of("s1")] == ["s1-0", "s1-1"]
-    assert store.kube_jobs(["s1-0"]) == {"s1-0": POD_JOB}
+    assert store.workloads_by_id(KubeJobRecord, ["s1-0"]) == {"s1-0": POD_JOB}
     store.submit(submission("s3", name="s1"))
-    assert store.job_set("s1").id == "s3"
+    assert store.workload(JobSet, "s1").id == "s3"
 
 
 def test_what_happened_to_sets_and_to_jobs_is_told_in_its_own_order(store: Store) -> None:
@@ -323,7 +327,7 @@ def test_a_number_in_a_log_is_never_given_again(store: Store) -> None:
     store.submit(submission())
     store.commit(Changes(set_log=[log()]))
     (before,) = store.set_log("s1")
-    store.commit(Changes(deleted_sets={"s1": None}))
+    store.commit(Changes(forgotten={"s1": None}))
     store.submit(submission("s2"))
     store.commit(Changes(set_log=[log(set_id="s2")]))
     assert store.set_log("s2")[0].seq > before.seq
@@ -335,20 +339,21 @@ def test_a_number_in_a_log_is_never_given_again(store: Store) -> None:
 def test_a_set_is_found_by_id_before_name(store: Store) -> None:
     store.submit(submission("a", 0, name="b"))
     store.submit(submission("b", 0, name="c"))
-    assert [store.job_set(reference).id for reference in ("a", "b", "c")] == ["a", "b", "b"]
+    assert [store.workload(JobSet, reference).id for reference in ("a", "b", "c")] == ["a", "b", "b"]
     for reference in ("d", "", "\0", "\udcff"):
         with pytest.raises(NotFound, match="no job set"):
-            store.job_set(reference)
+            store.workload(JobSet, reference)
 
 
 def test_sets_are_listed_by_name_page_by_page(store: Store) -> None:
     for set_id, name in (("1", "b"), ("2", "a-b"), ("3", "a"), ("4", "c"), ("5", "a1")):
         store.submit(submission(set_id, 0, name=name))
     names = ["a", "a-b", "a1", "b", "c"]
-    assert [each.name for each in store.job_sets()] == [each.name for each in store.load().job_sets] == names
-    assert [each.name for each in store.job_sets(after="a", limit=2)] == ["a-b", "a1"]
-    assert [each.name for each in store.job_sets(after="c")] == []
-    assert [each.name for each in store.job_sets_by_id(["4", "1", "4", "unknown"])] == ["b", "c"]
+    assert [each.name for each in store.workloads(JobSet)] == names
+    assert [each.name for each in store.load().of(JobSet).values()] == names
+    assert [each.name for each in store.workloads(JobSet, after="a", limit=2)] == ["a-b", "a1"]
+    assert [each.name for each in store.workloads(JobSet, after="c")] == []
+    assert store.workloads_by_id(JobSet, ["4", "1", "4", "unknown"]).keys() == {"1", "4"}
 
 
 def test_a_snapshot_holds_pods_of_active_jobs_and_every_run_that_goes_on(store: Store) -> None:
@@ -356,7 +361,7 @@ def test_a_snapshot_holds_pods_of_active_jobs_and_every_run_that_goes_on(store: 
     going, done = store.children_of("s1")
     attempt = Attempt(going.id, 1, AttemptStatus.RUNNING, dispatch=3)
     pods = tuple(PodRecord(name=f"pod-{rank}", rank=rank, run=f"{going.id}-1-{rank}-1") for rank in (1, 3))
-    remembered = KubeJobRecord(job_id=going.id, pods=pods)
+    remembered = KubeJobRecord(id=going.id, pods=pods)
     runs = {
         "replaced": Run(f"{going.id}-1-0-1", going.id, 1, 0, RunStatus.ERROR),
         "older": Run(f"{going.id}-1-1-1", going.id, 1, 1, RunStatus.RUNNING),
@@ -369,12 +374,12 @@ def test_a_snapshot_holds_pods_of_active_jobs_and_every_run_that_goes_on(store: 
         jobs={going.id: replace(going, state=JobState.RUNNING), done.id: replace(done, state=JobState.SUCCEEDED)},
         attempts={attempt.key: attempt, (done.id, 1): Attempt(done.id, 1, AttemptStatus.TERMINATED, dispatch=1)},
         runs={each.uid: each for each in runs.values()},
-        kube_jobs={going.id: remembered, done.id: KubeJobRecord(job_id=done.id)},
+        workloads={going.id: remembered, done.id: KubeJobRecord(id=done.id)},
     ))  # fmt: skip
     snapshot = store.load()
     assert snapshot.runs == [runs["older"], runs["newest"], runs["ended"], runs["last"]]
-    assert snapshot.kube_jobs == {going.id: remembered}
-    assert store.kube_jobs([done.id]) == {done.id: KubeJobRecord(job_id=done.id)}
+    assert snapshot.of(KubeJobRecord) == {going.id: remembered}
+    assert store.workloads_by_id(KubeJobRecord, [done.id]) == {done.id: KubeJobRecord(id=done.id)}
 
 
 # Forgetting
@@ -383,8 +388,8 @@ def test_a_snapshot_holds_pods_of_active_jobs_and_every_run_that_goes_on(store: 
 def test_a_forgotten_job_takes_what_is_known_of_its_pods_along_and_leaves_its_set(store: Store) -> None:
     store.submit(submission())
     ended = replace(store.job("s1-0"), state=JobState.SUCCEEDED, ended_at=1.0)
-    store.commit(Changes(jobs={ended.id: ended}, kube_jobs={"s1-0": POD_JOB}, set_log=[log()]))
+    store.commit(Changes(jobs={ended.id: ended}, workloads={"s1-0": POD_JOB}, set_log=[log()]))
     assert store.delete_finished(["s1-0", "s1-1"]) == 1
-    assert store.kube_jobs(["s1-0"]) == {}
+    assert store.workloads_by_id(KubeJobRecord, ["s1-0"]) == {}
     assert [each.id for each in store.children_of("s1")] == ["s1-1"]
     assert len(store.set_log("s1")) == 1

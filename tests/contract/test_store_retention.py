@@ -82,7 +82,7 @@ def test_jobs_whose_time_to_live_is_over_are_listed_the_earliest_first_and_only_
 ) -> None:
     fill(store)
     times = {"j1": 250.0, "j2": 205.0, "j3": 210.0, "j4": None}
-    store.commit(Changes(kube_jobs={name: KubeJobRecord(job_id=name, expires_at=at) for name, at in times.items()}))
+    store.commit(Changes(workloads={name: KubeJobRecord(id=name, expires_at=at) for name, at in times.items()}))
     assert store.expired_jobs(until=209.9, limit=9) == []
     assert store.expired_jobs(until=210.0, limit=9) == ["j3"]
     assert store.expired_jobs(until=999.0, limit=9) == ["j3", "j1"]

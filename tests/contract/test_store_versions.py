@@ -58,34 +58,34 @@ def at_once(tasks: list[Callable[[], object]]) -> list[Exception]:
 
 
 def test_a_set_has_another_version_after_each_request_and_no_other_set_has(store: Store) -> None:
-    store.submit(Submission([], job_set=job_set()))
-    store.submit(Submission([], job_set=job_set("s2")))
-    versions = [store.job_set("s1").resource_version]
+    store.submit(Submission([], owner=job_set()))
+    store.submit(Submission([], owner=job_set("s2")))
+    versions = [store.workload(JobSet, "s1").resource_version]
     for kind in (RequestKind.SET_UPDATE, RequestKind.SET_SUSPEND, RequestKind.SET_RESTART, RequestKind.SET_DELETE):
         store.append(request(kind))
-        versions.append(store.job_set("s1").resource_version)
+        versions.append(store.workload(JobSet, "s1").resource_version)
     assert len({*versions}) == 5
-    assert store.job_set("s2") == job_set("s2")
-    assert store.job_set("s2").resource_version not in versions
+    assert store.workload(JobSet, "s2") == job_set("s2")
+    assert store.workload(JobSet, "s2").resource_version not in versions
 
 
 def test_a_commit_leaves_the_version_that_requests_gave(store: Store) -> None:
-    store.submit(Submission([], job_set=job_set()))
-    read = store.job_set("s1")
+    store.submit(Submission([], owner=job_set()))
+    read = store.workload(JobSet, "s1")
     store.append(request())
-    store.commit(Changes(job_sets={"s1": replace(read, generation=2)}, handled=[1, 2]))
-    found = store.job_set("s1")
+    store.commit(Changes(workloads={"s1": replace(read, generation=2)}, handled=[1, 2]))
+    found = store.workload(JobSet, "s1")
     assert (found.generation, found.version) == (2, read.version + 1)
 
 
 def test_a_request_for_an_older_version_leaves_nothing(store: Store) -> None:
-    store.submit(Submission([], job_set=job_set()))
+    store.submit(Submission([], owner=job_set()))
     store.append(request(), version=1)
     before = store.requests(limit=9)
     with pytest.raises(VersionConflict) as caught:
         store.append(request(RequestKind.SET_DELETE), by=Caller("ann", 1.0), version=1)
-    assert caught.value.current == store.job_set("s1").resource_version
-    assert (store.requests(limit=9), store.job_set("s1").version, store.audit(limit=9)) == (before, 2, [])
+    assert caught.value.current == store.workload(JobSet, "s1").resource_version
+    assert (store.requests(limit=9), store.workload(JobSet, "s1").version, store.audit(limit=9)) == (before, 2, [])
     store.append(request(RequestKind.SET_DELETE), by=Caller("ann", 1.0), version=2)
     assert [entry.act for _, entry in store.audit(limit=9)] == [Act.DELETE]
     with pytest.raises(NotFound):
@@ -94,29 +94,29 @@ def test_a_request_for_an_older_version_leaves_nothing(store: Store) -> None:
 
 def test_a_set_is_read_with_what_was_asked_of_it_and_not_acted_on_yet(store: Store) -> None:
     for set_id in ("s1", "s2"):
-        store.submit(Submission([], job_set=job_set(set_id)))
+        store.submit(Submission([], owner=job_set(set_id)))
     for kind, set_id in (("SET_SUSPEND", "s1"), ("SET_RESUME", "s2"), ("SET_DELETE", "s1")):
         store.append(request(RequestKind[kind], set_id))
     store.append(Request(RequestKind.CANCEL, ("s1",), 1.0))
-    found = store.asked_of("name-s1")
-    assert (found.job_set, store.asked_of("s1")) == (store.job_set("s1"), found)
+    found = store.asked_of(JobSet, "name-s1")
+    assert (found.workload, store.asked_of(JobSet, "s1")) == (store.workload(JobSet, "s1"), found)
     assert [one.kind for one in found.requests] == [RequestKind.SET_SUSPEND, RequestKind.SET_DELETE]
-    assert store.all_asked_of() == [found, store.asked_of("s2")]
-    assert store.all_asked_of(after="name-s1", limit=5) == [store.asked_of("s2")]
-    assert [one.job_set.id for one in store.all_asked_of(limit=1)] == ["s1"]
+    assert store.all_asked_of(JobSet) == [found, store.asked_of(JobSet, "s2")]
+    assert store.all_asked_of(JobSet, after="name-s1", limit=5) == [store.asked_of(JobSet, "s2")]
+    assert [one.workload.id for one in store.all_asked_of(JobSet, limit=1)] == ["s1"]
     store.commit(Changes(handled=[one.id for one in found.requests]))
-    assert store.asked_of("s1") == AskedOf(store.job_set("s1"), [])
+    assert store.asked_of(JobSet, "s1") == AskedOf(store.workload(JobSet, "s1"), [])
     with pytest.raises(NotFound):
-        store.asked_of("gone")
+        store.asked_of(JobSet, "gone")
 
 
 def test_of_ten_requests_for_one_version_at_once_one_is_accepted(place: Place) -> None:
     store = place.open()
-    store.submit(Submission([], job_set=job_set()))
+    store.submit(Submission([], owner=job_set()))
     stores = [place.open() for _ in range(10)]
     raised = at_once([lambda one=one: one.append(request(), version=1) for one in stores])  # type: ignore[misc]
     assert {type(error) for error in raised} == {VersionConflict}
-    assert (len(raised), len(store.asked_of("s1").requests), store.job_set("s1").version) == (9, 1, 2)
+    assert (len(raised), len(store.asked_of(JobSet, "s1").requests), store.workload(JobSet, "s1").version) == (9, 1, 2)
 
 
 def test_of_ten_first_puts_at_once_one_creates_and_none_is_refused(place: Place) -> None:
@@ -130,8 +130,8 @@ def test_of_ten_first_puts_at_once_one_creates_and_none_is_refused(place: Place)
     pairs = zip(services, documents, strict=True)
     assert at_once([lambda one=one, document=document: put(one, document) for one, document in pairs]) == []  # type: ignore[misc]
     assert results.count("created") == 1
-    asked = services[0].store.asked_of("train")
-    assert asked.job_set.version == 1 + len(asked.requests) == 1 + results.count("updated")
+    asked = services[0].store.asked_of(JobSet, "train")
+    assert asked.workload.version == 1 + len(asked.requests) == 1 + results.count("updated")
     suspensions = [load_set_spec(load_change(one.payload).spec).suspend for one in asked.requests]
     assert all(one is not other for one, other in itertools.pairwise(suspensions))
 
@@ -147,4 +147,4 @@ def test_of_ten_changes_and_a_deletion_at_once_nothing_is_accepted_after_the_del
     deleting = SetControl(place.open(), VirtualClock())
     raised = at_once([*tasks, lambda: deleting.delete("train")])
     assert all(type(error) is Conflict for error in raised)
-    assert [one.kind for one in store.asked_of("train").requests][-1] is RequestKind.SET_DELETE
+    assert [one.kind for one in store.asked_of(JobSet, "train").requests][-1] is RequestKind.SET_DELETE

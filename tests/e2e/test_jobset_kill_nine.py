@@ -88,7 +88,9 @@ class Story:
 
     def decided(self, one: Restarting) -> int:
         """Count a set's decisions that are committed."""
-        query = "SELECT count(*) FROM set_log JOIN job_sets ON id = set_id WHERE kind = 'decision' AND name = ?"
+        query = (
+            "SELECT count(*) FROM set_log JOIN workloads ON id = set_id WHERE set_log.kind = 'decision' AND name = ?"
+        )
         return int(self.database.execute(query, (one.name,)).fetchone()[0])
 
     def kill(self, one: Restarting, attempt: int, *, at_random: bool = False) -> bool:

@@ -16,6 +16,7 @@ from holdfast.dialects.manifests import read_manifest
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import UnreadableSpec
 from holdfast.service.jobsets.control import SetControl
 from holdfast.storage.sql import migrations, open_store
@@ -90,10 +91,12 @@ def test_what_the_release_before_stored_is_compiled(old: Old) -> None:
         else:
             old.job(f"job{place}", sample["stored"])
     store = old.upgraded()
-    found = {job.id: job.spec for job in store.load().jobs} | {row.id: row.spec for row in store.job_sets()}
+    found = {job.id: job.spec for job in store.load().jobs} | {row.id: row.spec for row in store.workloads(JobSet)}
     kinds = ["set" if one["kind"] == "set" else "job" for one in samples]
     assert found == {f"{kind}{place}": newer[place]["stored"] for place, kind in enumerate(kinds)}
-    assert {row.manifest for row in store.job_sets()} == {one["stored"] for one in samples if one["kind"] == "set"}
+    assert {row.manifest for row in store.workloads(JobSet)} == {
+        one["stored"] for one in samples if one["kind"] == "set"
+    }
     store.close()
 
 
@@ -115,7 +118,7 @@ def test_a_controller_goes_on_with_what_was_asked_of_a_set_before_the_upgrade(ol
     lab.store = store  # type: ignore[assignment] # one store is as good as another
     lab.restart_controller()
     lab.tick()
-    row = store.job_set("train")
+    row = store.workload(JobSet, "train")
     wanted = compiled({**changed, "spec": {**TRAIN["spec"], "suspend": False}})
     assert (row.generation, load_set_spec(row.spec)) == (3, wanted)
     assert json.loads(row.manifest)["metadata"]["labels"] == {"a": "b"}
@@ -149,7 +152,7 @@ def test_what_cannot_be_compiled_stops_no_upgrade_and_ends_with_a_reason(old: Ol
         load_spec(jobs["bad"].spec)
     assert [one.status for one in store.attempts("bad")] == [AttemptStatus.CANCELLED]
     assert [one.status for one in store.runs("bad")] == [RunStatus.CANCELLED]
-    row = store.job_set("set")
+    row = store.workload(JobSet, "set")
     assert (row.state.terminal, row.spec, row.state.conditions[0].reason) == ("Failed", "", "UnreadableSpec")
     lab = Lab()
     lab.store = store  # type: ignore[assignment] # one store is as good as another
@@ -161,5 +164,5 @@ def test_what_cannot_be_compiled_stops_no_upgrade_and_ends_with_a_reason(old: Ol
     SetControl(store, lab.clock).delete("set")
     lab.tick()
     lab.tick()
-    assert store.job_sets() == []
+    assert store.workloads(JobSet) == []
     store.close()

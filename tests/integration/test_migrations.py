@@ -19,7 +19,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import column, insert, table
+from sqlalchemy import Boolean, LargeBinary, MetaData, Table, column, delete, insert, table, text
 
 from holdfast.compiled.codec import dump_set_spec
 from holdfast.domain.failure import Cause, Failure
@@ -27,15 +27,17 @@ from holdfast.domain.job import Ceiling, ChildOf
 from holdfast.domain.lifecycle import EntityKind, HistoryRow, Outcome
 from holdfast.domain.policy.model import Action, Decision, DecisionCode
 from holdfast.domain.workloads.jobset.model import JobSetSpec
-from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.domain.workloads.jobset.state import Event, JobSet, SetLogEntry
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Conflict
 from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
 from holdfast.storage.sql import migrations, open_store
 from holdfast.storage.sql.engine import Database
-from holdfast.storage.sql.jobset_rows import job_set_row
 from holdfast.storage.sql.migrations import steps
-from holdfast.storage.sql.tables import job_sets, metadata
+from holdfast.storage.sql.tables import metadata
+from tests.contract.test_store_jobsets import DECISION, POD_JOB, STATE
 
+STORED = Path(__file__).parents[1] / "data" / "stored"
 WRITER = Path(__file__).with_name("storage_writer.py")
 
 
@@ -103,9 +105,9 @@ def test_a_database_from_before_job_sets_keeps_its_jobs_and_takes_job_sets(
     assert (old.id, old.child) == ("old", None)
     assert [(each.targets, each.payload) for each in store.requests(limit=10)] == [(("old",), "")]
     child = replace(old, id="new", child=ChildOf("s", "workers", 0))
-    store.submit(Submission([child], job_set=JobSet(id="s", name="s", created_at=1.0, manifest="{}")))
+    store.submit(Submission([child], owner=JobSet(id="s", name="s", created_at=1.0, manifest="{}")))
     assert [each.child for each in store.jobs(JobFilter())] == [None, child.child]
-    assert store.load().job_sets == [store.job_set("s")]
+    assert list(store.load().of(JobSet).values()) == [store.workload(JobSet, "s")]
     store.close()
 
 
@@ -115,8 +117,10 @@ def test_job_sets_from_before_versions_begin_with_one(kind: str, path: Path, req
     manifest = '{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","metadata":{"name":"s"},"spec":{}}'
     spec = dump_set_spec(JobSetSpec(name="s"))
     old = JobSet(id="s", name="s", created_at=1.0, manifest=manifest, spec=spec, generation=3)
-    row = dict(zip([each.name for each in job_sets.columns], job_set_row(old), strict=True))
-    del row["version"], row["spec"]
+    row = {
+        "id": "s", "name": "s", "created_at": 1.0, "manifest": manifest, "lenient": False, "generation": 3,
+        "updated_at": 0.0, "deleting": False, "state": "{}",
+    }  # fmt: skip
     database = Database(url)
     with database.writing() as connection:
         command.upgrade(steps.configuration(connection), "0004")
@@ -125,7 +129,7 @@ def test_job_sets_from_before_versions_begin_with_one(kind: str, path: Path, req
     migrations.upgrade(url)
     store = open_store(url)
     store.append(Request(RequestKind.SET_RESTART, ("s",), 1.0), version=1)
-    assert store.job_set("s") == replace(old, version=2)
+    assert store.workload(JobSet, "s") == replace(old, version=2)
     store.close()
 
 
@@ -202,6 +206,50 @@ def test_runs_from_before_decisions_of_their_own_have_none_and_take_one(
     store.commit(Changes(runs={old.uid: decided}))
     assert store.runs("old") == [decided]
     store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_job_sets_and_jobs_made_of_pods_move_into_one_table_as_they_are(
+    kind: str, path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
+    database = Database(url)
+    with database.writing() as connection:
+        command.upgrade(steps.configuration(connection), "0011")
+        for name, rows in json.loads((STORED / "schema-0011.json").read_text()).items():
+            shape = Table(name, MetaData(), autoload_with=connection)
+            for row in rows:
+                values = {key: _typed(shape.c[key].type, value) for key, value in row.items()}
+                connection.execute(insert(shape).values(values))
+        log = table("set_log", *map(column, ("set_id", "at", "kind", "body")))
+        if kind == "postgresql":
+            connection.execute(text("SELECT setval(pg_get_serial_sequence('set_log', 'seq'), 2)"))
+        connection.execute(insert(log).values(set_id="s1", at=1.0, kind="event", body="{}"))
+        connection.execute(delete(log).where(column("body") == "{}"))
+    database.close()
+    migrations.upgrade(url)
+    store = open_store(url)
+    row = JobSet(
+        "s1", name="s1", created_at=90.0, manifest='{"new":1}', spec='{"version":1,"spec":{"name":"s1"}}', lenient=True,
+        generation=2, updated_at=95.5, deleting=True, state=STATE, version=2,
+    )  # fmt: skip
+    snapshot = store.load()
+    assert store.workload(JobSet, "s1") == row
+    fresh = KubeJobRecord("s1-1", "s1", created_at=100.0)
+    assert snapshot.workloads == {"s1": row, "s1-0": POD_JOB, "s1-1": fresh}
+    told = store.set_log("s1")
+    assert [entry.what for entry in told] == [DECISION, Event("Warning", "Exceeded", "broken \udcff ☃")]
+    store.commit(Changes(set_log=[SetLogEntry(set_id="s1", at=9.0, what=DECISION)]))
+    assert store.set_log("s1")[-1].seq > told[-1].seq + 1
+    store.commit(Changes(forgotten={"s1": None}))
+    assert store.set_log("s1") == []
+    store.close()
+
+
+def _typed(type_: object, value: object) -> object:
+    if isinstance(type_, Boolean):
+        return bool(value)
+    return bytes.fromhex(str(value)) if isinstance(type_, LargeBinary) else value
 
 
 def test_upgrading_twice_changes_nothing(path: Path) -> None:

@@ -118,7 +118,7 @@ def _add_set(store: MemoryStore) -> None:
     row = JobSet(id="0", name="train", created_at=1.0, manifest=dump_set(manifest), spec=dump_set_spec(spec))
     at = ChildOf("0", "w", 0)
     job = Job("job000001", "train-w-0", "default", 0, 1.0, job_spec, state=JobState.WAITING, child=at)
-    store.submit(Submission([job], job_set=row))
+    store.submit(Submission([job], owner=row))
     restarting = SetCondition("RestartingJobSet", status=True, reason="why", message="what", since=2.0)
     state = JobSetState(
         restarts=1,
@@ -141,12 +141,11 @@ def _add_set(store: MemoryStore) -> None:
     pods = KubeJobState(active=1, failed=1, conditions=(failed,))
     store.commit(
         Changes(
-            job_sets={"0": replace(row, state=state)},
+            workloads={"0": replace(row, state=state), job.id: KubeJobRecord(job.id, state=pods)},
             set_log=[
                 SetLogEntry(set_id="0", at=2.0, what=decided),
                 SetLogEntry(set_id="0", at=2.0, what=Event("Normal", "why", "what")),
             ],
-            kube_jobs={job.id: KubeJobRecord(job_id=job.id, state=pods)},
         )
     )
 

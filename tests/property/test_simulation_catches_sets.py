@@ -79,7 +79,7 @@ def a_set_is_stored_a_decision_late(patch: pytest.MonkeyPatch) -> None:
         stored = work.row
         put(self, work, state, now)
         if state.restarts > stored.state.restarts:
-            self._state.changes.job_sets[stored.id] = stored
+            self._state.changes.workloads[stored.id] = stored
 
     patch.setattr(JobSets, "_put", late)
 
@@ -110,8 +110,8 @@ def a_pod_is_replaced_before_it_has_gone(patch: pytest.MonkeyPatch) -> None:
 def a_deleted_set_does_not_wait_for_its_programs(patch: pytest.MonkeyPatch) -> None:
     def at_once(self: JobSets, work: Any, now: float) -> None:
         self._forget(work)
-        self._state.changes.job_sets.pop(work.row.id, None)
-        self._state.changes.deleted_sets[work.row.id] = None
+        self._state.changes.workloads.pop(work.row.id, None)
+        self._state.changes.forgotten[work.row.id] = None
 
     patch.setattr(JobSets, "_clear", at_once)
 

@@ -73,7 +73,7 @@ JOB_SETS = st.builds(
 LOGGED = st.builds(
     SetLogEntry, set_id=SETS, at=st.just(1.0), what=st.builds(Event, st.just("Normal"), JOB_NAMES, JOB_NAMES)
 )
-POD_JOBS = st.builds(KubeJobRecord, job_id=IDS, restart=st.integers(0, 2))
+POD_JOBS = st.builds(KubeJobRecord, id=IDS, restart=st.integers(0, 2))
 
 
 @st.composite
@@ -130,7 +130,7 @@ class Stores(RuleBasedStateMachine):
 
     @rule(job_set=JOB_SETS, jobs=st.lists(JOBS, max_size=2), key=st.none() | st.sampled_from("kl"))
     def submit_set(self, job_set: JobSet, jobs: list[Job], key: str | None) -> None:
-        submission = Submission(jobs, idempotency_key=key, fingerprint="f", job_set=job_set)
+        submission = Submission(jobs, idempotency_key=key, fingerprint="f", owner=job_set)
         self.both(lambda store: store.submit(submission))
 
     @rule(
@@ -143,18 +143,17 @@ class Stores(RuleBasedStateMachine):
         self, job_sets: list[JobSet], logged: list[SetLogEntry], kube_jobs: list[KubeJobRecord], gone: str | None
     ) -> None:
         changes = Changes(
-            job_sets={each.id: each for each in job_sets},
+            workloads={each.id: each for each in (*job_sets, *kube_jobs)},
             set_log=logged,
-            kube_jobs={each.job_id: each for each in kube_jobs},
-            deleted_sets={gone: None} if gone else {},
+            forgotten={gone: None} if gone else {},
         )
         self.both(lambda store: store.commit(changes))
 
     @rule(reference=SETS | st.just("x"), after=st.sampled_from(["", "s1", "x"]), limit=st.none() | st.integers(0, 2))
     def find_sets(self, reference: str, after: str, limit: int | None) -> None:
-        self.both(lambda store: store.job_set(reference))
-        self.both(lambda store: store.job_sets(after=after, limit=limit))
-        self.both(lambda store: store.job_sets_by_id([reference]))
+        self.both(lambda store: store.workload(JobSet, reference))
+        self.both(lambda store: store.workloads(JobSet, after=after, limit=limit))
+        self.both(lambda store: store.workloads_by_id(JobSet, [reference]))
         self.both(lambda store: store.children_of(reference))
         self.both(lambda store: [replace(each, seq=0) for each in store.set_log(reference, limit=limit)])
 
@@ -263,7 +262,12 @@ class Stores(RuleBasedStateMachine):
 
 def all_stored(store: Store, job_id: str) -> list[object]:
     """Everything stored about one job."""
-    return [store.attempts(job_id), store.runs(job_id), store.history(job_id), store.kube_jobs([job_id])]
+    return [
+        store.attempts(job_id),
+        store.runs(job_id),
+        store.history(job_id),
+        store.workloads_by_id(KubeJobRecord, [job_id]),
+    ]
 
 
 TestStores = Stores.TestCase

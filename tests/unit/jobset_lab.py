@@ -59,7 +59,7 @@ class SetLab(Lab):
         text, stored = dump_set(document), dump_set_spec(spec)
         row = JobSet(id=f"set-{spec.name}", name=spec.name, created_at=now, manifest=text, spec=stored)
         jobs = [job for job, _ in jobs_of(row, spec, "id-{}".format)]
-        self.store.submit(Submission(jobs, job_set=row))
+        self.store.submit(Submission(jobs, owner=row))
         return row.id
 
     def _plan(self, order: RunOrder) -> SimulatedRun:
@@ -69,7 +69,7 @@ class SetLab(Lab):
     def ask_set(self, kind: RequestKind, set_id: str, **payload: object) -> None:
         text = json.dumps(payload) if payload else ""
         if kind in {RequestKind.SET_SUSPEND, RequestKind.SET_RESUME}:
-            row = as_accepted(self.store.asked_of(set_id))
+            row = as_accepted(self.store.asked_of(JobSet, set_id))
             text = suspending(row, suspend=kind is RequestKind.SET_SUSPEND) or text
         self.store.append(Request(kind, (set_id,), self.clock.now(), payload=text))
 

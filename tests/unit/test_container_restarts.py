@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.resources import Resources
-from holdfast.domain.workloads.jobset.state import Terminal
+from holdfast.domain.workloads.jobset.state import JobSet, Terminal
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.ports.engine import NodeInfo
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
@@ -27,8 +28,8 @@ def test_a_program_that_fails_on_failure_starts_again_in_its_pod(lab: SetLab) ->
     job = group("w", 1, restartPolicy="OnFailure", backoffLimit=5)
     set_id = lab.submit_set(manifest(replicatedJobs=[job]), fails_first("train-w-0", times=2))
     lab.pass_s(60)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
-    record = lab.store.kube_jobs(["id-train-w-0"])["id-train-w-0"]
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
+    record = lab.store.workloads_by_id(KubeJobRecord, ["id-train-w-0"])["id-train-w-0"]
     assert record.state.failed == 0
     assert len(lab.orders) == 3
 
@@ -40,7 +41,7 @@ def test_programs_start_again_in_their_pod_as_often_as_the_kubelet_starts_them(
     document = manifest(replicatedJobs=[group("w", 1, restartPolicy="OnFailure", backoffLimit=limit)])
     set_id = lab.submit_set(document, lambda _: exits(3, after_s=5.0))
     lab.pass_s(200)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.FAILED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.FAILED
     assert lab.store.job("train-w-0").reason.startswith("BackoffLimitExceeded")
     runs = lab.store.runs("id-train-w-0")
     assert [run.outcome.ended_by.value for run in runs if run.outcome] == ["itself"] * (programs - 1) + ["cascade"]
@@ -63,7 +64,7 @@ def test_a_controller_that_dies_all_the_time_counts_each_failed_program_once(
     for _ in range(200):
         lab.pass_s(0.5)
         lab.restart_controller()
-        pods = lab.store.kube_jobs(["id-train-w-0"])["id-train-w-0"].pods
+        pods = lab.store.workloads_by_id(KubeJobRecord, ["id-train-w-0"])["id-train-w-0"].pods
         most = max([most, *(pod.restarts for pod in pods)])
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
     assert (len(lab.orders), most) == (programs, restarts)

@@ -13,7 +13,7 @@ from holdfast.domain.job import Job, JobState, Queue
 from holdfast.domain.placement import Place, Shape, Usage
 from holdfast.domain.resources import Resources
 from holdfast.domain.scheduling import GroupKey, PendingQueue, Round, Waiting
-from holdfast.domain.workloads.jobset.state import Terminal
+from holdfast.domain.workloads.jobset.state import JobSet, Terminal
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import NodeInfo
@@ -66,7 +66,7 @@ def test_a_deleted_job_is_let_go_of_although_the_controller_forgot_that_its_pods
     lab.pass_s(5)
     lab.restart_controller()
     lab.pass_s(60)
-    assert not lab.store.job_sets()
+    assert not lab.store.workloads(JobSet)
 
 
 def test_a_pod_that_has_ended_well_does_not_hold_the_others_up_at_the_barrier(lab: SetLab) -> None:
@@ -80,7 +80,7 @@ def test_a_pod_that_has_ended_well_does_not_hold_the_others_up_at_the_barrier(la
 
     set_id = lab.submit_set(manifest(replicatedJobs=[in_place_group("w", 3)], failurePolicy=IN_PLACE), plan)
     lab.pass_s(60)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
     assert attempts_started(lab) == {"train-w-0": [1], "train-w-1": [1, 1], "train-w-2": [1, 1]}
 
 
@@ -92,7 +92,7 @@ def test_pods_that_come_after_a_restart_in_place_begin_where_the_others_are(lab:
     lab.pass_s(5)
     lab.ask_set(RequestKind.SET_RESUME, set_id)
     lab.pass_s(60)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
 
 def test_pods_without_a_place_of_their_own_do_not_hold_those_at_the_barrier_up(lab: SetLab) -> None:
@@ -100,7 +100,7 @@ def test_pods_without_a_place_of_their_own_do_not_hold_those_at_the_barrier_up(l
     document["metadata"]["annotations"] = TOPOLOGY
     set_id = lab.submit_set(document, fails_first("train-w-0"))
     lab.pass_s(60)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
 
 def test_what_is_asked_of_a_set_that_ended_while_nothing_could_be_stored_finds_it_over(
@@ -141,7 +141,7 @@ def test_a_set_ends_whose_suspended_jobs_wait_for_one_that_was_left_failed(lab: 
     lab.ask_set(RequestKind.SET_RESTART, set_id, group="a", index=0)
     lab.ask_set(RequestKind.SET_RESUME, set_id)
     lab.pass_s(60)
-    assert lab.store.job_set(set_id).state.terminal is not Terminal.NONE
+    assert lab.store.workload(JobSet, set_id).state.terminal is not Terminal.NONE
 
 
 def test_a_suspended_job_gives_its_topology_domain_back(lab: SetLab) -> None:
@@ -156,7 +156,7 @@ def test_a_suspended_job_gives_its_topology_domain_back(lab: SetLab) -> None:
     lab.pass_s(5)
     second = lab.submit_set(alone("two"), lambda _: exits(0))
     lab.pass_s(10)
-    assert lab.store.job_set(second).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, second).state.terminal is Terminal.COMPLETED
 
 
 def test_a_pod_of_an_index_waits_until_the_last_one_has_gone(lab: SetLab) -> None:
@@ -193,7 +193,7 @@ def test_a_place_kept_for_a_pod_of_a_job_that_goes_is_given_back_after_a_restart
     lab.pass_s(2)
     lab.restart_controller()
     lab.pass_s(60)
-    assert not lab.store.job_sets()
+    assert not lab.store.workloads(JobSet)
     assert not lab.controller.state.capacity.charges
 
 
@@ -237,4 +237,4 @@ def test_a_restart_a_person_asked_for_is_made_once_however_often_its_commit_is_r
     monkeypatch.setattr(lab.store, "commit", moody)
     lab.ask_set(RequestKind.SET_RESTART, set_id)
     lab.pass_s(40)
-    assert lab.store.job_set("train").state.restarts == 1
+    assert lab.store.workload(JobSet, "train").state.restarts == 1

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain.job import JobState
 from holdfast.domain.resources import Resources
-from holdfast.domain.workloads.jobset.state import SetDecision, Terminal
+from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import Request, RequestKind
 from tests.unit.conftest import exits
@@ -29,7 +29,7 @@ def lab() -> SetLab:
 def test_a_set_whose_jobs_all_succeed_is_complete(lab: SetLab) -> None:
     set_id = lab.submit_set(manifest(replicatedJobs=[group("w", 3)]), lambda _: exits(0))
     lab.pass_s(5)
-    row = lab.store.job_set(set_id)
+    row = lab.store.workload(JobSet, set_id)
     assert row.state.terminal is Terminal.COMPLETED
     assert lab.states() == {f"train-w-{index}": "Succeeded" for index in range(3)}
 
@@ -37,7 +37,7 @@ def test_a_set_whose_jobs_all_succeed_is_complete(lab: SetLab) -> None:
 def test_a_failed_job_fails_a_set_without_a_policy_and_the_others_are_stopped(lab: SetLab) -> None:
     set_id = lab.submit_set(manifest(replicatedJobs=[group("w", 3)]), fails_first("train-w-1"))
     lab.pass_s(5)
-    row = lab.store.job_set(set_id)
+    row = lab.store.workload(JobSet, set_id)
     assert row.state.terminal is Terminal.FAILED
     assert lab.states() == {"train-w-0": "Cancelled", "train-w-1": "Failed", "train-w-2": "Cancelled"}
 
@@ -46,7 +46,7 @@ def test_a_counted_restart_runs_every_job_again_with_the_next_attempt_number(lab
     document = manifest(replicatedJobs=[group("w", 3)], failurePolicy={"maxRestarts": 1})
     set_id = lab.submit_set(document, fails_first("train-w-1"))
     lab.pass_s(20)
-    row = lab.store.job_set(set_id)
+    row = lab.store.workload(JobSet, set_id)
     assert row.state.terminal is Terminal.COMPLETED, row
     assert (row.state.restarts, row.state.restarts_counted) == (1, 1)
     assert sorted((order.job_name, order.attempt) for order in lab.orders) == [
@@ -61,7 +61,7 @@ def test_restarting_one_job_leaves_the_others_alone(lab: SetLab) -> None:
         manifest(replicatedJobs=[group("w", 3)], failurePolicy=policy), fails_first("train-w-2", times=2)
     )
     lab.pass_s(30)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
     assert attempts_started(lab) == {"train-w-0": [1], "train-w-1": [1], "train-w-2": [1, 2, 3]}
 
 
@@ -70,7 +70,7 @@ def test_a_spent_budget_fails_the_set(lab: SetLab) -> None:
     document = manifest(replicatedJobs=[group("w", 2)], failurePolicy=policy)
     set_id = lab.submit_set(document, fails_first("train-w-0", times=2))
     lab.pass_s(30)
-    state = lab.store.job_set(set_id).state
+    state = lab.store.workload(JobSet, set_id).state
     failed = state.condition("Failed")
     assert state.terminal is Terminal.FAILED
     assert failed is not None
@@ -94,7 +94,7 @@ def test_nothing_of_the_new_generation_starts_before_the_old_one_has_gone(lab: S
     document = manifest(replicatedJobs=[group("w", 4)], failurePolicy=policy)
     set_id = lab.submit_set(document, fails_first("train-w-3"))
     lab.pass_s(40, every_s=0.5)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
     runs = [run for job in lab.store.children_of(set_id) for run in lab.store.runs(job.id)]
     old = max(run.ended_at or 0.0 for run in runs if run.attempt == 1)
     new = min(run.started_at or 0.0 for run in runs if run.attempt == 2)
@@ -109,7 +109,7 @@ def test_a_suspended_set_runs_nothing_until_it_is_resumed(lab: SetLab) -> None:
     assert lab.store.job("train-w-0").state is JobState.WAITING
     lab.ask_set(RequestKind.SET_RESUME, set_id)
     lab.pass_s(5)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
 
 def test_suspending_stops_what_runs_and_resuming_runs_it_again(lab: SetLab) -> None:
@@ -118,10 +118,10 @@ def test_suspending_stops_what_runs_and_resuming_runs_it_again(lab: SetLab) -> N
     lab.ask_set(RequestKind.SET_SUSPEND, set_id)
     lab.pass_s(5)
     assert not lab.engine_runs()
-    assert lab.store.job_set(set_id).state.holds("Suspended")
+    assert lab.store.workload(JobSet, set_id).state.holds("Suspended")
     lab.ask_set(RequestKind.SET_RESUME, set_id)
     lab.pass_s(20)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
     assert len(lab.orders) == 4
 
 
@@ -130,7 +130,7 @@ def test_a_deleted_set_is_gone_once_its_programs_have_stopped(lab: SetLab) -> No
     lab.pass_s(3)
     lab.ask_set(RequestKind.SET_DELETE, set_id)
     lab.pass_s(5)
-    assert not lab.store.job_sets()
+    assert not lab.store.workloads(JobSet)
     assert not lab.engine_runs()
     assert lab.store.job("train-w-0").state is JobState.CANCELLED
 
@@ -139,9 +139,9 @@ def test_a_finished_set_is_deleted_when_its_time_to_live_is_over(lab: SetLab) ->
     document = manifest(replicatedJobs=[group("w", 1)], ttlSecondsAfterFinished=30)
     set_id = lab.submit_set(document, lambda _: exits(0))
     lab.pass_s(20)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
     lab.pass_s(20)
-    assert not lab.store.job_sets()
+    assert not lab.store.workloads(JobSet)
     assert lab.store.job("train-w-0").state is JobState.SUCCEEDED
 
 
@@ -150,7 +150,7 @@ def test_a_finished_set_can_be_deleted(lab: SetLab) -> None:
     lab.pass_s(5)
     lab.ask_set(RequestKind.SET_DELETE, set_id)
     lab.pass_s(2)
-    assert not lab.store.job_sets()
+    assert not lab.store.workloads(JobSet)
 
 
 def test_what_depends_on_a_replicated_job_waits_for_it(lab: SetLab) -> None:
@@ -160,7 +160,7 @@ def test_what_depends_on_a_replicated_job_waits_for_it(lab: SetLab) -> None:
     assert [order.job_name for order in lab.orders] == ["train-a-0"]
     lab.pass_s(20)
     assert [order.job_name for order in lab.orders] == ["train-a-0", "train-b-0"]
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
 
 def test_a_person_restarts_a_whole_set_uncounted(lab: SetLab) -> None:
@@ -169,7 +169,7 @@ def test_a_person_restarts_a_whole_set_uncounted(lab: SetLab) -> None:
     lab.pass_s(3)
     lab.ask_set(RequestKind.SET_RESTART, set_id)
     lab.pass_s(30)
-    state = lab.store.job_set(set_id).state
+    state = lab.store.workload(JobSet, set_id).state
     assert state.terminal is Terminal.COMPLETED
     assert (state.restarts, state.counted) == (1, 0)
     assert attempts_started(lab) == {"train-w-0": [1, 2], "train-w-1": [1, 2]}
@@ -185,7 +185,7 @@ def test_a_person_restarts_one_job_even_when_it_has_succeeded(lab: SetLab) -> No
     lab.ask_set(RequestKind.SET_RESTART, set_id, group="w", index=0)
     lab.pass_s(40)
     assert attempts_started(lab) == {"train-w-0": [1, 2], "train-w-1": [1]}
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
 
 def test_a_controller_that_forgets_everything_goes_on_where_it_was(lab: SetLab) -> None:
@@ -194,7 +194,7 @@ def test_a_controller_that_forgets_everything_goes_on_where_it_was(lab: SetLab) 
     for _ in range(120):
         lab.pass_s(0.5, every_s=0.5)
         lab.restart_controller()
-    state = lab.store.job_set(set_id).state
+    state = lab.store.workload(JobSet, set_id).state
     assert state.terminal is Terminal.COMPLETED
     assert (state.restarts, state.counted) == (3, 3)
     assert attempts_started(lab) == {f"train-w-{index}": [1, 2, 3, 4] for index in range(3)}
@@ -209,4 +209,4 @@ def test_more_parallelism_starts_more_pods_of_a_running_job(lab: SetLab) -> None
     lab.store.append(Request(RequestKind.SET_UPDATE, (set_id,), lab.clock.now(), payload=change_to(document)))
     lab.pass_s(5)
     assert sorted(order.rank for order in lab.orders) == [0, 1, 2]
-    assert lab.store.job_set(set_id).generation == 2
+    assert lab.store.workload(JobSet, set_id).generation == 2

@@ -16,7 +16,8 @@ from holdfast.domain.job import Job, JobState
 from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPolicy, Rule
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.failure import UNCOUNTED_AT_ONCE
-from holdfast.domain.workloads.jobset.state import SetDecision, Terminal
+from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import RequestKind, Submission
@@ -42,7 +43,7 @@ def test_pods_are_replaced_within_the_attempt_until_the_back_off_limit(lab: SetL
     document = manifest(replicatedJobs=[group("w", 1, backoffLimit=2)])
     set_id = lab.submit_set(document, fails_first("train-w-0", times=2))
     lab.pass_s(120)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
     runs = lab.store.runs("id-train-w-0")
     assert [(run.attempt, run.rank) for run in runs] == [(1, 0)] * 3
     gaps = [(later.started_at or 0.0) - (earlier.ended_at or 0.0) for earlier, later in pairwise(runs)]
@@ -52,7 +53,7 @@ def test_pods_are_replaced_within_the_attempt_until_the_back_off_limit(lab: SetL
 def test_one_pod_too_many_fails_the_job_with_the_words_of_kubernetes(lab: SetLab) -> None:
     set_id = lab.submit_set(manifest(replicatedJobs=[group("w", 1, backoffLimit=1)]), lambda _: exits(1))
     lab.pass_s(120)
-    state = lab.store.job_set(set_id).state
+    state = lab.store.workload(JobSet, set_id).state
     assert state.terminal is Terminal.FAILED
     job = lab.store.job("train-w-0")
     assert job.reason == "BackoffLimitExceeded: Job has reached the specified backoff limit"
@@ -99,7 +100,7 @@ def test_an_indexed_job_runs_each_index_and_only_the_failed_one_again(lab: SetLa
     job = group("w", 1, parallelism=4, completions=4, completionMode="Indexed", backoffLimit=3)
     set_id = lab.submit_set(manifest(replicatedJobs=[job]), plan)
     lab.pass_s(60)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
     assert sorted(order.rank for order in lab.orders) == [0, 1, 2, 2, 3]
     told = {order.rank: order.main.env["JOB_COMPLETION_INDEX"] for order in lab.orders}
     assert told == {0: "0", 1: "1", 2: "2", 3: "3"}
@@ -113,7 +114,7 @@ def test_parallelism_bounds_how_many_pods_run_at_once(lab: SetLab) -> None:
         lab.pass_s(0.5, every_s=0.5)
         most = max(most, sum(run.status == "RUNNING" for run in lab.store.runs("id-train-w-0")))
     assert most == 2
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
 
 def test_each_pod_is_told_its_own_labels_where_its_template_asks_for_them(lab: SetLab) -> None:
@@ -156,7 +157,7 @@ def test_a_controller_that_dies_at_the_barrier_restarts_no_program_twice_and_kee
     for _ in range(40):
         lab.pass_s(0.5)
         lab.restart_controller()
-    state = lab.store.job_set(set_id).state
+    state = lab.store.workload(JobSet, set_id).state
     assert state.terminal is Terminal.COMPLETED, state
     assert state.in_place_current == 1
     blamed = [each.what.message for each in lab.store.set_log(set_id) if each.what.reason == "RestartInPlace"]
@@ -170,7 +171,7 @@ def test_programs_restart_in_place_together_without_giving_their_places_back(lab
     job = group("w", 3, parallelism=1, completions=1, **forever)
     set_id = lab.submit_set(manifest(replicatedJobs=[job], failurePolicy=policy), fails_first("train-w-1"))
     lab.pass_s(60)
-    state = lab.store.job_set(set_id).state
+    state = lab.store.workload(JobSet, set_id).state
     assert state.terminal is Terminal.COMPLETED, state
     assert state.in_place_current == 1
     assert attempts_started(lab) == {f"train-w-{index}": [1, 1] for index in range(3)}
@@ -197,7 +198,7 @@ def test_each_job_has_a_topology_domain_to_itself(lab: SetLab) -> None:
     assert all(len(found) == 1 for found in racks.values())
     assert {next(iter(found)) for found in racks.values()} == {"r0", "r1", "r2"}
     lab.pass_s(20)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
 
 def test_a_job_waits_while_no_topology_domain_is_free_and_says_so(lab: SetLab) -> None:
@@ -209,7 +210,7 @@ def test_a_job_waits_while_no_topology_domain_is_free_and_says_so(lab: SetLab) -
     waiting = [job for job in lab.store.children_of(set_id) if job.state is JobState.QUEUED]
     assert [job.reason for job in waiting] == ["no rack is free for exclusive use"]
     lab.pass_s(30)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
 
 def native(*jobs: dict[str, Any], **spec: object) -> dict[str, Any]:
@@ -226,7 +227,7 @@ def test_a_retry_policy_runs_a_pod_again_before_its_set_hears_of_it(lab: SetLab)
     document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"]})
     set_id = lab.submit_set(document, fails_first("train-w-0", times=2))
     lab.pass_s(30)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
     assert attempts_started(lab) == {"train-w-0": [1, 1, 1]}
     told = [each.what for each in lab.store.set_log(set_id) if each.what.reason == "RetriedByPolicy"]
     assert [one.message.split("; ")[0] for one in told] == ["pod train-w-0-0-1: exit code 3"] * 2
@@ -238,7 +239,7 @@ def test_a_set_hears_of_a_failure_once_the_retry_policy_gives_up(lab: SetLab) ->
     document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"]})
     set_id = lab.submit_set(document, lambda _: exits(3))
     lab.pass_s(30)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.FAILED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.FAILED
     assert len(lab.orders) == 2
     reasons = [each.what.reason for each in lab.store.set_log(set_id)]
     assert reasons.count("RetriedByPolicy") == reasons.count("RetryPolicyGaveUp") == 1
@@ -271,7 +272,7 @@ def test_a_policy_holds_a_pod_until_its_job_is_released(lab: SetLab) -> None:
     Control(lab.store, lab.clock).release(held.id)
     lab.pass_s(10)
     assert len(lab.orders) == 2
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
 
 def test_a_job_that_is_held_keeps_no_topology_domain_from_others(lab: SetLab) -> None:
@@ -283,10 +284,13 @@ def test_a_job_that_is_held_keeps_no_topology_domain_from_others(lab: SetLab) ->
     set_id = lab.submit_set(document, fails_first("train-w-0", times=1))
     lab.pass_s(30)
     held, other = lab.store.children_of(set_id)
-    assert (held.state, lab.store.kube_jobs([other.id])[other.id].state.succeeded) == (JobState.HELD, 1)
+    assert (held.state, lab.store.workloads_by_id(KubeJobRecord, [other.id])[other.id].state.succeeded) == (
+        JobState.HELD,
+        1,
+    )
     Control(lab.store, lab.clock).release(held.id)
     lab.pass_s(10)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
 
 def test_restarts_that_nothing_counts_are_spread_out_once_there_were_a_few(lab: SetLab) -> None:
@@ -316,9 +320,9 @@ def test_what_will_not_die_is_killed_after_the_kill_timeout(lab: SetLab) -> None
 
     set_id = lab.submit_set(document, plan)
     lab.pass_s(20)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.NONE
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.NONE
     lab.pass_s(40)
-    assert lab.store.job_set(set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
 
 class Batch:
@@ -390,7 +394,7 @@ def test_a_job_of_its_own_that_ended_remembers_until_when_it_is_kept(lab: SetLab
     job = lab.store.job(batch.id)
     assert job.state is ended
     assert job.ended_at is not None
-    assert lab.store.kube_jobs([batch.id])[batch.id].expires_at == job.ended_at + 30.0
+    assert lab.store.workloads_by_id(KubeJobRecord, [batch.id])[batch.id].expires_at == job.ended_at + 30.0
 
 
 def test_a_cancelled_job_of_its_own_is_kept_as_long_as_one_that_ended(lab: SetLab) -> None:
@@ -399,14 +403,14 @@ def test_a_cancelled_job_of_its_own_is_kept_as_long_as_one_that_ended(lab: SetLa
     lab.ask(RequestKind.CANCEL, batch.id)
     lab.pass_s(5)
     assert batch.state() is JobState.CANCELLED
-    assert lab.store.kube_jobs([batch.id])[batch.id].expires_at == lab.store.job(batch.id).ended_at
+    assert lab.store.workloads_by_id(KubeJobRecord, [batch.id])[batch.id].expires_at == lab.store.job(batch.id).ended_at
 
 
 def test_a_job_of_its_own_without_a_time_to_live_is_kept(lab: SetLab) -> None:
     batch = Batch(lab, lambda _: exits(0))
     lab.pass_s(10)
     assert batch.state() is JobState.SUCCEEDED
-    assert lab.store.kube_jobs([batch.id])[batch.id].expires_at is None
+    assert lab.store.workloads_by_id(KubeJobRecord, [batch.id])[batch.id].expires_at is None
 
 
 def test_a_job_of_its_own_that_waits_for_its_pods_says_until_when(lab: SetLab) -> None:
@@ -451,7 +455,9 @@ def test_a_running_job_of_its_own_that_is_held_stops_its_pods_and_makes_them_ane
     lab.pass_s(10)
     assert batch.state() is JobState.SUCCEEDED
     assert len(lab.orders) == 5, "what had succeeded is not run again"
-    assert lab.store.kube_jobs([batch.id])[batch.id].state.failed == 0, "a stop on request is no failure"
+    assert lab.store.workloads_by_id(KubeJobRecord, [batch.id])[batch.id].state.failed == 0, (
+        "a stop on request is no failure"
+    )
     assert {run.attempt for run in lab.store.runs(batch.id)} == {1}
 
 

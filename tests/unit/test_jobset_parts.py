@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.compiled.workloads import dump_state, load_workload
 from holdfast.dialects.jobset.program import read_program
 from holdfast.domain.containers import Capability, Mount, Port, Role, Volume
 from holdfast.domain.failure import ContainerResult
@@ -18,12 +18,12 @@ from holdfast.domain.workloads.jobset.explain import explain
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
 from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, converge
-from holdfast.domain.workloads.jobset.state import JobSetState, Terminal
+from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, Terminal
 from holdfast.domain.workloads.kubejob.model import CompletionMode, KubeJobSpec, KubeJobState, Pod, PodPhase
 from holdfast.domain.workloads.kubejob.program import Program
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Conflict, NotFound
-from holdfast.storage.sql.jobset_rows import job_record, job_state, set_record, set_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,8 +57,8 @@ def test_the_state_of_a_set_comes_back_from_its_record() -> None:
     assert state.left_failed
     assert state.not_before
     assert state.counted_at
-    assert set_state(json.loads(json.dumps(set_record(state)))) == state
-    assert set_state(json.loads(json.dumps(set_record(JobSetState())))) == JobSetState()
+    for each in (JobSet("s", state=state), JobSet("s")):
+        assert load_workload(each.kind, {"id": "s"}, dump_state(each)) == each
 
 
 def test_the_state_of_a_job_comes_back_from_its_record() -> None:
@@ -69,7 +69,8 @@ def test_the_state_of_a_job_comes_back_from_its_record() -> None:
     ]
     state = reconcile(spec, KubeJobState(), pods, 7.0).state
     assert state.index_failures
-    assert job_state(json.loads(json.dumps(job_record(state)))) == state
+    job = KubeJobRecord("j", state=state)
+    assert load_workload(job.kind, {"id": "j"}, dump_state(job)) == job
 
 
 BY_HAND: list[tuple[Callable[[JobSetState], Transition], list[str]]] = [

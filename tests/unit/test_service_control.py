@@ -92,28 +92,28 @@ def test_a_running_job_cannot_be_held_and_the_error_says_what_can_be_done(store:
 
 def test_a_running_job_made_of_pods_can_be_held(store: MemoryStore, control: Control) -> None:
     _put(store, JobState.RUNNING)
-    store.commit(Changes(kube_jobs={"job000001": KubeJobRecord(job_id="job000001")}))
+    store.commit(Changes(workloads={"job000001": KubeJobRecord(id="job000001")}))
     control.hold("train")
     assert _asked(store) == [RequestKind.HOLD]
 
 
 def test_a_job_made_of_pods_can_be_released_while_they_stop(store: MemoryStore, control: Control) -> None:
     _put(store, JobState.RUNNING)
-    store.commit(Changes(kube_jobs={"job000001": KubeJobRecord(job_id="job000001", suspended=True)}))
+    store.commit(Changes(workloads={"job000001": KubeJobRecord(id="job000001", suspended=True)}))
     control.release("train")
     assert _asked(store) == [RequestKind.RELEASE]
 
 
 def test_a_running_job_made_of_pods_that_was_not_held_cannot_be_released(store: MemoryStore, control: Control) -> None:
     _put(store, JobState.RUNNING)
-    store.commit(Changes(kube_jobs={"job000001": KubeJobRecord(job_id="job000001")}))
+    store.commit(Changes(workloads={"job000001": KubeJobRecord(id="job000001")}))
     with pytest.raises(Conflict, match="only a held job"):
         control.release("train")
 
 
 def test_a_job_that_is_being_cancelled_cannot_be_held(store: MemoryStore, control: Control) -> None:
     _put(store, JobState.RUNNING, cancel_requested=True)
-    store.commit(Changes(kube_jobs={"job000001": KubeJobRecord(job_id="job000001")}))
+    store.commit(Changes(workloads={"job000001": KubeJobRecord(id="job000001")}))
     with pytest.raises(Conflict, match="being cancelled"):
         control.hold("train")
 

@@ -12,6 +12,7 @@ from holdfast.compiled.codec import load_change, load_set_spec
 from holdfast.dialects.documents import read_documents
 from holdfast.domain.audit import Act, Caller, Subject
 from holdfast.domain.job import JobState
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidRequest, NotFound, Refused
 from holdfast.ports.store import JobFilter, RequestKind
 from holdfast.service.api.filters import Wanted, read_filter
@@ -100,7 +101,7 @@ def test_the_same_sent_again_with_its_key_stores_nothing(sets: JobSets, lab: Set
     first = sets.create(NATIVE, key="k")
     again = sets.create(NATIVE, key="k")
     assert again.job_set.id == first.job_set.id
-    assert len(lab.store.job_sets()) == 1
+    assert len(lab.store.workloads(JobSet)) == 1
     with pytest.raises(Conflict):
         sets.create(native(priority=3), key="k")
     empty = manifest("empty", replicatedJobs=[])
@@ -111,7 +112,7 @@ def test_a_dry_run_checks_and_stores_nothing(sets: JobSets, lab: SetLab) -> None
     assert sets.create(NATIVE, dry_run=True).result == "valid"
     with pytest.raises(InvalidManifest):
         sets.create(native(queue="nope"), dry_run=True)
-    assert lab.store.job_sets() == []
+    assert lab.store.workloads(JobSet) == []
     assert lab.store.requests(limit=9) == []
 
 
@@ -182,7 +183,7 @@ def test_a_lenient_reading_is_remembered_and_warned_of(sets: JobSets, lab: SetLa
     applied = sets.create(document, lenient=True)
     assert applied.job_set.lenient
     assert applied.warnings
-    assert load_set_spec(lab.store.job_set("train").spec).name == "train"
+    assert load_set_spec(lab.store.workload(JobSet, "train").spec).name == "train"
 
 
 @pytest.mark.parametrize(("first", "then", "word"), [(True, False, "leniently"), (False, True, "strictly")])

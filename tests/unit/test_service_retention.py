@@ -102,7 +102,7 @@ def test_a_sweep_goes_in_bounded_steps_and_may_stop_after_any() -> None:
 
 def expiring(store: MemoryStore, **times: float) -> MemoryStore:
     """Say of jobs when they expire."""
-    store.commit(Changes(kube_jobs={name: KubeJobRecord(job_id=name, expires_at=at) for name, at in times.items()}))
+    store.commit(Changes(workloads={name: KubeJobRecord(id=name, expires_at=at) for name, at in times.items()}))
     return store
 
 

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import LargeBinary, Text, create_mock_engine, insert
 
+from holdfast.compiled import records
+from holdfast.compiled.workloads import dump_state
 from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Run
@@ -39,7 +41,7 @@ from holdfast.domain.workloads.jobset.state import (
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import Internal
-from holdfast.storage.sql import codec, facts, jobset_rows, tables
+from holdfast.storage.sql import codec, tables, workloads
 from holdfast.storage.sql.arrays import Given
 from holdfast.storage.sql.batch import Batch, Batches
 
@@ -152,61 +154,61 @@ PODS = st.builds(
 
 @given(OUTCOMES)
 def test_outcomes_come_back_the_same(outcome: RunOutcome) -> None:
-    assert facts.load_outcome(facts.dump_outcome(outcome)) == outcome
+    assert records.load_outcome(records.dump_outcome(outcome)) == outcome
 
 
 @given(FAILURES)
 def test_failures_come_back_the_same(failure: Failure) -> None:
-    assert facts.load_failure(facts.dump_failure(failure)) == failure
+    assert records.load_record(Failure, records.dump_record(failure)) == failure
 
 
 @given(DECISIONS)
 def test_decisions_come_back_the_same(decision: Decision) -> None:
-    assert facts.load_decision(facts.dump_decision(decision)) == decision
+    assert records.load_record(Decision, records.dump_record(decision)) == decision
 
 
 @given(SET_DECISIONS | EVENTS)
 def test_what_is_logged_of_a_set_comes_back_the_same(what: SetDecision | Event) -> None:
-    assert facts.load_set_fact(*facts.dump_set_fact(what)) == what
+    entry = SetLogEntry(set_id="s", at=1.0, what=what)
+    assert workloads.read_log((0, *workloads.log_row(entry))) == entry
 
 
 @given(SET_STATES)
 def test_the_state_of_a_set_comes_back_the_same(state: JobSetState) -> None:
     job_set = replace(JOB_SET, state=state)
-    assert jobset_rows.read_job_set(jobset_rows.job_set_row(job_set)) == job_set
+    assert workloads.read_workload(workloads.workload_row(job_set)) == job_set
 
 
 @given(POD_STATES, st.lists(PODS, max_size=2).map(tuple))
 def test_what_is_known_of_pods_comes_back_the_same(state: KubeJobState, pods: tuple[PodRecord, ...]) -> None:
     job = replace(POD_JOB, state=state, pods=pods)
-    assert jobset_rows.read_pod_job(jobset_rows.pod_job_row(job)) == job
+    assert workloads.read_workload(workloads.workload_row(job)) == job
 
 
 def test_a_set_and_pods_nothing_is_known_of_take_little_room() -> None:
-    assert jobset_rows.job_set_row(replace(JOB_SET, state=JobSetState()))[-3] == "{}"
-    assert jobset_rows.pod_job_row(KubeJobRecord(job_id="j"))[-1] == '{"state":{},"pods":[]}'
+    assert {dump_state(JobSet("s", state=JobSetState())), dump_state(KubeJobRecord("j"))} == {'{"version":1}'}
 
 
 def test_what_a_newer_version_logged_of_a_set_is_named_and_refused() -> None:
     with pytest.raises(Internal, match="'dream'"):
-        facts.load_set_fact("dream", "{}")
+        workloads.read_log((1, "s", 1.0, "dream", "{}"))
 
 
 def test_what_has_its_default_is_not_stored() -> None:
-    text = facts.dump_outcome(RunOutcome((ContainerResult(0),), ended_at=2.0))
+    text = records.dump_outcome(RunOutcome((ContainerResult(0),), ended_at=2.0))
     assert text == '{"containers":0,"ended_at":2.0}'
 
 
 def test_facts_are_stored_as_ascii_whatever_a_program_printed() -> None:
-    text = facts.dump_outcome(RunOutcome(log_tail=("\udcff \0 ☃",)))
+    text = records.dump_outcome(RunOutcome(log_tail=("\udcff \0 ☃",)))
     assert text is not None
     assert text.isascii()
     assert "\0" not in text
 
 
 def test_what_is_not_there_stays_not_there() -> None:
-    assert [facts.dump_outcome(None), facts.dump_failure(None), facts.dump_decision(None)] == [None] * 3
-    assert [facts.load_outcome(None), facts.load_failure(None), facts.load_decision(None)] == [None] * 3
+    assert [records.dump_outcome(None), records.dump_record(None)] == [None] * 2
+    assert [records.load_outcome(None), records.load_record(Failure, None)] == [None] * 2
 
 
 JOB = Job(
@@ -219,7 +221,7 @@ ATTEMPT = Attempt(
 )  # fmt: skip
 RUN = Run(
     "j-1-2-3", "j", 1, 2, RunStatus.ERROR, 4.0, "e", "n", Resources(1, 2, 3), 5.0, 6.0, RunOutcome(), "half",
-    Failure(Cause.UNKNOWN, frozenset()), Decision(Action.FAIL, DecisionCode.FAIL_RULE, "r"),
+    Failure(Cause.UNKNOWN, frozenset()), Decision(Action.FAIL, DecisionCode.FAIL_RULE, "r"), 7,
 )  # fmt: skip
 HISTORY = HistoryRow(
     EntityKind.ATTEMPT, attempt_id("j", 1), 2, "p", AttemptStatus.PENDING, AttemptStatus.ERROR, Outcome.GIVE_UP,
@@ -236,7 +238,7 @@ SET_STATE = JobSetState(
 )  # fmt: skip
 JOB_SET = JobSet(
     id="s", name="n", created_at=1.0, manifest="{}", lenient=True, generation=2, updated_at=3.0, deleting=True,
-    state=SET_STATE, version=4, spec="{}",
+    state=SET_STATE, version=4, spec="{}", owner="o", expires_at=9.0,
 )  # fmt: skip
 LOGGED = SetLogEntry(set_id="s", at=1.0, what=Event("Normal", "r", "m"), seq=2)
 POD_STATE = KubeJobState(
@@ -250,8 +252,9 @@ POD = PodRecord(
     avoid_node="n", waiting=True, memory=6, held="why",
 )  # fmt: skip
 POD_JOB = KubeJobRecord(
-    job_id="j", restart=1, job_restart=2, present=False, suspended=True, deleting_since=1.5, domain="rack",
-    parallelism=3, completions=4, expires_at=12.5, state=POD_STATE, pods=(POD,),
+    id="j", owner="s", name="n", generation=2, spec="{}", manifest="m", deleting=True, expires_at=12.5, version=2,
+    created_at=1.0, updated_at=2.0, restart=1, job_restart=2, present=False, suspended=True, deleting_since=1.5,
+    domain="rack", parallelism=3, completions=4, state=POD_STATE, pods=(POD,),
 )  # fmt: skip
 EXAMPLES = [JOB, ATTEMPT, RUN, HISTORY, NODE, SET_STATE, JOB_SET, LOGGED, POD_STATE, POD, POD_JOB]
 
@@ -284,12 +287,12 @@ def test_a_row_has_a_value_for_every_column_and_reads_back(record: Any, row: Any
 @pytest.mark.parametrize(
     ("record", "row", "read", "table"),
     [
-        (JOB_SET, jobset_rows.job_set_row, jobset_rows.read_job_set, tables.job_sets),
-        (LOGGED, lambda entry: (entry.seq, *jobset_rows.set_log_row(entry)), jobset_rows.read_set_log, tables.set_log),
-        (POD_JOB, jobset_rows.pod_job_row, jobset_rows.read_pod_job, tables.kube_jobs),
+        (JOB_SET, workloads.workload_row, workloads.read_workload, tables.workloads),
+        (LOGGED, lambda entry: (entry.seq, *workloads.log_row(entry)), workloads.read_log, tables.set_log),
+        (POD_JOB, workloads.workload_row, workloads.read_workload, tables.workloads),
     ],
 )
-def test_a_row_about_sets_has_a_value_for_every_column_and_reads_back(
+def test_a_row_of_workloads_has_a_value_for_every_column_and_reads_back(
     record: Any,  # noqa: ANN401 - any record
     row: Any,  # noqa: ANN401 - any codec
     read: Any,  # noqa: ANN401 - any codec

@@ -159,7 +159,7 @@ def test_a_job_of_a_set_is_shown_with_its_pods_and_its_own_restarts() -> None:
         active=1, ready=1, succeeded=3, failed=2, completed_indexes=frozenset({0, 1, 2}), conditions=(condition,)
     )
     pods = (PodRecord("train-workers-1-3-4", 3, restarts=2), PodRecord("train-workers-1-2-3", 2, restarts=1))
-    known = KubeJobRecord(job_id="j1", parallelism=4, completions=4, state=state, pods=pods)
+    known = KubeJobRecord(id="j1", parallelism=4, completions=4, state=state, pods=pods)
     view = child_view(job, at, job_set, SPEC, known)
     assert (view.replicated_job, view.index, view.state, view.attempt, view.restarts) == (
         "workers",

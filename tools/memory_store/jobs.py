@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
-    from holdfast.domain.workloads.base import Quarantined
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.domain.workloads.base import Quarantined, Workload
     from holdfast.ports.store import JobFilter
 
 _SHOWN = 5
@@ -40,7 +39,7 @@ class JobTable:
         self.runs: dict[str, Run] = {}
         self.history: dict[tuple[str, str, int], HistoryRow] = {}
         self.nodes: dict[tuple[str, str], Node] = {}
-        self.kube_jobs: dict[str, KubeJobRecord] = {}
+        self.workloads: dict[str, Workload] = {}
         self.quarantined: dict[str, Quarantined] = {}
 
     def snapshot(self) -> Snapshot:
@@ -50,18 +49,23 @@ class JobTable:
         jobs = [job for job in self.by_id.values() if not job.terminal]
         going_on = {*attempts, *((job.id, job.attempt + 1) for job in jobs if _is_looked_at(job))}
         last = {row.id: row for _, row in sorted(self.history.items()) if (row.job_id, row.attempt) in going_on}
-        kube_jobs = {job.id: self.kube_jobs[job.id] for job in jobs if job.id in self.kube_jobs}
-        last_of_pods = {pod.run for each in kube_jobs.values() for pod in each.pods}
+        ended = {job.id for job in self.by_id.values() if job.terminal}
+        workloads = {each.id: each for each in self.sorted_workloads() if each.id not in ended}
+        still_needed = {uid for each in workloads.values() for uid in each.last_runs}
         runs = [
             run
             for run in self.sorted_runs()
             if (run.job_id, run.attempt) in attempts
             and ((run.job_id, run.attempt, run.dispatch) in current or run.status not in RUN_TERMINAL)
         ]
-        runs += [run for run in self.sorted_runs() if run.uid in last_of_pods and run not in runs]
+        runs += [run for run in self.sorted_runs() if run.uid in still_needed and run not in runs]
         return Snapshot(
-            jobs, list(attempts.values()), runs, last, kube_jobs=kube_jobs, quarantined=dict(self.quarantined)
+            jobs, list(attempts.values()), runs, last, workloads=workloads, quarantined=dict(self.quarantined)
         )
+
+    def sorted_workloads(self) -> list[Workload]:
+        """List all workloads by name."""
+        return sorted(self.workloads.values(), key=attrgetter("name", "id"))
 
     def quarantine(self, changes: Mapping[str, Quarantined | None]) -> None:
         """Take in which workloads are quarantined, and which no longer are."""
@@ -78,7 +82,7 @@ class JobTable:
         self.attempts = {key: each for key, each in self.attempts.items() if each.job_id not in job_ids}
         self.runs = {uid: each for uid, each in self.runs.items() if each.job_id not in job_ids}
         self.history = {key: row for key, row in self.history.items() if row.job_id not in job_ids}
-        self.kube_jobs = {job_id: each for job_id, each in self.kube_jobs.items() if job_id not in job_ids}
+        self.workloads = {key: each for key, each in self.workloads.items() if key not in job_ids}
         self.quarantined = {key: each for key, each in self.quarantined.items() if key not in job_ids}
 
     def sorted_runs(self) -> list[Run]:

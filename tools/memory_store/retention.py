@@ -37,7 +37,7 @@ class MemoryRetentionStore:
             finished = {job.job_id for job in self._finished()}
             expiring = [
                 (job.expires_at, job_id)
-                for job_id, job in self._finished_among.kube_jobs.items()
+                for job_id, job in self._finished_among.workloads.items()
                 if job.expires_at is not None and job.expires_at <= until and job_id in finished
             ]
             return [job_id for _, job_id in sorted(expiring)[:limit]]

@@ -13,8 +13,8 @@ from holdfast.storage.refusals import known_jobs, require_free_lease, require_ne
 from holdfast.storage.requests import audited_changes, request_of, submission_events
 from tools.memory_store.catalogue import MemoryCatalogueStore
 from tools.memory_store.jobs import JobTable
-from tools.memory_store.jobsets import MemoryJobSetStore
 from tools.memory_store.retention import MemoryRetentionStore
+from tools.memory_store.workloads import MemoryWorkloadStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Changes, JobFilter, Request, Snapshot, Submission
 
 
-class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore):
+class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStore):
     """Every part of the ``Store`` port; safe to use from many threads."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
         self._lock = RLock()
         self._table = JobTable()
         MemoryCatalogueStore.__init__(self, self._lock, self._table)
-        MemoryJobSetStore.__init__(self, self._lock, self._table)
+        MemoryWorkloadStore.__init__(self, self._lock, self._table)
         MemoryRetentionStore.__init__(self, self._lock, self._table)
         self._requested = 0
         self._submitted = 0
@@ -43,7 +43,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
     def load(self) -> Snapshot:
         """Read everything that is still going on."""
         with self._lock:
-            return replace(self._table.snapshot(), job_sets=self.job_sets(), losses=self.recent_losses())
+            return replace(self._table.snapshot(), losses=self.recent_losses())
 
     def mark(self) -> object:
         """Return a mark that equals an earlier one only if no request was made and no catalogue changed since."""
@@ -75,16 +75,15 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
             if changes.epoch is not None:
                 require_newest_epoch(changes.epoch, newest=self._epoch)
             self._require_known_jobs(changes)
-            self.require_known_sets(changes)
+            self.require_known_workloads(changes)
             table = self._table
             table.by_id.update(changes.jobs)
             table.attempts.update(changes.attempts)
             table.runs.update(changes.runs)
             table.history.update(changes.history)
             table.nodes.update(changes.nodes)
-            table.kube_jobs.update(changes.kube_jobs)
             table.quarantine(changes.quarantined)
-            self.commit_sets(changes)
+            self.commit_workloads(changes)
             for number in changes.handled:
                 self._requests.pop(number, None)
             self.append_events(changes.events.values())
@@ -92,23 +91,24 @@ class MemoryStore(MemoryCatalogueStore, MemoryJobSetStore, MemoryRetentionStore)
     def _require_known_jobs(self, changes: Changes) -> None:
         subjects = {*changes.jobs, *(job_id for job_id, _ in changes.attempts)}
         subjects |= {row.job_id for row in changes.history.values()}
-        subjects |= {run.job_id for run in changes.runs.values()} | changes.kube_jobs.keys()
+        subjects |= {run.job_id for run in changes.runs.values()}
         if not self._table.by_id.keys() >= subjects:
             raise unknown_job()
 
     def submit(self, submission: Submission) -> tuple[str, ...]:
         """Append jobs and the request to take them in, in one step; ``seq`` is given here."""
         ids = tuple(job.id for job in submission.jobs)
-        if not ids and submission.job_set is None:
+        if not ids and submission.owner is None:
             return ()
         request = request_of(submission)
         with self._lock:
             known = self._known_answer(submission)
             if known is not None:
                 return known
-            self.require_new_set(submission.job_set)
+            self.require_new_workload(submission.owner)
             self._require_new(submission, ids)
-            self.add_set(submission.job_set)
+            if submission.owner is not None:
+                self._table.workloads[submission.owner.id] = submission.owner
             for job in submission.jobs:
                 self._submitted += 1
                 self._table.by_id[job.id] = replace(job, seq=self._submitted)

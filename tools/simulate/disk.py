@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Unavailable, Uncertain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.job import Attempt, Job, Run
-    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.store import Changes, Request, Snapshot, Store
+    from holdfast.ports.workloads import W
     from holdfast.simulation.agenda import Agenda
     from tools.simulate.trace import FaultTrace, Fuse
 
@@ -127,15 +127,15 @@ class ControllersStore:
         self._point()
         return self._store.runs(job_id)
 
-    def job_sets_by_id(self, set_ids: Sequence[str]) -> Sequence[JobSet]:
-        """Return those job sets."""
+    def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
+        """Return those workloads."""
         self._point()
-        return self._store.job_sets_by_id(set_ids)
+        return self._store.workloads_by_id(kind, ids)
 
-    def children_of(self, set_id: str) -> Sequence[Job]:
-        """Return every job of a job set."""
+    def children_of(self, owner: str) -> Sequence[Job]:
+        """Return every job of a workload."""
         self._point()
-        return self._store.children_of(set_id)
+        return self._store.children_of(owner)
 
     def catalogue_version(self) -> int:
         """Return the catalogue's version."""

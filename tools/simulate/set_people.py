@@ -95,7 +95,7 @@ class SetPeople:
         jobs = [job for job, _ in jobs_of(row, spec, "id-{}".format)]
 
         def submit() -> None:
-            self._store().submit(Submission(jobs, job_set=row))
+            self._store().submit(Submission(jobs, owner=row))
             self._record.accept_set(row, self._store().jobs_by_id([job.id for job in jobs]))
             self._trace.say(f"submitted {name} of {len(jobs)} jobs: {row.manifest}")
 
@@ -126,7 +126,7 @@ class SetPeople:
     def _steer(self, kind: RequestKind, row: JobSet | None) -> None:
         if row is None:
             return
-        there = as_accepted(self._store().asked_of(row.id))
+        there = as_accepted(self._store().asked_of(JobSet, row.id))
         change = suspending(there, suspend=kind is RequestKind.SET_SUSPEND)
         if change is not None:
             self._ask(kind, row, change)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from holdfast.domain.events import JobSetDecided, JobSetEnded
+from holdfast.domain.workloads.jobset.state import JobSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +70,7 @@ class Telemetry:
         for run in ticked.written.runs.values():
             if run.outcome is not None:
                 self._runs.labels(run.status.value).inc()
-        if ticked.written.job_sets:
+        if ticked.written.of(JobSet):
             for record in ticked.written.events.values():
                 self._count(record.event)
 

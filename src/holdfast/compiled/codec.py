@@ -7,20 +7,19 @@ meaning or default, needs a new version and a step in ``dialects.earlier``.
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, is_dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from holdfast.compiled.records import non_defaults
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec, KubeJob
 from holdfast.errors import UnreadableSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from _typeshed import DataclassInstance
+    from collections.abc import Callable
 
     from holdfast.domain.workloads.jobset.state import JobSet
 
@@ -29,7 +28,6 @@ VERSION = 1
 _PREFIX = f'{{"version":{VERSION},"spec":'
 _CACHED = 16_384
 _CACHED_SETS = 1024
-_UNSET = object()
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _JOBS: msgspec.json.Decoder[JobSpec] = msgspec.json.Decoder(JobSpec)
 _SETS: msgspec.json.Decoder[JobSetSpec] = msgspec.json.Decoder(JobSetSpec)
@@ -121,23 +119,7 @@ def _load(text: str, decode: Callable[[str], T]) -> T:
 def _plain(value: object) -> object:
     """Leave out what has its default, at every depth."""
     if is_dataclass(value):
-        found: dict[str, object] = {}
-        for name, default in _defaults(type(value)):  # type: ignore[arg-type] # a class is hashable
-            part = getattr(value, name)
-            if part is not default and part != default:
-                found[name] = _plain(part)
-        return found
+        return {name: _plain(part) for name, part in non_defaults(value).items()}  # type: ignore[arg-type] # no class
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return value
-
-
-@cache
-def _defaults(kind: type[DataclassInstance]) -> Iterable[tuple[str, object]]:
-    return tuple((each.name, _default(each)) for each in fields(kind))
-
-
-def _default(each: Field[Any]) -> object:
-    if each.default is not MISSING:
-        return each.default
-    return _UNSET if each.default_factory is MISSING else each.default_factory()

@@ -6,6 +6,7 @@ Work is bounded per tick, and nothing is published that is not durable (architec
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.controller.coordinator import Patience
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.errors import HoldfastError
     from holdfast.ports.clock import Dice, SteadyClock
     from holdfast.ports.exchange import ExchangeRequest
     from holdfast.ports.store import ControllerStore, Snapshot
@@ -140,6 +142,8 @@ class Controller:
         def each_of(kind: str) -> ForEach:
             return lambda key, call: self.quarantine.attempt_to_take_in(kind, key, now, call)
 
+        for key, (name, error) in snapshot.unreadable.items():
+            each_of(name)(key, partial(_refuse, error))
         self.state.restore(snapshot, each_of(UNREAD))
         for kind in (*kinds.owners, *kinds.jobs):
             kind.restore(snapshot, each_of(kind.name))
@@ -249,3 +253,7 @@ class Controller:
             return error
         self.state.changes = Changes()
         return None
+
+
+def _refuse(error: HoldfastError) -> None:
+    raise error

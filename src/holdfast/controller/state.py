@@ -258,16 +258,16 @@ class ControllerState:
 
     def put_kube_job(self, record: KubeJobRecord) -> None:
         """Change what is remembered of a Kubernetes Job."""
-        self.changes.kube_jobs[record.job_id] = record
+        self.changes.workloads[record.id] = record
 
     def put_job_set(self, row: JobSet) -> None:
         """Change a job set."""
-        self.changes.job_sets[row.id] = row
+        self.changes.workloads[row.id] = row
 
     def delete_job_set(self, set_id: str) -> None:
         """Forget a job set with its log."""
-        self.changes.job_sets.pop(set_id, None)
-        self.changes.deleted_sets[set_id] = None
+        self.changes.workloads.pop(set_id, None)
+        self.changes.forgotten[set_id] = None
 
     def log_of_set(self, entry: SetLogEntry) -> None:
         """Append to the log of a job set."""

@@ -187,6 +187,8 @@ class Run:
     """Its own failure, where it was judged for itself and not with its attempt."""
     decision: Decision | None = None
     """What was decided about that."""
+    generation: int = 1
+    """Of its workload, when it was made."""
 
     @property
     def dispatch(self) -> int:
@@ -211,6 +213,7 @@ class Run:
             self.progress,
             self.failure,
             self.decision,
+            self.generation,
         )
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol
 
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.events import AuditStore, EventStore
-from holdfast.ports.jobsets import JobSetQueries
 from holdfast.ports.retention import RetentionStore
+from holdfast.ports.workloads import W, WorkloadQueries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from holdfast.domain.events import EventRecord, StoredEvent
     from holdfast.domain.job import Attempt, Job, JobState, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
-    from holdfast.domain.workloads.base import Quarantined
-    from holdfast.domain.workloads.jobset.state import JobSet, SetLogEntry
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.domain.workloads.base import Quarantined, Workload
+    from holdfast.domain.workloads.jobset.state import SetLogEntry
+    from holdfast.errors import HoldfastError
     from holdfast.ports.catalogue import Catalogue
 
 
@@ -37,7 +37,7 @@ class RequestKind(StrEnum):
     """What an API asks the controller to do."""
 
     SUBMIT = "submit"
-    """The named jobs were appended; take them in."""
+    """The named jobs, or workloads whose kind has no request of its own for it, were appended; take them in."""
     CANCEL = "cancel"
     HOLD = "hold"
     RELEASE = "release"
@@ -84,10 +84,10 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedOf:
-    """A job set and its pending requests, in order; both at one instant."""
+class AskedOf(Generic[W]):
+    """A workload and its pending requests, in order; both at one instant."""
 
-    job_set: JobSet
+    workload: W
     requests: Sequence[Request] = ()
 
 
@@ -101,8 +101,8 @@ class Submission:
     idempotency_key: str | None = None
     fingerprint: str = ""
     """Of the request the key was sent with."""
-    job_set: JobSet | None = None
-    """The set all of these jobs belong to; the request is ``SET_SUBMIT`` then, and the set may have no jobs."""
+    owner: Workload | None = None
+    """The workload all of these jobs belong to; the request is to take it in, and it may have no jobs."""
 
 
 @dataclass(slots=True)
@@ -120,14 +120,12 @@ class Changes:
     """Ids of requests acted on."""
     events: dict[int, EventRecord] = field(default_factory=dict)
     """In order, by a number that only tells them apart until they are written."""
-    job_sets: dict[str, JobSet] = field(default_factory=dict)
-    """By id; their names never change."""
-    deleted_sets: dict[str, None] = field(default_factory=dict)
-    """Ids of job sets to forget, with their log; their jobs stay."""
+    workloads: dict[str, Workload] = field(default_factory=dict)
+    """By id, of any kind; each is there already, or is a job's."""
+    forgotten: dict[str, None] = field(default_factory=dict)
+    """Ids of workloads to forget, with their log; their jobs stay."""
     set_log: list[SetLogEntry] = field(default_factory=list)
     """What to append to the logs of job sets, in order."""
-    kube_jobs: dict[str, KubeJobRecord] = field(default_factory=dict)
-    """By job id."""
     quarantined: dict[str, Quarantined | None] = field(default_factory=dict)
     """By id of the workload; ``None``: it no longer is."""
     epoch: int | None = None
@@ -136,6 +134,10 @@ class Changes:
     def __bool__(self) -> bool:
         """Whether there is anything to commit."""
         return any(_CONTENT(self))
+
+    def of(self, kind: type[W]) -> dict[str, W]:
+        """Return the changed workloads of one kind, by id."""
+        return {key: each for key, each in self.workloads.items() if isinstance(each, kind)}
 
 
 _CONTENT = attrgetter(*(field.name for field in fields(Changes) if field.name != "epoch"))
@@ -155,14 +157,18 @@ class Snapshot:
     each pod with stored state."""
     history: Mapping[str, HistoryRow]
     """The last row of each of those attempts, and of those that jobs wait to have placed, by their id in it."""
-    job_sets: Sequence[JobSet] = ()
-    """Every job set, ended ones too."""
-    kube_jobs: Mapping[str, KubeJobRecord] = field(default_factory=dict)
-    """Of the jobs above whose runs are pods, by job id."""
+    workloads: Mapping[str, Workload] = field(default_factory=dict)
+    """By id, in order of names: those of the jobs above, and all that are no job's, ended ones too."""
+    unreadable: Mapping[str, tuple[str, HoldfastError]] = field(default_factory=dict)
+    """By id, the kind of each workload whose record cannot be read, and why."""
     quarantined: Mapping[str, Quarantined] = field(default_factory=dict)
     """By id of the workload."""
     losses: Sequence[StoredEvent] = ()
     """The ``node.lost`` events among the last ``RECENT_EVENTS``, in order."""
+
+    def of(self, kind: type[W]) -> dict[str, W]:
+        """Return the workloads of one kind, by id."""
+        return {key: each for key, each in self.workloads.items() if isinstance(each, kind)}
 
 
 class ControllerStore(Protocol):
@@ -195,12 +201,12 @@ class ControllerStore(Protocol):
         """List a job's runs, by attempt, dispatch and rank."""
         ...
 
-    def job_sets_by_id(self, set_ids: Sequence[str]) -> Sequence[JobSet]:
-        """Return those job sets; unknown ids are left out."""
+    def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
+        """Return those workloads, by id; others are left out."""
         ...
 
-    def children_of(self, set_id: str) -> Sequence[Job]:
-        """Return every job of a job set, in order of submission."""
+    def children_of(self, owner: str) -> Sequence[Job]:
+        """Return every job of a workload, in order of submission."""
         ...
 
     def catalogue_version(self) -> int:
@@ -239,7 +245,7 @@ class ControllerStore(Protocol):
             Unavailable: The disk is full or the database is locked; nothing was changed.
             Uncertain: The answer of a database server was lost: all was changed, or nothing, and none of it twice.
             Conflict: Another owner leads since the changes' epoch; nothing was changed.
-            Internal: A change is about a job that does not exist; nothing was changed.
+            Internal: A change is about a job or workload that does not exist; nothing was changed.
         """
         ...
 
@@ -255,7 +261,7 @@ class SubmissionStore(Protocol):
 
         Raises:
             Conflict: The idempotency key is known with another fingerprint.
-            AlreadyExists: A job of that id is there already, or a job set of that name.
+            AlreadyExists: A job of that id is there already, or a workload of that kind and name.
         """
         ...
 
@@ -273,16 +279,16 @@ class SubmissionStore(Protocol):
         """
         ...
 
-    def asked_of(self, reference: str) -> AskedOf:
-        """Find a job set by id, or by name, with its pending requests.
+    def asked_of(self, kind: type[W], reference: str) -> AskedOf[W]:
+        """Find a workload by id, or by name, with its pending requests.
 
         Raises:
             NotFound: None matches.
         """
         ...
 
-    def all_asked_of(self, *, after: str = "", limit: int | None = None) -> Sequence[AskedOf]:
-        """List job sets as ``job_sets`` does, each with its pending requests."""
+    def all_asked_of(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[AskedOf[W]]:
+        """List workloads as ``workloads`` does, each with its pending requests."""
         ...
 
 
@@ -352,7 +358,7 @@ class Store(
     ControllerStore,
     SubmissionStore,
     QueryStore,
-    JobSetQueries,
+    WorkloadQueries,
     CatalogueStore,
     EventStore,
     AuditStore,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.compiled.codec import load_kube
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JobState
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Conflict, Unavailable
 from holdfast.ports.store import Request, RequestKind
 from holdfast.service.audit import audited
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
 
@@ -130,7 +130,7 @@ class Control:
 
     def _pods(self, job: Job) -> KubeJobRecord | None:
         """Return what is remembered of a job's pods, which can be stopped and replaced."""
-        return self.store.kube_jobs([job.id]).get(job.id)
+        return self.store.workloads_by_id(KubeJobRecord, [job.id]).get(job.id)
 
     def _may_be_released(self, job: Job) -> bool:
         held = job.state is JobState.HELD or self._stops(job) or self._hold_is_pending(job)

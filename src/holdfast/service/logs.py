@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import InvalidRequest, NotFound, Problem
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _attempt(store: Store, job: Job, query: LogQuery) -> int:
 
 def _of_pods(store: Store, job: Job) -> bool:
     """Tell whether a job's ranks are completion indexes or slots, of which there may be any number."""
-    return job.child is not None or job.id in store.kube_jobs([job.id])
+    return job.child is not None or job.id in store.workloads_by_id(KubeJobRecord, [job.id])
 
 
 def whole_characters(data: bytes) -> bytes:

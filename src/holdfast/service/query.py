@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_kube, set_spec_of
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import InvalidRequest, NotFound, Problem
 from holdfast.service.quarantined import shown_jobs
 from holdfast.service.summary import set_decisions
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.jobset.state import SetDecision
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import JobFilter, Store
     from holdfast.service.explain import Explainer
 
@@ -86,14 +87,14 @@ class Queries:
             kube = load_kube(job.spec)
             return None if kube is None else PodsOf(self._known_pods(job), kube.spec)
         try:
-            row = self.store.job_set(job.child.set_id)
+            row = self.store.workload(JobSet, job.child.set_id)
         except NotFound:
             return PodsOf(self._known_pods(job), None)
         group = set_spec_of(row).by_name.get(job.child.group)
         return PodsOf(self._known_pods(job), None if group is None else group.job)
 
     def _known_pods(self, job: Job) -> KubeJobRecord | None:
-        return self.store.kube_jobs([job.id]).get(job.id)
+        return self.store.workloads_by_id(KubeJobRecord, [job.id]).get(job.id)
 
     def page(self, where: JobFilter, *, after: int = 0, limit: int = LARGEST_PAGE) -> Page:
         """List jobs in order of submission; what is submitted meanwhile appears on later pages."""

@@ -12,9 +12,10 @@ from holdfast.domain.lifecycle import Ending
 from holdfast.domain.policy.explain import failure_lines
 from holdfast.domain.policy.model import Action, SetAction
 from holdfast.domain.workloads.jobset.explain import attempt_of, explain
-from holdfast.domain.workloads.jobset.state import SetDecision
+from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
 from holdfast.domain.workloads.kubejob.reconcile import CONTROLLER
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def pod_lines(store: Store, job: Job, attempt: Attempt | None = None, *, now: bo
         return (f"It is managed by {kube.spec.managed_by}, so Holdfast does not run it.",)
     failure = None if attempt is None else attempt.failure
     how = () if attempt is None or failure is None else tuple(failure_lines(failure, attempt.number))
-    known = store.kube_jobs([job.id]).get(job.id)
+    known = store.workloads_by_id(KubeJobRecord, [job.id]).get(job.id)
     pods = tuple(_pods(known.state, job.reason)) if known is not None and now else ()
     return (*how, *pods, *(() if job.child is None else _of_set(store, job, job.child, attempt)))
 
@@ -102,7 +103,7 @@ def _pods(state: KubeJobState, said: str) -> Iterator[str]:
 
 def _of_set(store: Store, job: Job, at: ChildOf, attempt: Attempt | None) -> tuple[str, ...]:
     try:
-        name = store.job_set(at.set_id).name
+        name = store.workload(JobSet, at.set_id).name
     except NotFound:
         return ("Its job set was deleted.",)
     about = f"It is job {at.index} of replicated job {at.group}. For the whole set: holdfast why jobset {name}"

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from holdfast.domain.job import Queue
-    from holdfast.domain.workloads.jobset.state import JobSet
+    from holdfast.domain.workloads.base import Workload
 
 SHORTEST_PREFIX = 6
 """Of a job's id, to be taken as one."""
 REVISION = "revision of a retry policy"
-JOB_SET = "job set"
 
 
 def no_such_job(reference: str) -> NotFound:
@@ -45,25 +44,26 @@ def known_jobs(ids: Iterable[str]) -> AlreadyExists:
     return AlreadyExists("a job of that id exists already", problems=problems)
 
 
-def no_such_job_set(reference: str) -> NotFound:
-    """Say that no job set matches a reference."""
-    return NotFound(f"no job set has the id or name {reference!r}", hint="list job sets with: holdfast get jobsets")
+def no_such_workload(kind: type[Workload], reference: str) -> NotFound:
+    """Say that no workload of a kind matches a reference."""
+    hint = f"list {kind.noun}s with: holdfast get {kind.kind}s"
+    return NotFound(f"no {kind.noun} has the id or name {reference!r}", hint=hint)
 
 
-def known_job_set(name: str) -> AlreadyExists:
-    """Say that the name of a job set is taken."""
-    message = f"job set {name!r} exists already"
+def known_workload(workload: Workload) -> AlreadyExists:
+    """Say that the name of a workload is taken."""
+    message = f"{workload.noun} {workload.name!r} exists already"
     return AlreadyExists(message, problems=[Problem("metadata.name", message)], hint="delete it first, or rename this")
 
 
-def require_version(job_set: JobSet, version: int) -> None:
-    """Check that a job set still has the version its reader knows.
+def require_version(workload: Workload, version: int) -> None:
+    """Check that a workload still has the version its reader knows.
 
     Raises:
         VersionConflict: It was changed since.
     """
-    if job_set.version != version:
-        raise VersionConflict.of(JOB_SET, job_set.name, current=job_set.resource_version)
+    if workload.version != version:
+        raise VersionConflict.of(workload.noun, workload.name, current=workload.resource_version)
 
 
 def unknown_job() -> Internal:
@@ -71,9 +71,9 @@ def unknown_job() -> Internal:
     return Internal("a change is about a job that does not exist")
 
 
-def unknown_job_set() -> Internal:
-    """Say that a commit changes a job set that was never submitted, or is gone."""
-    return Internal("a change is about a job set that does not exist")
+def unknown_workload() -> Internal:
+    """Say that a commit changes a workload that was never submitted, or is gone."""
+    return Internal("a change is about a workload that does not exist")
 
 
 def reused_key(key: str) -> Conflict:

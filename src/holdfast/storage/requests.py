@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.audit import Act, on_job, on_job_set
 from holdfast.domain.event_mapping import submitted
 from holdfast.domain.events import EventRecord, JobSetCreated
+from holdfast.domain.workloads.base import JOBSET
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.ports.store import Submission
 
+_TAKING_IN = {JOBSET: RequestKind.SET_SUBMIT}
 _ACTS = {RequestKind.CANCEL: Act.CANCEL, RequestKind.HOLD: Act.HOLD, RequestKind.RELEASE: Act.RELEASE}
 _SET_ACTS = {
     RequestKind.SET_UPDATE: Act.UPDATE,
@@ -27,18 +29,18 @@ _SET_ACTS = {
 
 def request_of(submission: Submission) -> Request:
     """Return the controller request of a submission."""
-    job_set = submission.job_set
-    if job_set is not None:
-        return Request(RequestKind.SET_SUBMIT, (job_set.id,), job_set.created_at)
+    owner = submission.owner
+    if owner is not None:
+        return Request(_TAKING_IN.get(owner.kind, RequestKind.SUBMIT), (owner.id,), owner.created_at)
     now = max(job.submitted_at for job in submission.jobs)
     return Request(RequestKind.SUBMIT, tuple(job.id for job in submission.jobs), now)
 
 
 def submission_events(submission: Submission) -> Iterator[EventRecord]:
     """Yield the events of a submission: its job set's, if it has one, and each job's."""
-    job_set = submission.job_set
-    if job_set is not None:
-        yield EventRecord(None, job_set.created_at, JobSetCreated(job_set.id, job_set.name, len(submission.jobs)))
+    owner = submission.owner
+    if owner is not None and owner.kind == JOBSET:
+        yield EventRecord(None, owner.created_at, JobSetCreated(owner.id, owner.name, len(submission.jobs)))
     yield from map(submitted, submission.jobs)
 
 

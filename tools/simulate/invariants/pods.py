@@ -8,6 +8,8 @@ from holdfast.domain.delay import delay_s
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import Ending, RunStatus
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy, StartupOrder
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from tools.simulate.hosts import POD_BACKOFF
 from tools.simulate.promises import refuse
 
@@ -15,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.domain.job import Job, Run
-    from holdfast.domain.workloads.jobset.state import JobSet
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
+    from holdfast.domain.workloads.kubejob.stored import PodRecord
     from holdfast.ports.store import Changes
     from tools.simulate.clocks import Readings
     from tools.simulate.invariants.setrecord import SetRecord
@@ -43,7 +44,7 @@ class PodChecks:
 
     def check(self, changes: Changes) -> None:
         """Check a commit; it is part of the record of all jobs, and not yet of that of sets."""
-        for job_id, kept in changes.kube_jobs.items():
+        for job_id, kept in changes.of(KubeJobRecord).items():
             self._true(kept)
             self._due(job_id, kept)
         for uid, run in changes.runs.items():
@@ -61,10 +62,10 @@ class PodChecks:
 
     def _true(self, kept: KubeJobRecord) -> None:
         """Require successes that are counted to be real ones."""
-        wells = self._wells(kept.job_id, 1 + kept.restart + kept.job_restart)
+        wells = self._wells(kept.id, 1 + kept.restart + kept.job_restart)
         ranks = {program.order.rank for program in wells}
         if kept.state.succeeded > len(wells) or not kept.state.completed_indexes <= ranks:
-            refuse("true-success", f"{kept.job_id} counts {kept.state}, ended well: {sorted(ranks)}, {len(wells)}")
+            refuse("true-success", f"{kept.id} counts {kept.state}, ended well: {sorted(ranks)}, {len(wells)}")
 
     def _due(self, job_id: str, kept: KubeJobRecord) -> None:
         """Require programs that start again in their pods to have waited for it."""
@@ -91,7 +92,7 @@ class PodChecks:
 
     def _may_run(self, run: Run, changes: Changes) -> None:
         """Require that nothing is handed out for a job that is suspended, over or being deleted."""
-        kept = changes.kube_jobs.get(run.job_id) or self._record.kube_jobs.get(run.job_id)
+        kept = self._kept(run.job_id, changes)
         if kept is None or not kept.present or kept.suspended or kept.deleting_since or kept.state.finished:
             refuse("asked-for", f"{run.uid} is handed out, and remembered is {kept}")
         if run.attempt != 1 + kept.restart + kept.job_restart:
@@ -121,17 +122,21 @@ class PodChecks:
         attempts = self._record.record.attempts[job_id].values()
         if status is DependencyStatus.COMPLETE:
             return any(attempt.ending is Ending.SUCCEEDED for attempt in attempts)
-        kept = changes.kube_jobs.get(job_id) or self._record.kube_jobs.get(job_id)
+        kept = self._kept(job_id, changes)
         certain = kept is not None and kept.state.condition("FailureTarget") is not None
         return certain or any(one.started_at is not None or one.ended_at is not None for one in attempts)
 
+    def _kept(self, job_id: str, changes: Changes) -> KubeJobRecord | None:
+        changed = changes.workloads.get(job_id)
+        return changed if isinstance(changed, KubeJobRecord) else self._record.kube_jobs.get(job_id)
+
     def _row(self, job_id: str, changes: Changes) -> JobSet | None:
         row = self._record.set_of(job_id)
-        return None if row is None else changes.job_sets.get(row.id, row)
+        return None if row is None else changes.of(JobSet).get(row.id, row)
 
     def _over(self, job: Job, changes: Changes) -> None:
         """Require of a job that has ended that its attempt ended so, and that nothing of it runs."""
-        kept = changes.kube_jobs.get(job.id) or self._record.kube_jobs.get(job.id)
+        kept = self._kept(job.id, changes)
         ended = None if kept is None else kept.state.finished
         state = _FINAL[None if ended is None else ended.type]
         if job.state is not state and job.state is not JobState.CANCELLED:

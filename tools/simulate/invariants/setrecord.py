@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_set_spec
 from holdfast.domain.events import JobSetChanged
-from holdfast.domain.workloads.jobset.state import SetDecision
+from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.jobset.model import JobSetSpec
-    from holdfast.domain.workloads.jobset.state import JobSet, SetLogEntry
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
+    from holdfast.domain.workloads.jobset.state import SetLogEntry
+    from holdfast.domain.workloads.kubejob.stored import PodRecord
     from holdfast.ports.store import Changes, Store
     from tools.simulate.invariants.record import Record
 
@@ -79,12 +80,13 @@ class SetRecord:
 
     def fold(self, changes: Changes) -> None:
         """Take in a commit; the record of all jobs has it already."""
-        self.kube_jobs.update(changes.kube_jobs)
-        pods = (pod for kept in changes.kube_jobs.values() for pod in kept.pods)
+        changed = changes.of(KubeJobRecord)
+        self.kube_jobs.update(changed)
+        pods = (pod for kept in changed.values() for pod in kept.pods)
         self.in_place.update((pod.run, pod.in_place) for pod in pods if pod.run not in self.in_place)
-        for row in changes.job_sets.values():
+        for row in changes.of(JobSet).values():
             self.rows[row.id] = self.accepted[row.id] = row
-        for set_id in changes.deleted_sets:
+        for set_id in changes.forgotten:
             self.rows.pop(set_id, None)
         for entry in changes.set_log:
             self.record.once(entry)
@@ -100,11 +102,11 @@ class SetRecord:
     def compare(self, store: Store) -> None:
         """Require the store to hold exactly this."""
         # Versions are the store's own: they grow with what is asked for, too.
-        stored = {row.id: replace(row, version=0) for row in store.job_sets()}
+        stored = {row.id: replace(row, version=0) for row in store.workloads(JobSet)}
         committed = {set_id: replace(row, version=0) for set_id, row in self.rows.items()}
         if stored != committed:
             refuse("durable", f"job sets are stored as {stored}, and were committed as {committed}")
-        pods = store.kube_jobs(list(self.record.pods))
+        pods = store.workloads_by_id(KubeJobRecord, list(self.record.pods))
         if dict(pods) != self.kube_jobs:
             refuse("durable", f"pods are stored as {pods}, and were committed as {self.kube_jobs}")
         for set_id in self.rows:

@@ -10,15 +10,14 @@ from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, Ending
 from holdfast.domain.policy.model import SetAction
 from holdfast.domain.workloads.jobset.explain import explain
 from holdfast.domain.workloads.jobset.rules import DEFAULT_RULE
-from holdfast.domain.workloads.jobset.state import SetDecision
+from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from holdfast.domain.job import Attempt
-    from holdfast.domain.workloads.jobset.state import JobSet
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import Changes
     from tools.simulate.clocks import Readings
     from tools.simulate.invariants.setrecord import SetRecord
@@ -56,19 +55,19 @@ class SetChecks:
         for attempt in fresh:
             if attempt.job_id in record.record.pods:
                 self._begun(attempt)
-        for set_id in changes.deleted_sets:
+        for set_id in changes.forgotten:
             self._gone(set_id)
 
     def _changed(self, changes: Changes) -> set[str]:
         """List the sets there are that a commit says anything of."""
         jobs = self._record.record.jobs
-        children = [jobs[job_id].child for job_id in (*changes.kube_jobs, *changes.jobs)]
+        children = [jobs[job_id].child for job_id in (*changes.of(KubeJobRecord), *changes.jobs)]
         changed = {child.set_id for child in children if child is not None}
-        changed |= {*changes.job_sets, *(entry.set_id for entry in changes.set_log)}
+        changed |= {*changes.workloads, *(entry.set_id for entry in changes.set_log)}
         return changed & self._record.rows.keys()
 
     def _absorbing(self, changes: Changes) -> None:
-        for row in changes.job_sets.values():
+        for row in changes.of(JobSet).values():
             before = self._record.accepted.get(row.id)
             if before is None or row.id not in self._record.rows:
                 refuse("terminal-absorbs", f"job set {row.id} is committed and is not there")

@@ -10,6 +10,7 @@ from holdfast.compiled.codec import load_change, load_set_spec
 from holdfast.domain.events import JobSetChanged
 from holdfast.domain.workloads.base import JOBSET, KUBEJOB
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports.store import RequestKind
 
@@ -67,11 +68,11 @@ class SetRequests:
         """Return a set; one not in memory, whether new or over, is taken in from the store."""
         if set_id not in self._owners.sets:
             changes = self._state.changes
-            for stored in self._store.job_sets_by_id([set_id]):
-                if stored.id in changes.deleted_sets:
+            for stored in self._store.workloads_by_id(JobSet, [set_id]).values():
+                if stored.id in changes.forgotten:
                     continue
                 # Uncommitted changes are newer than what is stored.
-                row = changes.job_sets.get(stored.id, stored)
+                row = changes.of(JobSet).get(stored.id, stored)
                 jobs = [changes.jobs.get(job.id, job) for job in self._store.children_of(set_id)]
                 jobs = [job for job in jobs if not job.terminal]
                 for job in jobs:

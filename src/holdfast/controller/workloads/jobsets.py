@@ -26,6 +26,7 @@ from holdfast.domain.workloads.jobset.children import (
 )
 from holdfast.domain.workloads.jobset.model import RestartStrategy
 from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, converge, expected_pods
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class JobSets:
         for job in snapshot.jobs:
             if job.child is not None:
                 jobs.setdefault(job.child.set_id, []).append(job)
-        for row in snapshot.job_sets:
+        for row in snapshot.of(JobSet).values():
             # Reading all that have ended takes long; all they still need is their time to live.
             if row.id in jobs or not row.state.terminal or row.deleting or _TIME_TO_LIVE in row.spec:
                 each(row.id, partial(self._owners.take_in, row, jobs.get(row.id, ())))
@@ -203,7 +204,9 @@ class JobSets:
         job = self._state.jobs[job_id]
         size = work.spec.by_name[order.group].job
         record = KubeJobRecord(
-            job_id=job_id,
+            job_id,
+            owner=work.row.id,
+            created_at=job.submitted_at,
             restart=order.restart,
             job_restart=order.job_restart,
             suspended=order.suspended,

@@ -78,9 +78,10 @@ class KubeJobs:
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Restore the jobs that were in progress when the last controller stopped."""
+        records = snapshot.of(KubeJobRecord)
         for job in list(self._state.jobs.values()):
             if self._state.kind_of(job) == KUBEJOB:
-                each(job.id, partial(self._resume, job, snapshot.kube_jobs.get(job.id)))
+                each(job.id, partial(self._resume, job, records.get(job.id)))
 
     def _resume(self, job: Job, record: KubeJobRecord | None) -> None:
         if record is None:
@@ -109,7 +110,9 @@ class KubeJobs:
         if job.id in self.jobs:
             return
         suspended = job.child is None and self._plan(job).spec.suspend
-        work = self.jobs[job.id] = JobWork(KubeJobRecord(job_id=job.id, present=False, suspended=suspended))
+        owner = "" if job.child is None else job.child.set_id
+        record = KubeJobRecord(job.id, owner, created_at=job.submitted_at, present=False, suspended=suspended)
+        work = self.jobs[job.id] = JobWork(record)
         if job.child is None:
             self.create(job, evolve(work.record, present=True), job.queued_at)
 
@@ -352,7 +355,7 @@ class KubeJobs:
 
     def _gone(self, work: JobWork, now: float) -> None:
         """Forget an attempt of which nothing is left."""
-        job = self._state.jobs[work.record.job_id]
+        job = self._state.jobs[work.record.id]
         self._release(work, job)
         self._state.queue.forget(job.id)
         state = evolve(work.record.state, active=0, ready=0, terminating=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 State = TypeVar("State")
 """What is remembered of a workload between two looks."""
@@ -31,6 +31,46 @@ class Result(Generic[State, Order, Note, Decided]):
     decisions: tuple[Decided, ...] = ()
     wake_at: float | None = None
     """When to reconcile again although nothing happens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What is stored of a workload of any kind; its kind's record adds what only that kind has."""
+
+    id: str
+    """Of a job for kinds whose workloads are jobs."""
+    owner: str = ""
+    """Id of the workload it is part of, if any; fixed, like its name and the time it was created."""
+    name: str = ""
+    """Unique among the workloads of its kind; empty where its job has the name."""
+    generation: int = 1
+    """Grows with every change of what it should be."""
+    spec: str = ""
+    """What it should be (``compiled.codec``); empty where its job says so."""
+    manifest: str = ""
+    """What that was compiled from, for people."""
+    deleting: bool = False
+    """It is removed as soon as its programs have stopped."""
+    expires_at: float | None = None
+    """When it is forgotten, once it has ended; ``None`` leaves that to the operator's retention."""
+    version: int = 1
+    """Grows with every request about it, when it is made; only the store changes it."""
+    created_at: float = 0.0
+    updated_at: float = 0.0
+
+    kind: ClassVar[str]
+    noun: ClassVar[str]
+    """What messages call it."""
+
+    @property
+    def resource_version(self) -> str:
+        """Unique forever, even if another workload takes this one's name."""
+        return f"{self.id}.{self.version}"
+
+    @property
+    def last_runs(self) -> tuple[str, ...]:
+        """Uids of runs it still needs although they may have ended."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from holdfast.domain.job import JobState
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import InvalidRequest, NotFound, Problem
 from holdfast.ports.store import JobFilter
 
@@ -64,7 +65,7 @@ def read_filter(store: Store, wanted: Wanted) -> JobFilter:
 def _set_id(store: Store, reference: str) -> str:
     """Find a set's id, also of one that is gone and whose jobs are still known by it."""
     try:
-        return store.job_set(reference).id
+        return store.workload(JobSet, reference).id
     except NotFound:
         if store.jobs(JobFilter(job_set=reference), limit=1):
             return reference

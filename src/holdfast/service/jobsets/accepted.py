@@ -29,9 +29,9 @@ _MOST_TRIES = 100
 """Somebody gets through in each round, so only as many others could use them up."""
 
 
-def as_accepted(asked: AskedOf) -> JobSet:
+def as_accepted(asked: AskedOf[JobSet]) -> JobSet:
     """Return a set as it is once all that was asked of it is done; how its jobs stand is left as it is."""
-    return reduce(_done, asked.requests, asked.job_set)
+    return reduce(_done, asked.requests, asked.workload)
 
 
 def accepted(job_set: JobSet, request: Request) -> JobSet:

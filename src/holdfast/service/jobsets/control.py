@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, InvalidRequest, Problem
 from holdfast.ports.store import Request, RequestKind
 from holdfast.service.audit import audited
@@ -21,7 +22,6 @@ from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, r
 
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
-    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
     from holdfast.service.jobsets.accepted import Versions
@@ -111,7 +111,7 @@ class SetControl:
             return in_order(ask, if_match)
 
     def _find(self, reference: str, if_match: Versions) -> JobSet:
-        found = as_accepted(self.store.asked_of(reference))
+        found = as_accepted(self.store.asked_of(JobSet, reference))
         require_match(found, if_match)
         return found
 

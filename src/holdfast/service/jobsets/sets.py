@@ -18,6 +18,7 @@ from holdfast.dialects.manifests import located, read_one
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
 from holdfast.service.audit import audited, put_act
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import ChildOf, Job
     from holdfast.domain.workloads.jobset.state import SetLogEntry
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.store import Store
     from holdfast.service.jobsets.accepted import Versions
@@ -181,19 +181,20 @@ class JobSets:
         Raises:
             NotFound: There is none.
         """
-        return shown_set(as_accepted(self.store.asked_of(reference)), self.store.quarantined())
+        return shown_set(as_accepted(self.store.asked_of(JobSet, reference)), self.store.quarantined())
 
     def page(self, *, after: str = "", limit: int = LARGEST_PAGE) -> SetPage:
         """List job sets by name, as they are with all that was asked of them."""
         known = self.store.quarantined()
-        sets = [shown_set(as_accepted(one), known) for one in self.store.all_asked_of(after=after, limit=limit + 1)]
+        asked = self.store.all_asked_of(JobSet, after=after, limit=limit + 1)
+        sets = [shown_set(as_accepted(one), known) for one in asked]
         return SetPage(sets[:limit], sets[limit - 1].name if len(sets) > limit else None)
 
     def children(self, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> ChildPage:
         """List a set's jobs by replicated job and index, and what is known of their pods."""
         jobs = self.store.jobs(JobFilter(job_set=job_set.id), after=after, limit=limit + 1)
         shown = jobs[:limit]
-        pods = self.store.kube_jobs([job.id for job in shown])
+        pods = self.store.workloads_by_id(KubeJobRecord, [job.id for job in shown])
         children = [Child(job, job.child, pods.get(job.id)) for job in shown if job.child is not None]
         return ChildPage(children, shown[-1].seq if len(jobs) > limit else None)
 
@@ -253,7 +254,7 @@ class JobSets:
                 labels={job.id: described.labels for job, described in made},
                 idempotency_key=key,
                 fingerprint=hashlib.sha256(read.manifest.encode()).hexdigest() if key else "",
-                job_set=row,
+                owner=row,
             )
         )
         if key is not None and (not jobs or ids[:1] != (jobs[0].id,)):

@@ -9,22 +9,15 @@ import hashlib
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from holdfast.compiled.records import dump_json, dump_outcome, dump_record, load_json, load_outcome, load_record
 from holdfast.domain.containers import Capability, EngineInfo
+from holdfast.domain.failure import Failure
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, SubStep
+from holdfast.domain.policy.model import Decision
 from holdfast.domain.resources import Resources
 from holdfast.errors import Internal
 from holdfast.ports.store import Request, RequestKind
-from holdfast.storage.sql.facts import (
-    dump_decision,
-    dump_failure,
-    dump_json,
-    dump_outcome,
-    load_decision,
-    load_failure,
-    load_json,
-    load_outcome,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -116,8 +109,8 @@ def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
         request.memory,
         request.gpu,
         None if attempt.ending is None else attempt.ending.value,
-        dump_failure(attempt.failure),
-        dump_decision(attempt.decision),
+        dump_record(attempt.failure),
+        dump_record(attempt.decision),
         attempt.retry_at,
         storable(attempt.message),
     )
@@ -143,8 +136,9 @@ def run_row(run: Run) -> tuple[Any, ...]:
         run.ended_at,
         dump_outcome(run.outcome),
         storable(run.progress),
-        dump_failure(run.failure),
-        dump_decision(run.decision),
+        dump_record(run.failure),
+        dump_record(run.decision),
+        run.generation,
     )
 
 
@@ -265,8 +259,8 @@ class Reader:
             ended_at=ended,
             request=self._resources(*amounts),
             ending=None if ending is None else _ENDINGS[ending],
-            failure=load_failure(failure),
-            decision=load_decision(decision),
+            failure=load_record(Failure, failure),
+            decision=load_record(Decision, decision),
             retry_at=retry_at,
             message=message,
         )
@@ -274,7 +268,7 @@ class Reader:
     def run(self, row: Row) -> Run:
         """Build a run from its row."""
         uid, job_id, attempt, _, rank, status, since, executor, node, *amounts, started, ended = row[:14]
-        outcome, progress, failure, decision = row[14:]
+        outcome, progress, failure, decision, generation = row[14:]
         share = self._words.setdefault
         return Run(
             uid=uid,
@@ -290,8 +284,9 @@ class Reader:
             ended_at=ended,
             outcome=load_outcome(outcome),
             progress=progress,
-            failure=load_failure(failure),
-            decision=load_decision(decision),
+            failure=load_record(Failure, failure),
+            decision=load_record(Decision, decision),
+            generation=generation,
         )
 
     def history(self, row: Row) -> HistoryRow:

@@ -11,11 +11,11 @@ from sqlalchemy import Text, cast, func, select
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.ports.store import Snapshot
-from holdfast.storage.refusals import unknown_job, unknown_job_set
-from holdfast.storage.sql import codec, jobset_rows, selects, tables
-from holdfast.storage.sql.jobsets import active_pod_jobs, all_sets
+from holdfast.storage.refusals import unknown_job, unknown_workload
+from holdfast.storage.sql import codec, selects, tables
 from holdfast.storage.sql.leadership import EPOCH, require_epoch
 from holdfast.storage.sql.logs import append_events, recent_losses
+from holdfast.storage.sql.workloads import going_on, log_row, workload_row
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Job, Run
     from holdfast.domain.lifecycle import HistoryRow
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.domain.workloads.base import Workload
     from holdfast.ports.store import Changes, Request
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
@@ -85,15 +85,15 @@ class SqlControllerStore:
             attempts = [read.attempt(row) for row in connection.execute(_ACTIVE_ATTEMPTS)]
             runs = [read.run(row) for row in connection.execute(_CURRENT_RUNS)]
             history = self._last_history(connection, read)
-            kube_jobs = active_pod_jobs(connection)
-            runs += self._last_runs(connection, read, kube_jobs.values(), {run.uid for run in runs})
+            workloads, unreadable = going_on(connection)
+            runs += self._last_runs(connection, read, workloads.values(), {run.uid for run in runs})
             return Snapshot(
                 jobs,
                 attempts,
                 runs,
                 history,
-                all_sets(connection),
-                kube_jobs,
+                workloads,
+                unreadable,
                 selects.quarantined(connection),
                 recent_losses(connection),
             )
@@ -107,10 +107,10 @@ class SqlControllerStore:
 
     @staticmethod
     def _last_runs(
-        connection: Connection, read: codec.Reader, kube_jobs: Iterable[KubeJobRecord], known: Container[str]
+        connection: Connection, read: codec.Reader, workloads: Iterable[Workload], known: Container[str]
     ) -> list[Run]:
-        """Read the last runs of pods whose runs have all ended."""
-        missing = [pod.run for job in kube_jobs for pod in job.pods if pod.run and pod.run not in known]
+        """Read the runs that workloads still need, of those that have ended."""
+        missing = [uid for each in workloads for uid in each.last_runs if uid not in known]
         found: list[Run] = []
         for uids in selects.chunks(missing):
             found += map(read.run, connection.execute(selects.RUNS.where(tables.runs.c.uid.in_(uids))))
@@ -154,42 +154,42 @@ class SqlControllerStore:
             Unavailable: The disk is full or the database is locked; nothing was changed.
             Uncertain: The answer of a database server was lost: all was changed, or nothing.
             Conflict: Another controller leads; nothing was changed.
-            Internal: A change is about a job or a job set that does not exist; nothing was changed.
+            Internal: A change is about a job or workload that does not exist; nothing was changed.
         """
         if not changes:
             return
         batches = self._batches
         jobs = [(*codec.job_changes(job), job.id) for job in changes.jobs.values()]
-        sets = [(*jobset_rows.job_set_changes(each), each.id) for each in changes.job_sets.values()]
         work = (
             (batches.attempts, [codec.attempt_row(attempt) for attempt in changes.attempts.values()]),
             (batches.runs, [codec.run_row(run) for run in changes.runs.values()]),
             (batches.history, [codec.history_row(row) for row in changes.history.values()]),
             (batches.nodes, [codec.node_row(node) for node in changes.nodes.values()]),
-            (batches.kube_jobs, [jobset_rows.pod_job_row(job) for job in changes.kube_jobs.values()]),
+            (batches.workloads, [workload_row(each) for each in changes.workloads.values()]),
             (batches.released, [(key,) for key in changes.quarantined]),
             (batches.quarantined, [astuple(each) for each in changes.quarantined.values() if each is not None]),
-            (batches.set_log, [jobset_rows.set_log_row(entry) for entry in changes.set_log]),
-            (batches.deleted_sets, [(set_id,) for set_id in changes.deleted_sets]),
+            (batches.set_log, [log_row(entry) for entry in changes.set_log]),
+            (batches.forgotten, [(key,) for key in changes.forgotten]),
             (batches.handled, [(number,) for number in changes.handled]),
         )
         with self._database.writing() as connection:
             require_epoch(connection, changes.epoch, self._epoch)
             if batches.jobs.run(connection, jobs) != len(jobs):
                 raise unknown_job()
-            _require_jobs(connection, changes)
-            if batches.job_sets.run(connection, sets) != len(sets):
-                raise unknown_job_set()
+            _require_known(connection, changes)
             for batch, rows in work:
                 batch.run(connection, rows)
             append_events(connection, batches, changes.events.values())
 
 
-def _require_jobs(connection: Connection, changes: Changes) -> None:
-    """Refuse history of jobs that do not exist; the jobs this commit changes are checked anyway."""
-    subjects = {row.job_id for row in changes.history.values()} - changes.jobs.keys()
-    unchecked = list(subjects - {job_id for job_id, _ in changes.attempts})
-    jobs = tables.jobs
-    for ids in selects.chunks(unchecked):
-        if len(connection.execute(select(jobs.c.id).where(jobs.c.id.in_(ids))).all()) != len(ids):
+def _require_known(connection: Connection, changes: Changes) -> None:
+    """Refuse what belongs to nothing that exists; the jobs this commit changes are checked anyway."""
+    checked = changes.jobs.keys() | {job_id for job_id, _ in changes.attempts}
+    jobs, workloads = select(tables.jobs.c.id), select(tables.workloads.c.id)
+    for ids in selects.chunks([*{row.job_id for row in changes.history.values()} - checked]):
+        if len(connection.execute(jobs.where(tables.jobs.c.id.in_(ids))).all()) != len(ids):
             raise unknown_job()
+    for ids in selects.chunks([*changes.workloads.keys() - checked]):
+        query = jobs.where(tables.jobs.c.id.in_(ids)).union(workloads.where(tables.workloads.c.id.in_(ids)))
+        if len(connection.execute(query).all()) != len(ids):
+            raise unknown_workload()

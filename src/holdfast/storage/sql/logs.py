@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, insert, select, text
 
+from holdfast.compiled.records import dump_json, load_json
 from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry, Subject
 from holdfast.domain.events import BY_KIND, BY_NAME, REGISTRY, NodeLost, StoredEvent
 from holdfast.errors import Internal
@@ -19,7 +20,6 @@ from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import RECENT_EVENTS
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.codec import storable
-from holdfast.storage.sql.facts import dump_json, load_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

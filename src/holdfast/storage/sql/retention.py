@@ -57,11 +57,12 @@ class SqlRetentionStore:
 
     def expired_jobs(self, *, until: float, limit: int) -> Sequence[str]:
         """List ids of finished jobs whose own time to live was over by then, the earliest first."""
-        jobs, pods = tables.jobs, tables.kube_jobs
-        due = pods.c.expires_at.is_not(None) & (pods.c.expires_at <= until)
-        query = select(pods.c.job_id).join(jobs).where(due, selects.STATE_UNINDEXED.in_(_ENDED_STATES))
+        jobs, expiring = tables.jobs, tables.workloads
+        due = expiring.c.expires_at.is_not(None) & (expiring.c.expires_at <= until)
+        query = select(jobs.c.id).join(expiring, expiring.c.id == jobs.c.id)
+        query = query.where(due, selects.STATE_UNINDEXED.in_(_ENDED_STATES))
         with self._database.reading() as connection:
-            found = connection.execute(query.order_by(pods.c.expires_at, pods.c.job_id).limit(limit))
+            found = connection.execute(query.order_by(expiring.c.expires_at, jobs.c.id).limit(limit))
             return found.scalars().all()
 
     def delete_finished(self, job_ids: Sequence[str]) -> int:
@@ -84,8 +85,9 @@ def _delete(connection: Connection, ids: Sequence[str]) -> int:
     chosen = jobs.c.id.in_(ids) & jobs.c.state.in_(_ENDED_STATES)
     found = connection.execute(select(jobs.c.id, jobs.c.spec).where(chosen)).all()
     digests = {digest for _, digest in found}
-    if found:  # history has no foreign key to cascade by
+    if found:  # neither has a foreign key to cascade by
         connection.execute(_FORGET_HISTORY, [{"job": job_id} for job_id, _ in found])
+        connection.execute(delete(tables.workloads).where(tables.workloads.c.id.in_(job_id for job_id, _ in found)))
     deleted = connection.execute(delete(jobs).where(chosen)).rowcount
     unused = ~exists().where(jobs.c.spec == specs.c.digest)
     connection.execute(delete(specs).where(specs.c.digest.in_(digests), unused))

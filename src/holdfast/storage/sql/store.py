@@ -9,12 +9,12 @@ from holdfast.storage.sql.batch import Batches
 from holdfast.storage.sql.catalogue import SqlCatalogueStore
 from holdfast.storage.sql.controller import SqlControllerStore
 from holdfast.storage.sql.engine import Database
-from holdfast.storage.sql.jobsets import SqlJobSetStore
 from holdfast.storage.sql.leadership import SqlLeadershipStore
 from holdfast.storage.sql.logs import SqlLogStore
 from holdfast.storage.sql.query import SqlQueryStore
 from holdfast.storage.sql.retention import SqlRetentionStore
 from holdfast.storage.sql.submission import SqlSubmissionStore
+from holdfast.storage.sql.workloads import SqlWorkloadStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ class SqlStore(
     SqlLeadershipStore,
     SqlSubmissionStore,
     SqlQueryStore,
-    SqlJobSetStore,
+    SqlWorkloadStore,
     SqlCatalogueStore,
     SqlLogStore,
     SqlRetentionStore,
@@ -40,7 +40,7 @@ class SqlStore(
         SqlLeadershipStore.__init__(self, database)
         SqlSubmissionStore.__init__(self, database, batches)
         SqlQueryStore.__init__(self, database)
-        SqlJobSetStore.__init__(self, database)
+        SqlWorkloadStore.__init__(self, database)
         SqlCatalogueStore.__init__(self, database, batches)
         SqlLogStore.__init__(self, database)
         SqlRetentionStore.__init__(self, database)

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select, update
 
+from holdfast.compiled.records import dump_json, load_json
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.ports.store import ASKED_OF_SETS
-from holdfast.storage.refusals import known_job_set, known_jobs, no_such_job_set, require_version, reused_key
+from holdfast.storage.refusals import known_jobs, known_workload, no_such_workload, require_version, reused_key
 from holdfast.storage.requests import audited_changes, request_of, submission_events
-from holdfast.storage.sql import codec, jobset_rows, selects, tables
-from holdfast.storage.sql.facts import dump_json, load_json
+from holdfast.storage.sql import codec, selects, tables
 from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.retention import keep_specs
+from holdfast.storage.sql.workloads import read_workload, workload_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
-    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.store import Request, Submission
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
@@ -46,7 +47,7 @@ class SqlSubmissionStore:
             AlreadyExists: A job of that id is there already, or a job set of that name.
         """
         ids = tuple(job.id for job in submission.jobs)
-        if not ids and submission.job_set is None:
+        if not ids and submission.owner is None:
             return ()
         specs, jobs = _job_rows(submission.jobs)
         labels: Rows = [
@@ -57,8 +58,9 @@ class SqlSubmissionStore:
             known = self._claim_key(connection, submission, ids, request.created_at)
             if known is not None:
                 return known
-            if submission.job_set is not None:
-                self._new_set(connection, submission.job_set)
+            # Inserting first lets the database settle a race between two of one name.
+            if (owner := submission.owner) and self._batches.new_workloads.run(connection, [workload_row(owner)]) != 1:
+                raise known_workload(owner)
             _refuse_known(connection, ids)
             keep_specs(connection)
             self._batches.new_specs.run(connection, specs)
@@ -87,11 +89,6 @@ class SqlSubmissionStore:
             raise reused_key(key)
         return tuple(load_json(known.job_ids))
 
-    def _new_set(self, connection: Connection, job_set: JobSet) -> None:
-        """Append a job set; inserting first lets the database settle a race between two of one name."""
-        if self._batches.new_sets.run(connection, [jobset_rows.job_set_row(job_set)]) != 1:
-            raise known_job_set(job_set.name)
-
     def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
         """Append a request; with a caller, also to the audit log. The version of a job set it is about grows by one.
 
@@ -108,13 +105,13 @@ class SqlSubmissionStore:
 
 def _move_versions(connection: Connection, request: Request, version: int | None) -> None:
     """Advance the versions of the sets a request is about; until the commit nobody else can make one."""
-    table = tables.job_sets
+    table = tables.workloads
     for set_id in request.targets:
         if version is not None:
             row = connection.execute(select(table).where(table.c.id == set_id).with_for_update()).one_or_none()
             if row is None:
-                raise no_such_job_set(set_id)
-            require_version(jobset_rows.read_job_set(row), version)
+                raise no_such_workload(JobSet, set_id)
+            require_version(read_workload(row), version)
         connection.execute(update(table).where(table.c.id == set_id).values(version=table.c.version + 1))
 
 

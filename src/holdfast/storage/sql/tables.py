@@ -169,6 +169,7 @@ runs = Table(
     Column("progress", Text, nullable=False, server_default=""),
     Column("failure", Text),
     Column("decision", Text),
+    Column("generation", Integer, nullable=False, server_default="1"),
     _job_reference(),
     CheckConstraint("attempt >= 1 AND dispatch >= 0 AND rank >= 0", name="place"),
 )
@@ -220,23 +221,33 @@ requests = Table(
     sqlite_autoincrement=True,  # the id of a handled request is never reused
 )
 
-job_sets = Table(
-    "job_sets",
+workloads = Table(
+    "workloads",
     metadata,
     Column("id", Key, primary_key=True),
-    Column("name", Key, nullable=False, unique=True),
-    Column("created_at", Double, nullable=False),
-    Column("manifest", Text, nullable=False),
-    Column("lenient", Boolean, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("owner", Key),
+    Column("name", Key),
     Column("generation", Integer, nullable=False),
-    Column("updated_at", Double, nullable=False),
+    Column("spec", Text, nullable=False),
+    Column("manifest", Text, nullable=False),
     Column("deleting", Boolean, nullable=False),
+    Column("expires_at", Double),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("updated_at", Double, nullable=False),
     Column("state", Text, nullable=False),
-    Column("version", Integer, nullable=False, server_default="1"),
-    Column("spec", Text, nullable=False, server_default=""),
+    UniqueConstraint("kind", "name"),
     CheckConstraint("generation >= 1", name="generation"),
 )
-JOB_SET_CHANGING = ("manifest", "lenient", "generation", "updated_at", "deleting", "state", "spec")
+"""What is stored of workloads, of any kind; without foreign keys, because only some are a job's.
+
+The queue's record of a gang, ``jobs``, is all there is of it.
+"""
+WORKLOAD_FIXED = ("kind", "owner", "name", "version", "created_at")
+"""Written once, but for the version, which requests move."""
+_expiring = workloads.c.expires_at.is_not(None)
+Index("ix_workloads_expiring", workloads.c.expires_at, sqlite_where=_expiring, postgresql_where=_expiring)
 
 set_log = Table(
     "set_log",
@@ -246,32 +257,11 @@ set_log = Table(
     Column("at", Double, nullable=False),
     Column("kind", Text, nullable=False),
     Column("body", Text, nullable=False),
-    ForeignKeyConstraint(["set_id"], ["job_sets.id"], ondelete="CASCADE"),
+    ForeignKeyConstraint(["set_id"], ["workloads.id"], ondelete="CASCADE"),
     Index(None, "set_id", "seq"),
     sqlite_autoincrement=True,  # readers resume by it
 )
 """The decisions about a set's failed jobs and their facts; deleted with the set."""
-
-kube_jobs = Table(
-    "pod_jobs",
-    metadata,
-    Column("job_id", Key, primary_key=True),
-    Column("restart", Integer, nullable=False),
-    Column("job_restart", Integer, nullable=False),
-    Column("present", Boolean, nullable=False),
-    Column("suspended", Boolean, nullable=False),
-    Column("deleting_since", Double),
-    Column("domain", Text, nullable=False),
-    Column("parallelism", Integer),
-    Column("completions", Integer),
-    Column("expires_at", Double),
-    Column("record", Text, nullable=False),
-    _job_reference(),
-    CheckConstraint("restart >= 0 AND job_restart >= 0", name="restarts"),
-)
-"""The pod state of jobs made of pods; deleted with the job."""
-_expiring = kube_jobs.c.expires_at.is_not(None)
-Index("ix_pod_jobs_expiring", kube_jobs.c.expires_at, sqlite_where=_expiring, postgresql_where=_expiring)
 
 quarantine = Table(
     "quarantine",

@@ -7,14 +7,16 @@ no longer restarting.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from holdfast.domain.policy.model import Considered, LimitUse, SetAction
+from holdfast.domain.workloads.base import JOBSET, Workload
 
-    from holdfast.domain.policy.model import Considered, LimitUse, SetAction
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def backoff_keys(group: str, name: str) -> tuple[str, str, str]:
@@ -142,32 +144,15 @@ class SetDecision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobSet:
+class JobSet(Workload):
     """One job set."""
 
-    id: str
-    name: str
-    """Unique among existing job sets."""
-    created_at: float
-    manifest: str
-    """As it is in force now, canonical JSON, for people."""
-    spec: str = ""
-    """What the manifest was compiled into (``compiled.codec``)."""
     lenient: bool = False
-    """Whether it was read leniently, and will be again."""
-    generation: int = 1
-    """Grows with every change of the manifest."""
-    updated_at: float = 0.0
-    deleting: bool = False
-    """It is removed as soon as its programs have stopped."""
-    state: JobSetState = field(default_factory=JobSetState)
-    version: int = 1
-    """Grows with every request about it, when it is made; only the store changes it."""
+    """Whether its manifest was read leniently, and will be again."""
+    state: JobSetState = JobSetState()
 
-    @property
-    def resource_version(self) -> str:
-        """Unique forever, even if another set takes this one's name."""
-        return f"{self.id}.{self.version}"
+    kind = JOBSET
+    noun = "job set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ The parts of ``batch/v1`` that decisions depend on. Times are seconds since the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Never, TypeAlias
@@ -13,8 +14,6 @@ from holdfast.domain.policy.model import Backoff, Decision, ExitCodes
 from holdfast.domain.workloads.base import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from holdfast.domain.failure import ContainerResult
 
 UNLIMITED = 2**31 - 1

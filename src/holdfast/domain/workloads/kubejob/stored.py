@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from holdfast.domain.workloads.base import KUBEJOB, Workload
 from holdfast.domain.workloads.kubejob.model import KubeJobState
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +40,9 @@ class PodRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class KubeJobRecord:
-    """One job whose runs are pods."""
+class KubeJobRecord(Workload):
+    """One job whose runs are pods; its id is the job's, and its owner the job set the job is part of."""
 
-    job_id: str
     restart: int = 0
     """Restarts of its set when its current attempt began."""
     job_restart: int = 0
@@ -62,5 +59,11 @@ class KubeJobRecord:
     state: KubeJobState = field(default_factory=KubeJobState)
     pods: tuple[PodRecord, ...] = ()
     """Pods that have not ended."""
-    expires_at: float | None = None
-    """When it is forgotten, once it has ended; ``None`` leaves that to the operator's retention."""
+
+    kind = KUBEJOB
+    noun = "job made of pods"
+
+    @property
+    def last_runs(self) -> tuple[str, ...]:
+        """The last run of each pod."""
+        return tuple(pod.run for pod in self.pods if pod.run)

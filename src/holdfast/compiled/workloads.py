@@ -1,0 +1,88 @@
+"""How the record of a workload is stored: what all kinds have in columns of their own, the rest as versioned JSON.
+
+A kind needs its line in ``KINDS``, and nothing else here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from holdfast.compiled.records import defaults, dump_json, load_json, non_defaults, record_of
+from holdfast.domain.workloads.base import JOBSET, KUBEJOB, Workload
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
+from holdfast.domain.workloads.kubejob.model import UNLIMITED
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.errors import HoldfastError, Internal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+COMMON = tuple(field.name for field in fields(Workload))
+"""What is in columns of its own."""
+_VERSION = "version"
+_INDEXES = ("completed_indexes", "failed_indexes")
+
+
+def _with_short_indexes(values: dict[str, Any]) -> dict[str, Any]:
+    """Write sets of indexes as Kubernetes does: there may be a hundred thousand."""
+    if "state" in values:
+        state = values["state"] = non_defaults(values["state"])
+        state.update((name, format_indexes(state[name])) for name in _INDEXES if name in state)
+    return values
+
+
+def _with_all_indexes(values: dict[str, Any]) -> dict[str, Any]:
+    state = values.get("state", {})
+    state.update((name, parse_indexes(state[name], UNLIMITED)) for name in _INDEXES if name in state)
+    return values
+
+
+class Stored(NamedTuple):
+    """How a kind of workload is stored."""
+
+    record: type[Workload]
+    version: int = 1
+    """Grows when a field is renamed, or changes its meaning or default; a migration rewrites what is stored then."""
+    write: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: values
+    """Changes its own fields for JSON."""
+    read: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: values
+
+
+KINDS: dict[str, Stored] = {
+    JOBSET: Stored(JobSet),
+    KUBEJOB: Stored(KubeJobRecord, write=_with_short_indexes, read=_with_all_indexes),
+}
+
+
+def dump_state(workload: Workload) -> str:
+    """Write what only its kind has of a workload."""
+    kind = KINDS[workload.kind]
+    own = _own(kind.record)  # type: ignore[arg-type] # a class is hashable
+    return dump_json({_VERSION: kind.version, **kind.write(non_defaults(workload, own))})
+
+
+@cache
+def _own(record: type[Workload]) -> Sequence[tuple[str, object]]:
+    every = defaults(record)  # type: ignore[arg-type] # a class is hashable
+    return tuple(each for each in every if each[0] not in COMMON)
+
+
+def load_workload(kind: str, common: Mapping[str, Any], state: str) -> Workload:
+    """Build a workload from what all kinds have and what ``dump_state`` wrote.
+
+    Raises:
+        Internal: It cannot be read, or is of a kind or version this one does not know.
+    """
+    known = KINDS.get(kind)
+    try:
+        values = load_json(state)
+        if known is not None and values.pop(_VERSION) == known.version:
+            return record_of(known.record, {**common, **known.read(values)})
+    except (ValueError, LookupError, TypeError, AttributeError, HoldfastError) as error:
+        message = f"the stored {kind} {common['id']} cannot be read: {error}"
+        raise Internal(message, hint="the database is damaged; restore it from a backup") from error
+    message = f"the stored {kind} {common['id']} is of a kind or version that this version of Holdfast does not know"
+    raise Internal(message, hint="a newer Holdfast wrote it")

@@ -1,0 +1,38 @@
+"""The part of the storage port that reads workloads of any kind; the controller's part is in ``store``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from holdfast.domain.workloads.base import Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.workloads.jobset.state import SetLogEntry
+
+W = TypeVar("W", bound=Workload)
+
+
+class WorkloadQueries(Protocol):
+    """Readers' queries about workloads; each is about those of one kind, named by its record."""
+
+    def workload(self, kind: type[W], reference: str) -> W:
+        """Find a workload by id, or by name.
+
+        Raises:
+            NotFound: None matches.
+        """
+        ...
+
+    def workloads(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[W]:
+        """List workloads that have names by name, those whose name comes after ``after``."""
+        ...
+
+    def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
+        """Return those workloads, by id; others are left out."""
+        ...
+
+    def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:
+        """List what was logged of a job set, in order, entries with ``seq > after``; an unknown set has none."""
+        ...

@@ -1,0 +1,141 @@
+"""Workloads and the logs of job sets in memory; writers must hold the store's lock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.ports.store import ASKED_OF_SETS, AskedOf
+from holdfast.storage.refusals import known_workload, no_such_workload, require_version, unknown_workload
+from tools.memory_store.jobs import in_set
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from threading import RLock
+
+    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.base import Workload
+    from holdfast.domain.workloads.jobset.state import SetLogEntry
+    from holdfast.ports.store import Changes, Request
+    from holdfast.ports.workloads import W
+    from tools.memory_store.jobs import JobTable
+
+
+class MemoryWorkloadStore:
+    """The part of the store about workloads."""
+
+    def __init__(self, lock: RLock, jobs: JobTable) -> None:
+        """Begin without logs, on the records of a store, under its lock."""
+        self._workloads_lock = lock
+        self._of_jobs = jobs
+        self._requests: dict[int, Request] = {}
+        self._log: list[SetLogEntry] = []
+        self._logged = 0
+
+    def workload(self, kind: type[W], reference: str) -> W:
+        """Find a workload by id, or by name."""
+        with self._workloads_lock:
+            every = self._of(kind)
+            found = next((each for each in every if each.id == reference), None)
+            found = found or next((each for each in every if reference and each.name == reference), None)
+        if found is None:
+            raise no_such_workload(kind, reference)
+        return found
+
+    def workloads(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[W]:
+        """List workloads that have names by name, those whose name comes after ``after``."""
+        with self._workloads_lock:
+            return [each for each in self._of(kind) if each.name > after][:limit]
+
+    def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
+        """Return those workloads, by id; others are left out."""
+        with self._workloads_lock:
+            known = self._of_jobs.workloads
+            return {key: known[key] for key in ids if isinstance(known.get(key), kind)}  # type: ignore[misc] # of this kind
+
+    def asked_of(self, kind: type[W], reference: str) -> AskedOf[W]:
+        """Find a workload by id, or by name, with its pending requests."""
+        with self._workloads_lock:
+            return self._asked_of(self.workload(kind, reference))
+
+    def all_asked_of(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[AskedOf[W]]:
+        """List workloads as ``workloads`` does, each with its pending requests."""
+        with self._workloads_lock:
+            return [self._asked_of(each) for each in self.workloads(kind, after=after, limit=limit)]
+
+    def _asked_of(self, workload: W) -> AskedOf[W]:
+        asked = [one for one in self._requests.values() if one.kind in ASKED_OF_SETS and workload.id in one.targets]
+        return AskedOf(workload, asked)
+
+    def children_of(self, owner: str) -> Sequence[Job]:
+        """Return every job of a workload, in order of submission."""
+        with self._workloads_lock:
+            return [job for job in self._of_jobs.by_id.values() if in_set(job, owner)]
+
+    def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:
+        """List what was logged of a job set, in order, entries with ``seq > after``; an unknown set has none."""
+        with self._workloads_lock:
+            return [entry for entry in self._log if entry.set_id == set_id and entry.seq > after][:limit]
+
+    def _of(self, kind: type[W]) -> list[W]:
+        return [each for each in self._of_jobs.sorted_workloads() if isinstance(each, kind)]
+
+    def move_versions(self, request: Request, version: int | None) -> None:
+        """Advance the versions of the sets a request is about.
+
+        Raises:
+            NotFound: A version is given, and there is no such set.
+            VersionConflict: It has another version.
+        """
+        if request.kind not in ASKED_OF_SETS:
+            return
+        known = self._of_jobs.workloads
+        for set_id in request.targets:
+            if version is not None:
+                if set_id not in known:
+                    raise no_such_workload(JobSet, set_id)
+                require_version(known[set_id], version)
+            if (row := known.get(set_id)) is not None:
+                known[set_id] = replace(row, version=row.version + 1)
+
+    def require_new_workload(self, workload: Workload | None) -> None:
+        """Check that a workload, if there is one, is new.
+
+        Raises:
+            AlreadyExists: Its name or id is taken.
+        """
+        if workload is None:
+            return
+        known = self._of_jobs.workloads
+        if workload.id in known or any(
+            each.kind == workload.kind and each.name and each.name == workload.name for each in known.values()
+        ):
+            raise known_workload(workload)
+
+    def require_known_workloads(self, changes: Changes) -> None:
+        """Check that every workload a commit changes or logs about is there, or is a job's.
+
+        Raises:
+            Internal: One is not.
+        """
+        known, jobs = self._of_jobs.workloads, self._of_jobs.by_id
+        if any(key not in known and key not in jobs for key in changes.workloads) or any(
+            entry.set_id not in known for entry in changes.set_log
+        ):
+            raise unknown_workload()
+
+    def commit_workloads(self, changes: Changes) -> None:
+        """Make the changes of workloads; what is fixed stays."""
+        known = self._of_jobs.workloads
+        for key, each in changes.workloads.items():
+            was = known.get(key, each)
+            fixed = {"owner": was.owner, "name": was.name, "version": was.version, "created_at": was.created_at}
+            known[key] = replace(each, **fixed)  # type: ignore[arg-type] # fields by name
+        for entry in changes.set_log:
+            self._logged += 1
+            self._log.append(replace(entry, seq=self._logged))
+        for key in changes.forgotten:
+            known.pop(key, None)
+        if changes.forgotten:
+            self._log = [entry for entry in self._log if entry.set_id not in changes.forgotten]
