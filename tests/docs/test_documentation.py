@@ -16,7 +16,7 @@ from holdfast.app.settings import Settings
 from holdfast.cli import exit_codes
 from holdfast.cli.commands import commands
 from holdfast.dialects.documents import read_documents
-from holdfast.dialects.native.settings import read_settings
+from holdfast.dialects.native.catalogue import read_settings
 from holdfast.domain import lifecycle
 from holdfast.domain.failure import Cause, EndedBy, FailureCondition
 from holdfast.domain.job import JobState

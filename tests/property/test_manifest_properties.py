@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.dialects import codec
-from holdfast.dialects.armada.policy import BARE, FLAT, NESTED, read_bare_policy
+from holdfast.dialects.armada import BARE, FLAT, NESTED, read_bare_policy
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_manifest
-from holdfast.dialects.native.job_text import write_job
+from holdfast.dialects.native.catalogue import read_settings
 from holdfast.dialects.native.policy import read_policy
-from holdfast.dialects.native.settings import read_settings
+from holdfast.dialects.native.writing import write_job
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.errors import InvalidRequest, Problem

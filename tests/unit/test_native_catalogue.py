@@ -9,8 +9,7 @@ import pytest
 from holdfast.dialects import codec
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_manifest
-from holdfast.dialects.native.queue import read_queue_manifest, write_queue
-from holdfast.dialects.native.settings import read_settings, write_settings
+from holdfast.dialects.native.catalogue import read_queue_manifest, read_settings, write_queue, write_settings
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.policy.model import Backoff, ContainerScope, ExitCodeOperator, ExitCodes, RetrySettings

@@ -10,7 +10,7 @@ import pytest
 from holdfast.dialects.codec import dump_policy, load_policy
 from holdfast.dialects.manifests import manifest_warnings
 from holdfast.dialects.native.policy import read_policy
-from holdfast.dialects.native.policy_text import write_policy
+from holdfast.dialects.native.writing import write_policy
 from holdfast.domain.policy.model import (
     Action,
     AntiAffinity,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.native.settings import read_settings
+from holdfast.dialects.native.catalogue import read_settings
 from holdfast.domain.delay import retry_at
 from holdfast.domain.job import Run
 from holdfast.domain.lifecycle import RUN_ACTIVE, RunStatus

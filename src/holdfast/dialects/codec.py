@@ -6,11 +6,10 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
+from holdfast.dialects.native.catalogue import read_queue_manifest, read_settings, write_queue, write_settings
 from holdfast.dialects.native.category import read_category_manifest, write_category
 from holdfast.dialects.native.policy import read_policy
-from holdfast.dialects.native.policy_text import write_policy
-from holdfast.dialects.native.queue import read_queue_manifest, write_queue
-from holdfast.dialects.native.settings import read_settings, write_settings
+from holdfast.dialects.native.writing import write_policy
 from holdfast.errors import Internal
 
 if TYPE_CHECKING:

@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from holdfast.dialects.armada.policy import (
-    ARMADA_FLAT,
-    ARMADA_NESTED,
-    read_flat_policy_manifest,
-    read_nested_policy_manifest,
-)
+from holdfast.dialects.armada import ARMADA_FLAT, ARMADA_NESTED, read_flat_policy_manifest, read_nested_policy_manifest
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.job import API_VERSION as BATCH_VERSION
 from holdfast.dialects.jobset.loading import plain_job_spec
@@ -18,12 +13,11 @@ from holdfast.dialects.jobset.manifest import API_VERSION as JOBSET_VERSION
 from holdfast.dialects.jobset.reading import READERS as KUBE_READERS
 from holdfast.dialects.jobset.runnable import check_runnable
 from holdfast.dialects.jobset.wording import Engines, Notes, local
+from holdfast.dialects.native.catalogue import read_queue_manifest
 from holdfast.dialects.native.category import read_category_manifest
 from holdfast.dialects.native.envelope import API_VERSION
 from holdfast.dialects.native.job import read_job_manifest
-from holdfast.dialects.native.policy import policy_warnings
-from holdfast.dialects.native.queue import read_queue_manifest
-from holdfast.dialects.native.retry_policy import read_policy_manifest
+from holdfast.dialects.native.policy import policy_warnings, read_policy_manifest
 from holdfast.dialects.reading import shown
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.jobset.scalars import one_of, or_default, whole
+from holdfast.dialects.jobset.values import one_of, or_default, whole
 from holdfast.dialects.jobset.wording import shown
 from holdfast.dialects.native.policy import read_backoff
 from holdfast.dialects.reading import regex_error

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset import wording
-from holdfast.dialects.jobset.kube_names import domain_prefixed_path
 from holdfast.dialects.jobset.pod_policy import read_failure_rules, read_success_rules
 from holdfast.dialects.jobset.pod_template import PodTemplate, read_pod_template
 from holdfast.dialects.jobset.program import read_program
-from holdfast.dialects.jobset.scalars import count, one_of, or_default
+from holdfast.dialects.jobset.values import count, domain_prefixed_path, one_of, or_default
 from holdfast.domain.workloads.kubejob.model import (
     DEFAULT_BACKOFF_LIMIT,
     UNLIMITED,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from holdfast.dialects.jobset.failure_policy import Surroundings, read_failure_policy
 from holdfast.dialects.jobset.job import IN_A_SET, read_job_spec, read_managed_by
 from holdfast.dialects.jobset.pod_template import check_metadata
-from holdfast.dialects.jobset.scalars import count, one_of, or_default, whole
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
+from holdfast.dialects.jobset.values import count, one_of, or_default, whole
 from holdfast.dialects.native.envelope import take_kind
 from holdfast.dialects.reading import Fields
 from holdfast.domain.workloads.jobset.model import (

@@ -12,8 +12,8 @@ from holdfast.dialects.jobset.job import ReadJob, compiled_program
 from holdfast.dialects.jobset.manifest import read_coordinator, read_dependencies, read_network, read_success
 from holdfast.dialects.jobset.pod_policy import read_failure_rules, read_success_rules
 from holdfast.dialects.jobset.pod_template import PodTemplate
-from holdfast.dialects.jobset.scalars import count, one_of, or_default, whole
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
+from holdfast.dialects.jobset.values import count, one_of, or_default, whole
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
 from holdfast.dialects.native.job import SHELL, read_env, read_labels, read_policy_names
 from holdfast.dialects.reading import Fields

@@ -6,8 +6,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.jobset.kube_names import qualified_name
-from holdfast.dialects.jobset.scalars import count, one_of
+from holdfast.dialects.jobset.values import count, one_of, qualified_name
 from holdfast.dialects.jobset.wording import bracketed
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
 from holdfast.domain.workloads.kubejob.indexes import parse_indexes

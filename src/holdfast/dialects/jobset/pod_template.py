@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.jobset.kube_names import dns_1123_label
 from holdfast.dialects.jobset.quantity import parse_quantity
-from holdfast.dialects.jobset.scalars import count
+from holdfast.dialects.jobset.values import count, dns_1123_label
 from holdfast.dialects.jobset.wording import shown as quoted_value
 from holdfast.dialects.reading import Fields, shown
 from holdfast.domain.suggestion import closest

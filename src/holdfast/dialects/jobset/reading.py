@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset import job, manifest
 from holdfast.dialects.jobset.job import read_job_spec
-from holdfast.dialects.jobset.kube_names import dns_1123_subdomain
 from holdfast.dialects.jobset.manifest import read_jobset_manifest
 from holdfast.dialects.jobset.native import read_native_jobset
 from holdfast.dialects.jobset.pod_template import check_metadata
+from holdfast.dialects.jobset.values import dns_1123_subdomain
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.native.envelope import API_VERSION, take_kind
 from holdfast.dialects.reading import Fields

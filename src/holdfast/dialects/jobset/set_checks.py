@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.jobset.kube_names import TOO_LONG, dns_1035_label, dns_1123_subdomain, label_value
+from holdfast.dialects.jobset.values import TOO_LONG, dns_1035_label, dns_1123_subdomain, label_value
 from holdfast.dialects.jobset.wording import shown
 from holdfast.domain.policy.model import SetAction
 from holdfast.domain.workloads.jobset.model import (

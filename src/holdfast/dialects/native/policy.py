@@ -1,4 +1,4 @@
-"""Reads and writes retry policies.
+"""Reads retry policies and the manifests around them, and says what is dubious in them.
 
 The native policy is a superset of the ``spec`` of Armada's design document, which is accepted as it stands.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.native.envelope import close_envelope, open_envelope
 from holdfast.dialects.native.matchers import read_conditions, read_exit_codes, read_names, read_pattern, read_signals
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
 from holdfast.domain.failure import NEVER_RETRIED, Cause
@@ -27,6 +28,7 @@ from holdfast.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
 
 MOST_RULES = 1000
 HIGHEST_LIMIT = 1_000_000_000
@@ -288,3 +290,16 @@ def _matches_all(rule: Rule) -> bool:
         mutate=rule.mutate,
         hold_reason=rule.hold_reason,
     )
+
+
+def read_policy_manifest(
+    value: Mapping[str, Any], *, path: str, problems: list[Problem], warnings: list[Problem] | None = None
+) -> RetryPolicy | None:
+    """Read a retry policy; ``None`` when anything was wrong."""
+    before = len(problems)
+    opened = open_envelope(Fields(value, path, problems))
+    policy = read_policy_fields(opened.spec, opened.name or "", NATIVE) if opened.spec is not None else None
+    close_envelope(opened)
+    if warnings is not None and policy is not None:
+        warnings.extend(policy_warnings(policy, f"{path}.spec" if path else "spec"))
+    return policy if len(problems) == before else None

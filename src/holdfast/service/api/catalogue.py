@@ -1,10 +1,9 @@
 """What operators write: retry policies, queues, failure categories and settings, each under its address."""
 
+from holdfast.dialects.native.catalogue import write_queue, write_settings
 from holdfast.dialects.native.category import write_category
 from holdfast.dialects.native.policy import policy_warnings
-from holdfast.dialects.native.policy_text import write_policy
-from holdfast.dialects.native.queue import write_queue
-from holdfast.dialects.native.settings import write_settings
+from holdfast.dialects.native.writing import write_policy
 from holdfast.domain.audit import Caller
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue

@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from holdfast.compiled.codec import load_spec
-from holdfast.dialects.native.job_text import write_job
+from holdfast.dialects.native.writing import write_job
 from holdfast.domain.audit import Caller
 from holdfast.errors import UnreadableSpec
 from holdfast.service.api.cursors import read_number, write_cursor

@@ -10,7 +10,7 @@ from holdfast.dialects.diagnostics import all_problems
 from holdfast.dialects.documents import Document, read_documents
 from holdfast.dialects.jobset.wording import Engines, local
 from holdfast.dialects.manifests import read_manifest, read_one, try_job
-from holdfast.dialects.native import settings as native_settings
+from holdfast.dialects.native import catalogue as native_catalogue
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
@@ -116,7 +116,7 @@ def read_settings(body: Text) -> tuple[RetrySettings, str | None]:
         InvalidSetting: They are not valid; with every problem found.
     """
     try:
-        return native_settings.read_settings(one_document(body).value)
+        return native_catalogue.read_settings(one_document(body).value)
     except InvalidRequest as error:
         raise InvalidSetting(problems=error.problems) from error
 

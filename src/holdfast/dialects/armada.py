@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.model import RetryPolicy
     from holdfast.errors import Problem
 
+
 ARMADA_NESTED = "armadaproject.io/v1"
 ARMADA_FLAT = "armadaproject.io/v1beta1"
 CONDITION_ALIASES = {

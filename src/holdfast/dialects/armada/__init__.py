@@ -1,1 +1,0 @@
-"""Armada's dialect: its retry policies and error categories, compiled into the native model."""

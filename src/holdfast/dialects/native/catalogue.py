@@ -1,0 +1,156 @@
+"""Reads and writes queues, the operator's settings, and the limits of handlers in both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.native.envelope import close_envelope, open_envelope
+from holdfast.dialects.native.job import MOST_GPUS, read_policy_names
+from holdfast.dialects.native.policy import HIGHEST_LIMIT, read_backoff
+from holdfast.dialects.native.writing import write_backoff
+from holdfast.dialects.reading import Fields
+from holdfast.domain.job import Ceiling, Queue
+from holdfast.domain.lifecycle import ATTEMPTS, SCHEDULE
+from holdfast.domain.policy.model import RetrySettings
+from holdfast.domain.suggestion import closest
+from holdfast.errors import InvalidRequest, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.domain.lifecycle.judge import HandlerLimits
+
+
+SHORTEST_S, LONGEST_S = 0.001, 30 * 86_400.0
+MOST_RETRIES = 1_000_000
+FIELD = "handlerLimits"
+TIMED = frozenset(row.name for row in ATTEMPTS.handlers if row.timeout_s is not None) | frozenset(
+    row.name for row in ATTEMPTS.promotions if row.timeout_s is not None
+)
+"""Those whose timeout can be set: the table is its only source."""
+COUNTED = frozenset(row.name for row in ATTEMPTS.handlers if row.max_retries is not None)
+"""Those whose retries can be set."""
+
+
+def read_handler_limits(fields: Fields) -> HandlerLimits:
+    """Read ``handlerLimits``; omitted limits are inherited, and ``maxRetries: null`` is no limit."""
+    part = fields.nested(FIELD)
+    limits: dict[str, dict[str, float | None]] = {}
+    if part is None:
+        return limits
+    for name in part.value:
+        if name not in TIMED | COUNTED:
+            allowed = sorted(TIMED | COUNTED)
+            part.problem(str(name), "has no limits to set", allowed=allowed, hint=closest(str(name), allowed))
+            part.raw(name)
+            continue
+        found = _read_one(part, name)
+        if found:
+            limits[name] = found
+    return limits
+
+
+def _read_one(part: Fields, name: str) -> dict[str, float | None]:
+    row = part.nested(name)
+    if row is None:
+        return {}
+    found: dict[str, float | None] = {}
+    timeout_s = row.duration("timeout", low=SHORTEST_S, high=LONGEST_S)
+    if name not in TIMED and "timeout" in row.value:
+        hint = "a job's schedulingTimeout is" if name == SCHEDULE.name else None
+        row.problem("timeout", f"is not {name}'s to set", hint=hint)
+    elif timeout_s is not None:
+        found["timeout_s"] = timeout_s
+    retries = row.integer("maxRetries", low=0, high=MOST_RETRIES)
+    if name not in COUNTED and "maxRetries" in row.value:
+        row.problem("maxRetries", f"is not {name}'s to set")
+    elif retries is not None or row.value.get("maxRetries", 0) is None:
+        found["max_retries"] = retries
+    row.finish()
+    return found
+
+
+def write_handler_limits(limits: HandlerLimits) -> dict[str, Any]:
+    """Write limits; they read back equal."""
+    names = {"timeout_s": "timeout", "max_retries": "maxRetries"}
+    return {name: {names[key]: value for key, value in each.items()} for name, each in limits.items()}
+
+
+HEAVIEST = 1_000_000.0
+MOST_JOBS = 1_000_000_000
+
+
+def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[Problem]) -> Queue | None:
+    """Read a queue; ``None`` when anything was wrong."""
+    before = len(problems)
+    opened = open_envelope(Fields(value, path, problems), spec_required=False)
+    spec = opened.spec or Fields({}, f"{path}.spec" if path else "spec", problems)
+    weight = spec.number("weight", low=0, high=HEAVIEST)
+    if weight == 0:
+        spec.problem("weight", "must be more than 0", hint="paused: true starts none of its jobs")
+    queue = Queue(
+        name=opened.name or "",
+        weight=1.0 if weight is None else weight,
+        max_running=_read_max_running(spec),
+        max_running_jobs=spec.integer("maxRunningJobs", low=1, high=MOST_JOBS),
+        retry_policies=read_policy_names(spec),
+        paused=spec.flag("paused"),
+        handler_limits=read_handler_limits(spec),
+    )
+    close_envelope(opened)
+    return queue if len(problems) == before else None
+
+
+def _read_max_running(spec: Fields) -> Ceiling:
+    part = spec.nested("maxRunning")
+    if part is None:
+        return Ceiling()
+    ceiling = Ceiling(part.cpu("cpu"), part.memory("memory"), part.integer("gpu", low=0, high=MOST_GPUS))
+    part.finish()
+    return ceiling
+
+
+def write_queue(queue: Queue) -> dict[str, Any]:
+    """Write a queue's ``spec``; it reads back equal."""
+    spec: dict[str, Any] = {"weight": queue.weight, "paused": queue.paused}
+    most = queue.max_running
+    limits = {"cpu": None if most.cpu_m is None else f"{most.cpu_m}m", "memory": most.memory, "gpu": most.gpu}
+    if given := {name: limit for name, limit in limits.items() if limit is not None}:
+        spec["maxRunning"] = given
+    if queue.max_running_jobs is not None:
+        spec["maxRunningJobs"] = queue.max_running_jobs
+    if queue.retry_policies:
+        spec["retryPolicies"] = list(queue.retry_policies)
+    if queue.handler_limits:
+        spec[FIELD] = write_handler_limits(queue.handler_limits)
+    return spec
+
+
+def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None]:
+    """Read the settings and the name of the default policy; what is left out has its default.
+
+    Raises:
+        InvalidRequest: With every problem found.
+    """
+    problems: list[Problem] = []
+    fields = Fields(value, "", problems)
+    limit = fields.integer("globalMaxRetries", low=0, high=HIGHEST_LIMIT)
+    backoff = read_backoff(fields, "defaultBackoff")
+    policy = fields.name("defaultPolicyName")
+    handler_limits = read_handler_limits(fields)
+    fields.finish()
+    if problems:
+        msg = "the settings are not valid"
+        raise InvalidRequest(msg, problems=problems)
+    default_backoff = RetrySettings().default_backoff if backoff is None else backoff
+    return RetrySettings(limit, default_backoff, handler_limits), policy
+
+
+def write_settings(settings: RetrySettings, default_policy: str | None) -> dict[str, Any]:
+    """Write the settings in full; they read back equal."""
+    return {
+        "globalMaxRetries": settings.global_max_retries,
+        "defaultBackoff": write_backoff(settings.default_backoff),
+        "defaultPolicyName": default_policy,
+        FIELD: write_handler_limits(settings.handler_limits),
+    }
