@@ -13,7 +13,13 @@ from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
 from holdfast.domain.failure import Cause, FailureCondition
 from holdfast.domain.job import Job, JobState
-from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPolicy, Rule
+from holdfast.domain.policy.model import (
+    Action,
+    MemoryGrowth,
+    Mutation,
+    RetryPolicy,
+    Rule,
+)
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.failure import UNCOUNTED_AT_ONCE
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal

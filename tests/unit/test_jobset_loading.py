@@ -18,7 +18,7 @@ from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.kubejob.model import CompletionMode
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
-from holdfast.errors import UnreadableSpec
+from holdfast.errors import InvalidManifest, UnreadableSpec
 from tests.reading import read_job
 from tests.unit.jobset_lab import compiled
 
@@ -190,3 +190,13 @@ def test_what_cannot_be_compiled_any_more_says_why(text: str) -> None:
     for upgrade in (upgrade_job, upgrade_set):
         with pytest.raises(UnreadableSpec, match=r".+"):
             upgrade(text)
+
+
+def test_an_annotation_names_retry_policies_in_kubernetes_own_forms() -> None:
+    named = JOB.replace("metadata:\n", 'metadata:\n  annotations: {holdfast.dev/retry-policies: "oom, flaky,oom"}\n', 1)
+    manifest = read_kube(read_documents(named)[0]).manifest
+    assert isinstance(manifest, JobManifest)
+    assert plain_job_spec(manifest).retry_policies == ("oom", "flaky")
+    with pytest.raises(InvalidManifest) as caught:
+        read_kube(read_documents(named.replace("oom, flaky", "Not a name"))[0])
+    assert [one.path for one in caught.value.problems] == ["metadata.annotations.holdfast.dev/retry-policies"]

@@ -191,6 +191,7 @@ def test_a_job_of_a_set_is_explained_by_its_pods_and_its_set(sets: JobSets, lab:
     failing_twice(sets, lab)
     told = Explainer(lab.store).why("train-workers-1")
     assert told.summary[0] == "Attempt 2 failed on node n0 after 1s: exit code 3."
+    assert told.summary[2].endswith("exit code 3. It is not retried: the retry limit is 0 (backoffLimit).")
     assert told.summary[-1] == "It is job 1 of replicated job workers. For the whole set: holdfast why jobset train"
     assert Explainer(lab.store).why("train-driver-0").headline.startswith("Job train-driver-0 ")
 

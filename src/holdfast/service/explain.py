@@ -22,13 +22,13 @@ from holdfast.domain.policy.model import RetryHistory
 from holdfast.errors import NotFound
 from holdfast.service.naming import find_attempt
 from holdfast.service.quarantined import reason_of
-from holdfast.service.summary import cancelled_line, job_line, pod_lines
+from holdfast.service.summary import cancelled_line, failed_pods, job_line, pod_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from holdfast.domain.failure import Failure
-    from holdfast.domain.job import Attempt, Job
+    from holdfast.domain.job import Attempt, Job, Run
     from holdfast.domain.policy.model import Decision, RetryPolicy, RetrySettings
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.store import Store
@@ -51,6 +51,8 @@ class Explanation:
     """The attempt that is explained, its decision complete; ``None`` while there is none."""
     headline: str
     summary: Sequence[str]
+    pods: Sequence[Run] = ()
+    """The last pods of this attempt that failed, the latest last."""
 
 
 class Explainer:
@@ -84,16 +86,21 @@ class Explainer:
             judged = (one for one in latest if one.decision is not None)
             chosen = next(judged, next((one for one in latest if one.failure is not None), None))
         if chosen is None:
-            return Explanation(job, None, job_line(job), pod_lines(self._store, job))
+            pods = failed_pods(self._store, job, number or job.attempt)
+            return Explanation(job, None, job_line(job), pod_lines(self._store, job, failed=pods), pods)
         complete = self._complete(job, attempts, chosen)
-        return Explanation(job, complete, job_line(job, complete), self._summary(job, attempts, complete, number))
+        pods = () if complete.decision is not None else failed_pods(self._store, job, complete.number)
+        summary = self._summary(job, attempts, complete, number, pods)
+        return Explanation(job, complete, job_line(job, complete), summary, pods)
 
-    def _summary(self, job: Job, attempts: Sequence[Attempt], attempt: Attempt, asked: int | None) -> Sequence[str]:
+    def _summary(
+        self, job: Job, attempts: Sequence[Attempt], attempt: Attempt, asked: int | None, failed: Sequence[Run]
+    ) -> Sequence[str]:
         if attempt.decision is None or attempt.failure is None:
             now = asked in {None, job.attempt}
             if attempt.failure is None or attempt.failure.cause is not Cause.USER_CANCELLED:
-                return pod_lines(self._store, job, attempt, now=now)
-            return (cancelled_line(attempt, attempt.failure), *pod_lines(self._store, job, now=now))
+                return pod_lines(self._store, job, attempt, failed=failed, now=now)
+            return (cancelled_line(attempt, attempt.failure), *pod_lines(self._store, job, failed=failed, now=now))
         history = history_before(job, attempts, attempt)
         return explain(attempt.decision, attempt.failure, history, self._current().settings)
 

@@ -6,11 +6,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_kube
-from holdfast.domain.failure import Cause
+from holdfast.domain.failure import Cause, in_full
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import Ending
-from holdfast.domain.policy.explain import failure_lines
+from holdfast.domain.policy.explain import failure_lines, in_short
 from holdfast.domain.policy.model import Action, SetAction
+from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.jobset.explain import attempt_of, explain
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from holdfast.domain.failure import Failure
-    from holdfast.domain.job import Attempt, ChildOf, Job
+    from holdfast.domain.job import Attempt, ChildOf, Job, Run
+    from holdfast.domain.policy.model import Decision
     from holdfast.domain.workloads.kubejob.model import KubeJobState
     from holdfast.ports.store import Store
 
 _PART = 1000
+_MOST_PODS = 100
+_TOLD_PODS = 3
 _STATE_WORDS = {
     JobState.QUEUED: "is queued",
     JobState.RUNNING: "is running",
@@ -67,13 +71,47 @@ def cancelled_line(attempt: Attempt, failure: Failure) -> str:
     return f"Attempt {attempt.number} was ended{when} by a user{why}. A cancelled job is never retried."
 
 
-def pod_lines(store: Store, job: Job, attempt: Attempt | None = None, *, now: bool = True) -> tuple[str, ...]:
+def failed_pods(store: Store, job: Job, attempt: int) -> Sequence[Run]:
+    """List the last pods of an attempt that failed and were judged, the latest last."""
+    judged = [run for run in store.runs(job.id) if run.attempt == attempt and run.decision is not None]
+    return sorted(judged, key=lambda run: run.ended_at or 0.0)[-_MOST_PODS:]
+
+
+def failed_pod_lines(pods: Sequence[Run]) -> Iterator[str]:
+    """Say how the last pods failed and what was decided about each."""
+    if len(pods) > _TOLD_PODS:
+        earlier = len(pods) - _TOLD_PODS
+        yield f"{earlier} earlier pod{'' if earlier == 1 else 's'} failed; --all shows more."
+    for run in pods[-_TOLD_PODS:]:
+        if run.failure is not None and run.decision is not None:
+            where = f" on node {run.node}" if run.node else ""
+            yield f"The pod of rank {run.rank} failed{where}: {in_full(run.failure)}. {pod_outcome(run.decision)}"
+
+
+def pod_outcome(decision: Decision) -> str:
+    """Say in a sentence what was decided about a pod."""
+    by = f" by rule {decision.rule} of {decision.policy}" if decision.rule_index is not None else ""
+    if not decision.grants_retry:
+        what = "held until its job is released" if decision.action is Action.HOLD else "not retried"
+        return f"It is {what}{by}: {in_short(decision)}."
+    wait = f" after {format_duration(decision.delay_s)}" if decision.delay_s else ""
+    counts = [f"retry {use.used + 1} of {use.limit} ({use.name})" for use in decision.limits if use.limit is not None]
+    told = ["uncounted"] if decision.action is Action.IGNORE else counts
+    if decision.policy is None and not told:
+        told = [decision.reason]
+    return f"It is retried{by}{wait}{': ' if told else ''}{', '.join(told)}."
+
+
+def pod_lines(
+    store: Store, job: Job, attempt: Attempt | None = None, *, failed: Sequence[Run] = (), now: bool = True
+) -> tuple[str, ...]:
     """Tell of a job's pods and its set in sentences; of a job without either nothing.
 
     Args:
         store: Where they are kept.
         job: The job.
         attempt: The attempt to tell of, if there is one to single out.
+        failed: Pods of that attempt that failed.
         now: Whether to tell of its current pods, too.
     """
     kube = load_kube(job.spec)
@@ -85,7 +123,12 @@ def pod_lines(store: Store, job: Job, attempt: Attempt | None = None, *, now: bo
     how = () if attempt is None or failure is None else tuple(failure_lines(failure, attempt.number))
     known = store.workloads_by_id(KubeJobRecord, [job.id]).get(job.id)
     pods = tuple(_pods(known.state, job.reason)) if known is not None and now else ()
-    return (*how, *pods, *(() if job.child is None else _of_set(store, job, job.child, attempt)))
+    return (
+        *how,
+        *failed_pod_lines(failed),
+        *pods,
+        *(() if job.child is None else _of_set(store, job, job.child, attempt)),
+    )
 
 
 def _pods(state: KubeJobState, said: str) -> Iterator[str]:

@@ -49,6 +49,21 @@ class DecisionEntry(DecisionView):
     """A decision in a list of a job's decisions."""
 
     attempt: int
+    run: str | None = None
+    """The run whose failure it is about, where runs are pods; absent for a decision about the whole attempt."""
+
+
+class FailedPod(Response):
+    """How a pod failed, and what was decided about it."""
+
+    run: str
+    """Its uid."""
+    rank: int
+    ended_at: Timestamp | None = None
+    cause: str
+    failure: str
+    """In a few words."""
+    decision: DecisionView
 
 
 class DecisionPage(Response):
@@ -78,4 +93,6 @@ class Why(Response):
     exit_code: int | None = None
     signal: int | None = None
     node: str | None = None
+    pods: list[FailedPod] = Field(default_factory=list)
+    """The last pods of this attempt that failed, the latest last."""
     decision: DecisionView | None = None

@@ -57,6 +57,8 @@ class RunView(Response):
     """What it last wrote to its progress file, as of a few seconds ago while it runs."""
     peak_memory: int | None = None
     """Bytes, when the engine measured it."""
+    decision: DecisionView | None = None
+    """What was decided about its failure, where runs are pods."""
 
 
 class AttemptView(Response):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.failure import Cause, EndedBy
+from holdfast.domain.failure import Cause, EndedBy, in_words
 from holdfast.domain.lifecycle import RUN_TERMINAL, AttemptStatus, Ending, RunStatus
 from holdfast.domain.units import format_cpu, format_memory
 from holdfast.wire.base import optional_timestamp, timestamp
-from holdfast.wire.decisions import Why
+from holdfast.wire.decisions import FailedPod, Why
 from holdfast.wire.jobs import (
     AttemptView,
     ContainerView,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import ContainerResult, Failure, RunOutcome
     from holdfast.domain.job import Attempt, ChildOf, Job, Run
     from holdfast.domain.lifecycle import HistoryRow
+    from holdfast.domain.policy.model import Decision
     from holdfast.domain.resources import Resources
     from holdfast.errors import Problem
     from holdfast.wire.decisions import DecisionView
@@ -215,6 +216,7 @@ def run_view(run: Run) -> RunView:
         signal=container.signal if container else None,
         started_at=optional_timestamp(run.started_at),
         ended_at=optional_timestamp(run.ended_at),
+        decision=None if run.decision is None else decision_view(run.decision, retry_at=_due(run)),
         **({"progress": run.progress} if outcome is None else _outcome_fields(outcome)),
     )
 
@@ -275,7 +277,25 @@ def history_entry(row: HistoryRow) -> HistoryEntry:
     )
 
 
-def why_view(job: Job, *, attempt: Attempt | None, headline: str, summary: Sequence[str]) -> Why:
+def _due(run: Run) -> float | None:
+    return None if run.decision is None or run.ended_at is None else run.ended_at + run.decision.delay_s
+
+
+def failed_pod(run: Run, failure: Failure, decision: Decision) -> FailedPod:
+    """Show how a pod failed and what follows."""
+    return FailedPod(
+        run=run.uid,
+        rank=run.rank,
+        ended_at=optional_timestamp(run.ended_at),
+        cause=str(failure.cause),
+        failure=in_words(failure),
+        decision=decision_view(decision, retry_at=_due(run)),
+    )
+
+
+def why_view(
+    job: Job, *, attempt: Attempt | None, headline: str, summary: Sequence[str], pods: Sequence[Run] = ()
+) -> Why:
     """Show why a job is where it is."""
     facts = _facts(attempt.failure) if attempt and attempt.failure else {}
     decision = attempt.decision if attempt else None
@@ -287,6 +307,7 @@ def why_view(job: Job, *, attempt: Attempt | None, headline: str, summary: Seque
         headline=headline,
         summary=list(summary),
         decision=decision_view(decision, retry_at=attempt.retry_at) if attempt and decision else None,
+        pods=[failed_pod(run, run.failure, run.decision) for run in pods if run.failure and run.decision],
         **facts,
     )
 

@@ -12,7 +12,7 @@ from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import Noun
 from holdfast.cli.options import AttemptOption, DocumentOption
 from holdfast.cli.printing import TEXT_FORMATS, plain
-from holdfast.cli.render.decisions import considered_table, limit_table
+from holdfast.cli.render.decisions import considered_table, failed_pod_table, limit_table
 from holdfast.cli.render.pods import condition_table, pod_facts
 from holdfast.cli.render.words import when
 from holdfast.cli.targets import job_or_set
@@ -93,6 +93,9 @@ def _print_job(client: "Client", found: "Why", output: "Output", *, everything: 
         if rows:
             output.text("")
             output.table(columns, rows)
+    if found.pods:
+        output.text("")
+        output.table(*failed_pod_table(found.pods))
     pods = client.job(found.job).pods
     if pods is not None:
         print_pods(pods, output)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.cli.render.words import ending
+from holdfast.cli.render.words import ending, when
 from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.cli.render.words import Table
-    from holdfast.wire.decisions import DecisionView
+    from holdfast.wire.decisions import DecisionView, FailedPod
     from holdfast.wire.jobs import AttemptView
     from holdfast.wire.jobsets import SetDecisionView
 
@@ -25,6 +27,15 @@ def limit_table(decision: DecisionView) -> Table:
     """Tabulate the limits that were checked."""
     rows = [(use.name, str(use.used), "unlimited" if use.limit is None else str(use.limit)) for use in decision.limits]
     return ("LIMIT", "USED", "ALLOWED"), rows
+
+
+def failed_pod_table(pods: Sequence[FailedPod]) -> Table:
+    """Tabulate how pods failed and what was decided about each."""
+    rows = [
+        (pod.run, when(pod.ended_at) if pod.ended_at else "", pod.failure, pod.decision.action, pod.decision.reason)
+        for pod in pods
+    ]
+    return ("POD", "ENDED", "FAILURE", "DECISION", "REASON"), rows
 
 
 def attempt_line(attempt: AttemptView) -> str:

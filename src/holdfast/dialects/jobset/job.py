@@ -39,6 +39,10 @@ MANY_COMPLETIONS = 100_000
 TIGHTER_LIMIT = 10_000
 
 
+RETRY_POLICIES = "holdfast.dev/retry-policies"
+"""An annotation: names of retry policies, separated by commas, that are asked before the Job counts a failed pod."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDefaults:
     """Defaults of a Job; those in sets differ from those of plain Jobs."""
@@ -49,6 +53,14 @@ class JobDefaults:
 
 PLAIN = JobDefaults()
 IN_A_SET = JobDefaults(mode=CompletionMode.INDEXED, restart_policy=RestartPolicy.ON_FAILURE)
+
+
+def annotated_policies(metadata: Fields, annotations: Mapping[str, str]) -> tuple[str, ...]:
+    """Read the retry policies that an annotation names; a name that repeats counts at its first place."""
+    names = dict.fromkeys(name.strip() for name in annotations.get(RETRY_POLICIES, "").split(",") if name.strip())
+    for name in names:
+        metadata.check_name(f"annotations.{RETRY_POLICIES}", name)
+    return tuple(names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ def plain_job_spec(manifest: JobManifest) -> JobSpec:
         queue=manifest.labels.get(QUEUE_LABEL) or DEFAULT_QUEUE,
         labels=manifest.labels,
         annotations=manifest.annotations,
+        retry_policies=manifest.retry_policies,
         kube=KubeJob(manifest.spec, manifest.program, manifest.raw),
         **_described(manifest.program),
     )

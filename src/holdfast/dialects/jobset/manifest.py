@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset.failure_policy import Surroundings, read_failure_policy
-from holdfast.dialects.jobset.job import IN_A_SET, read_job_spec, read_managed_by
+from holdfast.dialects.jobset.job import IN_A_SET, annotated_policies, read_job_spec, read_managed_by
 from holdfast.dialects.jobset.pod_template import check_metadata
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.jobset.values import count, one_of, or_default, whole
@@ -104,6 +104,7 @@ def _read_group(fields: Fields, notes: Notes, topology: str | None) -> ReadGroup
         template=template.value,
         depends_on=read_dependencies(fields, notes),
         topology=own.get(EXCLUSIVE_TOPOLOGY, topology),
+        retry_policies=annotated_policies(metadata, own) if metadata else (),
     )
     fields.finish()
     return ReadGroup(group, fields.path, job)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset import job, manifest
-from holdfast.dialects.jobset.job import read_job_spec
+from holdfast.dialects.jobset.job import annotated_policies, read_job_spec
 from holdfast.dialects.jobset.manifest import read_jobset_manifest
 from holdfast.dialects.jobset.native import read_native_jobset
 from holdfast.dialects.jobset.pod_template import check_metadata
@@ -36,6 +36,7 @@ class JobManifest:
     annotations: Mapping[str, str]
     raw: Mapping[str, Any]
     """Its ``spec`` as written."""
+    retry_policies: tuple[str, ...] = ()
 
 
 KubeManifest: TypeAlias = JobSetSpec | JobManifest
@@ -103,13 +104,15 @@ def _read_job(value: Mapping[str, Any], notes: Notes) -> JobManifest | None:
     if spec is None:
         return None
     read = read_job_spec(spec, notes)
+    annotations = metadata.mapping("annotations", most=1000, longest=262_144)
     return JobManifest(
         name,
         read.spec,
         read.program,
         metadata.mapping("labels", most=1000),
-        metadata.mapping("annotations", most=1000, longest=262_144),
+        annotations,
         spec.value,
+        annotated_policies(metadata, annotations),
     )
 
 

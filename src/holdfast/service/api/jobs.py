@@ -134,12 +134,13 @@ def get_attempt(backend: Backend, ref: Ref, number: AttemptNumber) -> AttemptVie
 
 @_ATTEMPTS.add("GET", "/jobs/{ref}/decisions", DecisionPage, 404, summary="List a job's decisions")
 def list_decisions(backend: Backend, ref: Ref) -> DecisionPage:
-    """List what was decided about a job's failures, by attempt."""
+    """List what was decided about a job's failures and those of its pods, by attempt."""
     return DecisionPage(
         items=[
-            DecisionEntry(attempt=attempt.number, **dict(attempt.decision))
+            DecisionEntry(attempt=attempt.number, run=run, **dict(decision))
             for attempt in attempts_of(_queries(backend).detail(ref))
-            if attempt.decision is not None
+            for run, decision in (*((run.uid, run.decision) for run in attempt.runs), (None, attempt.decision))
+            if decision is not None
         ]
     )
 
@@ -148,7 +149,7 @@ def list_decisions(backend: Backend, ref: Ref) -> DecisionPage:
 def get_why(backend: Backend, ref: Ref, *, attempt: WhichAttempt = None) -> Why:
     """Explain why a job is where it is, by its last decision or that of an attempt."""
     found = backend.explainer.why(ref, attempt)
-    return why_view(found.job, attempt=found.attempt, headline=found.headline, summary=found.summary)
+    return why_view(found.job, attempt=found.attempt, headline=found.headline, summary=found.summary, pods=found.pods)
 
 
 def _control(backend: Backend) -> Control:

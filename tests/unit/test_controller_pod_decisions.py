@@ -1,0 +1,73 @@
+"""Decisions about failed pods: each is kept with its run, told by ``why``, and bounded by the operator's settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from holdfast.domain.failure import Cause
+from holdfast.domain.lifecycle import RunStatus
+from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
+from holdfast.domain.resources import Resources
+from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.ports.engine import NodeInfo
+from holdfast.service.explain import Explainer
+from tests.unit.conftest import exits, retrying
+from tests.unit.jobset_lab import SetLab
+
+
+@pytest.fixture
+def lab() -> SetLab:
+    lab = SetLab()
+    lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
+    return lab
+
+
+def native(*jobs: dict[str, Any], **spec: object) -> dict[str, Any]:
+    return {
+        "apiVersion": "holdfast.dev/v1",
+        "kind": "JobSet",
+        "metadata": {"name": "train"},
+        "spec": {"jobs": list(jobs), **spec},
+    }
+
+
+def test_each_failed_pod_keeps_its_failure_and_what_was_decided_and_why_tells_it(lab: SetLab) -> None:
+    lab.store.put_policy(replace(retrying(1), name="flaky"))
+    document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"], "backoffLimit": 1})
+    set_id = lab.submit_set(document, lambda _: exits(3))
+    lab.pass_s(60)
+    (job,) = lab.store.children_of(set_id)
+    runs = lab.store.runs(job.id)
+    decided = [run.decision.action for run in runs if run.decision is not None]
+    assert decided == [Action.RETRY, Action.RETRY, Action.RETRY, Action.FAIL]
+    assert all(run.failure is not None and run.failure.cause is Cause.KERNEL_NONZERO_EXIT for run in runs)
+    found = Explainer(lab.store).why(job.id)
+    assert [run.uid for run in found.pods] == [run.uid for run in runs]
+    assert found.summary[2] == "1 earlier pod failed; --all shows more."
+    assert found.summary[3].endswith("retry 1 of 1 (backoffLimit).")
+    assert found.summary[4].endswith("retry 1 of 1 (flaky/default).")
+    assert found.summary[5].endswith("It is not retried: 1 of 1 retries are used (backoffLimit).")
+
+
+@pytest.mark.parametrize("cap", [0, 2])
+def test_the_operators_cap_bounds_how_many_failed_pods_a_job_replaces(lab: SetLab, cap: int) -> None:
+    lab.store.put_settings(RetrySettings(global_max_retries=cap), None)
+    set_id = lab.submit_set(native({"name": "w", "command": ["true"], "backoffLimit": 6}), lambda _: exits(3))
+    lab.pass_s(600)
+    (job,) = lab.store.children_of(set_id)
+    assert len(lab.orders) == 1 + cap
+    last = lab.store.runs(job.id)[-1].decision
+    assert last is not None
+    assert last.code is DecisionCode.GLOBAL_LIMIT
+
+
+def test_handler_limits_hold_for_a_pod_that_does_not_start(lab: SetLab) -> None:
+    limits = {"PromoteToRunning": {"timeout_s": 5.0}}
+    lab.store.put_settings(RetrySettings(handler_limits=limits), None)
+    set_id = lab.submit_set(native({"name": "w", "command": ["true"]}), lambda _: SimulatedRun(start_delay_s=900.0))
+    lab.pass_s(8)
+    (job,) = lab.store.children_of(set_id)
+    assert [run.status for run in lab.store.runs(job.id)][:1] == [RunStatus.ERROR]
