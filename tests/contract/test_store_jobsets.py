@@ -26,6 +26,7 @@ from holdfast.domain.workloads.jobset.state import (
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import AlreadyExists, Conflict, Internal, NotFound
+from holdfast.ports.events import EventFilter
 from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
 
 if TYPE_CHECKING:
@@ -393,3 +394,17 @@ def test_a_forgotten_job_takes_what_is_known_of_its_pods_along_and_leaves_its_se
     assert store.workloads_by_id(KubeJobRecord, ["s1-0"]) == {}
     assert [each.id for each in store.children_of("s1")] == ["s1-1"]
     assert len(store.set_log("s1")) == 1
+
+
+def test_the_events_of_one_set_are_its_own_and_those_of_its_jobs(store: Store) -> None:
+    store.submit(Submission([job("lone")]))
+    for set_id in ("s1", "s2", "s10"):
+        store.submit(submission(set_id, 1))
+    store.commit(Changes(handled=[1], events={0: EventRecord(None, 7.5, JobSetDeleted("s1", "s1"))}))
+    found = store.events(limit=9, where=EventFilter(job_set="s1"))
+    assert [(one.job_id, type(one.event)) for one in found] == [
+        (None, JobSetCreated),
+        ("s1-0", JobSubmitted),
+        (None, JobSetDeleted),
+    ]
+    assert store.events(limit=9, where=EventFilter(job_set="s")) == []

@@ -242,3 +242,40 @@ def test_a_job_of_kubernetes_that_is_applied_again_is_left_alone_until_it_is_ano
     assert shell.run("submit", "-f", str(path)).stdout.split()[0] != job_id
     path.write_text(JOB.format(name="again").replace("completions: 2", "completions: 1"))
     assert shell.run("apply", "-f", str(path)).stdout.endswith(" again submitted\n")
+
+
+def test_one_set_is_listed_read_and_deleted_by_its_file(shell: Shell) -> None:
+    path = Path(shell.write("whole", 'echo "$JOB_COMPLETION_INDEX"; test "$JOB_INDEX" = 0'))
+    path.write_text(path.read_text().replace("name: whole", "name: whole\n  labels: {team: blue}"))
+    assert shell.run("submit", "-f", str(path), "--wait").returncode == 1
+    listed = [shell.json("get", "js", *where)["items"] for where in (["-l", "team=blue"], ["-l", "team=red"])]
+    assert [[one["name"] for one in some] for some in listed] == [["whole"], []]
+    assert "whole" in [one["name"] for one in shell.json("get", "js", "--state", "failed,Running")["items"]]
+    assert "whole" not in [one["name"] for one in shell.json("get", "js", "--state", "Completed")["items"]]
+    events = shell.json("events", "--jobset", "whole")["items"]
+    subjects = {event["subject"].partition("/")[0] for event in events}
+    assert subjects == {"jobs", "jobsets"}
+    assert (events[0]["data"]["name"], {"whole"}) == (
+        "whole",
+        {event["data"]["name"] for event in events if event["subject"] == "jobsets/whole"},
+    )
+    lines = sorted(shell.run("logs", "--jobset", "whole").stdout.splitlines())
+    assert lines == [f"[whole-workers-{job}/{pod}] {pod}" for job in (0, 1) for pod in (0, 1)]
+    written = shell.run("get", "jobset", "whole", "-o", "yaml").stdout
+    assert "status:\n" in written
+    path.write_text(written)
+    assert shell.run("apply", "-f", str(path)).stdout == "jobset whole unchanged\n"
+    path.write_text(shell.run("get", "queues", "-o", "yaml").stdout)
+    assert shell.run("apply", "-f", str(path)).stdout == "queue default applied\n"
+    path.write_text(written)
+    assert shell.run("delete", "-f", str(path)).stdout == "jobset whole deleted\n"
+    assert shell.run("delete", "-f", str(path)).returncode == 3
+
+
+def test_a_job_of_kubernetes_is_cancelled_by_deleting_its_file(shell: Shell) -> None:
+    path = shell.folder / "stays.yaml"
+    path.write_text(JOB.format(name="stays").replace('echo "pod $JOB_COMPLETION_INDEX"', "exec sleep 300"))
+    shell.run("apply", "-f", str(path))
+    assert shell.run("delete", "-f", str(path)).stdout == "job stays cancelled\n"
+    assert shell.run("wait", "job", "stays", "--for", "Cancelled", "--timeout", "60s").returncode == 0
+    assert shell.run("delete", "jobset").returncode == 2

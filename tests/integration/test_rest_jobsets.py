@@ -316,3 +316,23 @@ def test_what_is_done_to_sets_is_in_the_audit_log(client: Client, http: httpx.Cl
     told = [(one["action"], one["kind"], one["outcome"], one["detail"]) for one in items]
     assert told[-2] == ("suspend", "job-set", "accepted", "lunch")
     assert told[-1][:3] == ("delete", "job-set", "not_found")
+
+
+def test_sets_are_listed_by_state_and_label(client: Client, http: httpx.Client, lab: SetLab) -> None:
+    for name, team in (("a", "blue"), ("b", "red"), ("c", "blue")):
+        one = manifest(name, replicatedJobs=[group("w")], suspend=name == "c")
+        client.create_job_set({**one, "metadata": {"name": name, "labels": {"team": team}}})
+    lab.pass_s(2)
+
+    def named(**where: Any) -> list[str]:  # noqa: ANN401 - any filter
+        return [one.name for one in client.job_sets(**where)]
+
+    assert named(labels={"team": "blue"}) == ["a", "c"]
+    assert named(states=["running"]) == ["a", "b"]
+    assert named(states=["Suspended", "Running"], labels={"team": "blue"}) == ["a", "c"]
+    assert named(states=["Suspended"], labels={"team": "red"}) == []
+    assert named(labels={"team": "blue"}, limit=1) == ["a"]
+    first = http.get("/api/v1/jobsets", params={"label": "team=blue", "limit": 1}).json()["next_cursor"]
+    refused = http.get("/api/v1/jobsets", params={"cursor": first, "state": ["Held"], "label": "x"})
+    assert paths(refused) == ["query.state", "query.label"]
+    assert http.get("/api/v1/jobsets", params={"cursor": first}).status_code == 422

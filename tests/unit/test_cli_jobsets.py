@@ -18,7 +18,7 @@ from holdfast.cli.render.jobsets import jobset_facts, jobset_sections, jobset_ta
 from holdfast.cli.render.output import Output
 from holdfast.cli.render.words import age
 from holdfast.cli.targets import job_or_set
-from holdfast.cli.watching.follow import Follower
+from holdfast.cli.watching.follow import Follower, Shown
 from holdfast.domain.policy.model import SetAction
 from holdfast.errors import AlreadyExists, InvalidManifest, NotFound, Problem
 from holdfast.wire.jobsets import JobSetView
@@ -89,7 +89,7 @@ def test_the_first_of_several_words_may_be_a_kind(words: list[str], noun: Noun, 
         ("why jobset train other", "NAME: 2 were named: train, other"),
         ("why jobset train --attempt 2", "--attempt: means nothing for job sets"),
         ("why train --job x", "--job: means nothing for jobs"),
-        ("get jobsets --state Running", "--state: only filters lists of jobs"),
+        ("get jobsets --state Held", "--state: 'Held' is unknown; allowed: Pending, Running"),
         ("get queues --jobset a", "--jobset: only filters lists of jobs"),
         ("get jobsets -o xml", "allowed: table, json, yaml, name, wide"),
         ("delete queue a --timeout 1s", "--timeout: has nothing to limit"),
@@ -418,7 +418,7 @@ def test_the_newest_pod_of_each_rank_is_printed_and_with_all_those_before_it_mar
 def test_following_begins_with_the_newest_pods_and_marks_those_that_come() -> None:
     server = Server(jobs=[job((0, "a")), job((0, "b"))], children=dict(REPLACED), began={"01j/1/0": [11, 15]})
     cli = surroundings(server)
-    follower = Follower(cast("Client", server), "01j", cli, newest=True)
+    follower = Follower(cast("Client", server), "01j", cli, Shown(newest=True))
     follower.look()
     server.began["01j/1/0"].append(len(server.children["01j/1/0"]))
     server.children["01j/1/0"] += "four\n"

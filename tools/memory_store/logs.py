@@ -61,9 +61,12 @@ class MemoryLogStore:
         if where.types is not None and event.type.name not in where.types:
             return False
         if event.job_id is None:
-            return where.job_id is None and where.queue is None
+            own = where.job_set in {None, getattr(event.event, "job_set", None)}
+            return own and where.job_id is None and where.queue is None
         job = self._jobs_told_of.by_id.get(event.job_id)  # a job's events are deleted with the job
-        return job is not None and where.job_id in {None, job.id} and where.queue in {None, job.queue}
+        if job is None or where.job_set not in {None, job.child.set_id if job.child else None}:
+            return False
+        return where.job_id in {None, job.id} and where.queue in {None, job.queue}
 
     def recent_losses(self) -> Sequence[StoredEvent]:
         """Return the events of lost nodes among the newest."""

@@ -7,7 +7,7 @@ comes twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from holdfast.errors import Unavailable
 from holdfast.wire.base import API
@@ -26,6 +26,19 @@ _LONGEST_PAUSE_S = 2.0
 _LOOK_EVERY_S = 0.25
 
 
+class EventsWanted(TypedDict, total=False):
+    """Which events; every one that is given must hold."""
+
+    job: str | None
+    """Of this job: an id, a name or a unique prefix of an id."""
+    types: Iterable[str]
+    """``job.failed``, or a family such as ``job``."""
+    queue: str | None
+    """Of this queue's jobs."""
+    job_set: str | None
+    """Of this job set, by name or id, and of its jobs."""
+
+
 class EventCalls:
     """What can be asked about the past, and the present as it becomes the past."""
 
@@ -35,26 +48,23 @@ class EventCalls:
         self,
         *,
         after: int = 0,
-        job: str | None = None,
-        types: Iterable[str] = (),
-        queue: str | None = None,
         follow: bool = False,
         patience_s: float = PATIENCE_S,
+        **wanted: Unpack[EventsWanted],
     ) -> Iterator[EventView]:
         """Read events in order.
 
         Args:
             after: The id of the last event already seen.
-            job: Only of this job: an id, a name or a unique prefix of an id.
-            types: Only these: ``job.failed``, or a family such as ``job``.
-            queue: Only of this queue's jobs.
             follow: Go on with what happens from now on, for ever; a lost connection is resumed.
             patience_s: For how long to try to resume it.
+            wanted: Which ones.
 
         Raises:
             Unavailable: While following, the server could not be reached for that long.
         """
-        where = {"job": job, "type": list(types) or None, "queue": queue}
+        types = list(wanted.get("types", ())) or None
+        where = {"type": types, **{name: wanted.get(name) for name in ("job", "queue", "job_set")}}
         if not follow:
             return self._past(where, after)
         return self._live(where, after, patience_s) if self._connection.streams else self._looked_for(where, after)

@@ -20,7 +20,7 @@ from holdfast.wire.jobsets import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from holdfast.client.connection import Connection
 
@@ -84,9 +84,12 @@ class JobSetCalls:
         """Read a job set with everything known of it; of many jobs the first 100."""
         return self._connection.get(_path(reference), JobSetView)
 
-    def job_sets(self, *, limit: int | None = None) -> Iterator[JobSetSummary]:
-        """List job sets by name, page by page; without a limit, all."""
-        for page in self._set_pages(JobSetPage, _SETS, limit):
+    def job_sets(
+        self, *, limit: int | None = None, states: Sequence[str] = (), labels: Mapping[str, str] | None = None
+    ) -> Iterator[JobSetSummary]:
+        """List job sets in any of these states with all these labels by name, page by page; without a limit, all."""
+        pairs = [f"{key}={value}" for key, value in (labels or {}).items()]
+        for page in self._set_pages(JobSetPage, _SETS, limit, {"state": list(states) or None, "label": pairs or None}):
             yield from page.items
 
     def job_set_jobs(self, reference: str, *, limit: int | None = None) -> Iterator[ChildView]:
@@ -144,11 +147,13 @@ class JobSetCalls:
     def _ask(self, reference: str, verb: str, body: Mapping[str, Any], how: Mapping[str, Any]) -> JobSetSummary:
         return self._connection.call(JobSetSummary, "POST", _path(reference, f"/{verb}"), **how, json=body)
 
-    def _set_pages(self, kind: type[P], path: str, limit: int | None) -> Iterator[P]:
+    def _set_pages(
+        self, kind: type[P], path: str, limit: int | None, where: Mapping[str, Any] | None = None
+    ) -> Iterator[P]:
         left, cursor = limit, None
         while left is None or left > 0:
             size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
-            page = self._connection.get(path, kind, {"limit": size, "cursor": cursor})
+            page = self._connection.get(path, kind, {"limit": size, "cursor": cursor, **(where or {})})
             yield page
             left, cursor = (None if left is None else left - len(page.items)), page.next_cursor
             if cursor is None:

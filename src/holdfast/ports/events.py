@@ -25,6 +25,8 @@ class EventFilter:
     """Names of ``domain.events.REGISTRY``."""
     queue: str | None = None
     """Events of this queue's jobs."""
+    job_set: str | None = None
+    """Events of the set of this id and of its jobs."""
 
 
 EVERYTHING = EventFilter()

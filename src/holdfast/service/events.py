@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.events import BY_NAME
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.events import EventFilter
+from holdfast.service.naming import set_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,20 +40,29 @@ class EventLog:
 
     store: Store
 
-    def filter(self, *, job: str | None = None, types: Sequence[str] = (), queue: str | None = None) -> EventFilter:
+    def filter(
+        self,
+        *,
+        job: str | None = None,
+        types: Sequence[str] = (),
+        queue: str | None = None,
+        job_set: str | None = None,
+    ) -> EventFilter:
         """Make a filter of what a caller wrote.
 
         Args:
             job: A job's id, name or unique prefix.
             types: ``job.failed``, its long form ``dev.holdfast.job.failed.v1``, or a family such as ``job``.
             queue: A queue's name.
+            job_set: A set's name or id, for its own events and those of its jobs.
 
         Raises:
             InvalidRequest: A type is unknown; with all of them.
-            NotFound: There is no such job.
+            NotFound: There is no such job or set.
         """
         wanted = _read_types(types) if types else None
-        return EventFilter(None if job is None else self.store.job(job).id, wanted, queue)
+        of_set = None if job_set is None else set_id_of(self.store, job_set)
+        return EventFilter(None if job is None else self.store.job(job).id, wanted, queue, of_set)
 
     def part(self, where: EventFilter, *, after: int, limit: int = LARGEST_PART) -> EventPart:
         """Read the events after a place."""

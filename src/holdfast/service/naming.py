@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.containers import LOCAL
 from holdfast.domain.suggestion import closest
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import NotFound, Problem
+from holdfast.ports.store import JobFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -59,3 +61,17 @@ def engines_of(store: Store) -> Sequence[EngineInfo]:
     """List the engines executors have reported; while none has, programs run as local processes."""
     known = dict.fromkeys(node.engine for node in store.nodes() if node.engine.name)
     return tuple(known) or (LOCAL,)
+
+
+def set_id_of(store: Store, reference: str) -> str:
+    """Find a set's id, also of one that is gone and whose jobs are still known by it.
+
+    Raises:
+        NotFound: There is no such set, and no job was of it.
+    """
+    try:
+        return store.workload(JobSet, reference).id
+    except NotFound:
+        if store.jobs(JobFilter(job_set=reference), limit=1):
+            return reference
+        raise

@@ -39,6 +39,9 @@ _BY_CONDITION = (
 _COUNTS = ("ready", "active", "succeeded", "failed", "suspended")
 
 
+SET_STATES = ("Pending", "Running", "Restarting", "Suspended", "Completed", "Failed", "Deleting", "Unmanaged")
+
+
 def set_state(job_set: JobSet, spec: JobSetSpec) -> str:
     """Tell a set's state in one word."""
     state = job_set.state

@@ -184,7 +184,7 @@ def _followed(
     if EVENT_STREAM not in accept:
         return _written(_EVENTS, _EVENTS.call(**values))
     log, listeners = EventLog(values["backend"].store), request.app.state.listeners
-    where = log.filter(job=values["job"], types=values["type"] or (), queue=values["queue"])
+    where = log.filter(job=values["job"], types=values["type"] or (), queue=values["queue"], job_set=values["job_set"])
     begin = events.begin_of(values["after"], values["last_event_id"])
     return EventStream(listeners, lambda after: log.part(where, after=after, limit=_PART_OF_STREAM), begin)
 

@@ -1,5 +1,6 @@
 """``holdfast delete``: remove job sets, policies, queues and categories."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,11 +10,14 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.each import do_each
 from holdfast.cli.flags import Flags
+from holdfast.cli.manifests import KINDS, read_manifests
 from holdfast.cli.nouns import Noun, read_noun
-from holdfast.cli.options import TimeoutOption
+from holdfast.cli.options import FilesOption, LenientOption, TimeoutOption
 from holdfast.cli.targets import required
 from holdfast.cli.things import SINGULAR, WRITTEN, resource_writer
+from holdfast.cli.watching.follow import ENDED
 from holdfast.cli.watching.waiting import JOB_SETS, Wanted, wait_until_gone
+from holdfast.cli.writing import Written
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
@@ -24,10 +28,12 @@ if TYPE_CHECKING:
 class DeleteOptions:
     """What ``delete`` can be told."""
 
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="jobset, retrypolicy, queue or category.")]
+    kind: Annotated[str, typer.Argument(metavar="[KIND]", help="jobset, retrypolicy, queue or category.")] = ""
     names: Annotated[
         list[str], typer.Argument(metavar="NAME...", help="One or more names; or KIND/NAME, without KIND.")
     ] = field(default_factory=list)
+    file: FilesOption = field(default_factory=list)
+    lenient: LenientOption = False
     wait: Annotated[
         bool,
         typer.Option("--wait/--no-wait", help="Job sets: wait until they are deleted and their programs have stopped."),
@@ -39,27 +45,55 @@ def delete(options: DeleteOptions, cli: Cli) -> int:
     """Delete job sets, retry policies, queues or categories.
 
     A job set's programs are stopped first; its jobs stay as history. A policy that a queue names, and a queue with jobs
-    that have not ended, are refused.
+    that have not ended, are refused. With --file, what the files describe is deleted, job sets first; Kubernetes Jobs
+    of their own are cancelled.
     """
     flags = Flags()
+    if bool(options.kind) is bool(options.file):
+        flags.wrong("KIND", "is required, or --file, and not both", hint="holdfast delete jobset train")
+        flags.finish()
+    if options.file:
+        return _delete_described(options, flags.duration("--timeout", options.timeout), flags, cli)
     noun = read_noun(options.kind, WRITTEN)
     timeout_s = flags.duration("--timeout", options.timeout)
     if options.timeout and not (options.wait and noun is Noun.JOB_SET):
         flags.wrong("--timeout", "has nothing to limit", hint="only the deletion of job sets is waited for")
     flags.finish()
-    if noun is Noun.JOB_SET:
-        return _delete_sets(options, timeout_s, cli)
+    names = required(options.names, "holdfast delete queue NAME")
+    return _delete(noun, names, cli) if noun is not Noun.JOB_SET else _delete_sets(names, options, timeout_s, cli)
+
+
+def _delete(noun: Noun, names: Sequence[str], cli: Cli) -> int:
     with cli.connect() as client:
-        return do_each(
-            required(options.names, "holdfast delete queue NAME"),
-            resource_writer(client, noun).delete,
-            cli,
-            what=SINGULAR[noun],
-            done="deleted",
-        )
+        return do_each(names, resource_writer(client, noun).delete, cli, what=SINGULAR[noun], done="deleted")
 
 
-def _delete_sets(options: DeleteOptions, timeout_s: float | None, cli: Cli) -> int:
+def _delete_described(options: DeleteOptions, timeout_s: float | None, flags: Flags, cli: Cli) -> int:
+    """Delete what files describe, in the order opposite to that of ``apply``."""
+    flags.finish()
+    manifests = read_manifests(options.file, cli, allowed=tuple(KINDS.values()), lenient=options.lenient)
+    written = [Written.of(manifest) for manifest in manifests]
+    codes = [_cancel([one.name for one in written if one.noun is Noun.JOB], cli)]
+    for noun in reversed(WRITTEN):
+        names = [one.name for one in written if one.noun is noun]
+        if names:
+            sets = noun is Noun.JOB_SET
+            codes.append(_delete_sets(names, options, timeout_s, cli) if sets else _delete(noun, names, cli))
+    return next(filter(None, codes), 0)
+
+
+def _cancel(names: Sequence[str], cli: Cli) -> int:
+    def cancel(name: str) -> None:
+        if client.job(name).state not in ENDED:
+            client.cancel(name, reason="deleted")
+
+    if not names:
+        return 0
+    with cli.connect() as client:
+        return do_each(names, cancel, cli, what=SINGULAR[Noun.JOB], done="cancelled")
+
+
+def _delete_sets(names: Sequence[str], options: DeleteOptions, timeout_s: float | None, cli: Cli) -> int:
     going: dict[str, str] = {}
 
     def remove(client: "Client", name: str) -> None:
@@ -70,7 +104,7 @@ def _delete_sets(options: DeleteOptions, timeout_s: float | None, cli: Cli) -> i
     with cli.connect(drive=options.wait) as client:
         done = None if options.wait else "deletion requested"
         code = do_each(
-            required(options.names, "holdfast delete queue NAME"),
+            names,
             lambda name: remove(client, name),
             cli,
             what=SINGULAR[Noun.JOB_SET],
@@ -99,5 +133,5 @@ DELETE = Command(
     DeleteOptions,
     delete,
     "Operate",
-    examples=("holdfast delete jobset train", "holdfast delete retrypolicy infra"),
+    examples=("holdfast delete jobset train", "holdfast delete -f jobset.yaml", "holdfast delete retrypolicy infra"),
 )

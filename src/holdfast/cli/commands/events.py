@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,7 @@ from holdfast.errors import Unauthenticated, Unavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from holdfast.client.events import EventsWanted
     from holdfast.wire.events import EventView
 
 NOW = "now"
@@ -28,14 +29,7 @@ _PATIENCE_S = 2.0
 _PAUSE_S = 1.0
 _MOST_FAILURES = 20
 _LAST = frozenset({"job.succeeded", "job.failed", "job.cancelled"})
-
-
-class Where(TypedDict):
-    """Which events are wanted."""
-
-    job: str | None
-    types: list[str]
-    queue: str | None
+_LAST_OF_SET = frozenset({"jobset.ended", "jobset.deleted"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +37,14 @@ class EventsOptions:
     """What ``events`` can be told."""
 
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Follow new events; with --job until the job has ended.")
+        bool, typer.Option("--follow", "-f", help="Follow new events; with --job or --jobset until it has ended.")
     ] = False
     job: Annotated[
         str | None,
         typer.Option("--job", "-j", metavar="JOB", help="Only of this job: its id, name, or the start of its id."),
+    ] = None
+    jobset: Annotated[
+        str | None, typer.Option("--jobset", metavar="NAME", help="Only of this job set and its jobs.")
     ] = None
     type: Annotated[
         list[str],
@@ -84,19 +81,20 @@ def events(options: EventsOptions, cli: Cli) -> int:
     flags.finish()
     with cli.connect() as client:
         job = client.job(options.job).id if options.job is not None else None  # a name may mean another job later
-        where: Where = {"job": job, "types": types, "queue": options.queue}
+        job_set = client.job_set(options.jobset).id if options.jobset is not None else None
+        where: EventsWanted = {"job": job, "types": types, "queue": options.queue, "job_set": job_set}
         newest = client.last_event()
         begin = newest if from_now else after or 0
         wanted = [] if options.follow else list(islice(client.events(**where, after=begin), limit))
     if options.follow:
         with insistent_interrupts():
-            _print_as_they_come(islice(_until_over(_followed(cli, where, begin), options.job), limit), cli, form)
+            _print_as_they_come(islice(_until_over(_followed(cli, where, begin), _last(options)), limit), cli, form)
     else:
         print_things(cli.output(), wanted, form, table=event_table, name=lambda event: event.id)
     return exit_codes.OK
 
 
-def _followed(cli: Cli, where: Where, last: int) -> "Iterator[EventView]":
+def _followed(cli: Cli, where: "EventsWanted", last: int) -> "Iterator[EventView]":
     """Follow for ever; a server that was started again may be elsewhere and take another token."""
     failures = 0
     while True:
@@ -111,16 +109,20 @@ def _followed(cli: Cli, where: Where, last: int) -> "Iterator[EventView]":
         cli.sleep(_PAUSE_S)
 
 
-def _until_lost(cli: Cli, where: Where, after: int) -> "Iterator[EventView]":
+def _until_lost(cli: Cli, where: "EventsWanted", after: int) -> "Iterator[EventView]":
     with cli.connect() as client:
         yield from client.events(**where, after=after, follow=True, patience_s=_PATIENCE_S)
 
 
-def _until_over(found: "Iterator[EventView]", job: str | None) -> "Iterator[EventView]":
-    """End after the last event a job can have."""
+def _last(options: EventsOptions) -> frozenset[str]:
+    """Return the types of the last event that what is asked for can have."""
+    return _LAST if options.job is not None else _LAST_OF_SET if options.jobset is not None else frozenset()
+
+
+def _until_over(found: "Iterator[EventView]", last: frozenset[str]) -> "Iterator[EventView]":
     for event in found:
         yield event
-        if job is not None and short_type(event) in _LAST:
+        if short_type(event) in last:
             return
 
 
@@ -146,6 +148,7 @@ EVENTS = Command(
     "Look",
     examples=(
         "holdfast events -f --job train",
+        "holdfast events --jobset train",
         "holdfast events --type job.failed -o json",
         "holdfast events -f --after now",
     ),

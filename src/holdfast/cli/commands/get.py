@@ -11,14 +11,19 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
+from holdfast.cli.job_manifest import API_VERSION
+from holdfast.cli.manifests import KINDS
 from holdfast.cli.nouns import Noun, read_noun
-from holdfast.cli.printing import GET_FORMATS, print_thing, print_things
+from holdfast.cli.printing import GET_FORMATS, plain, print_thing, print_things
 from holdfast.cli.render.catalogue import settings_table
-from holdfast.cli.things import READERS, SINGULAR, table_of
-from holdfast.cli.watching.waiting import JOB_STATES
+from holdfast.cli.things import READERS, SINGULAR, WRITTEN, table_of
+from holdfast.cli.watching.waiting import JOB_STATES, SET_STATES
 
 if TYPE_CHECKING:
     from holdfast.client import Client
+
+
+_SET_STATES = (*SET_STATES, "Deleting", "Unmanaged")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +41,14 @@ class GetOptions:
     ] = field(default_factory=list)
     state: Annotated[
         list[str],
-        typer.Option("--state", "-s", metavar="STATE", help="Jobs in this state. Repeatable, or comma-separated."),
+        typer.Option(
+            "--state", "-s", metavar="STATE", help="Jobs, or job sets, in this state. Repeatable; commas work."
+        ),
     ] = field(default_factory=list)
     queue: Annotated[str | None, typer.Option("--queue", "-q", metavar="QUEUE", help="Jobs of this queue.")] = None
     label: Annotated[
         list[str],
-        typer.Option("--label", "-l", metavar="K=V", help="Jobs with this label. Repeatable; all must hold."),
+        typer.Option("--label", "-l", metavar="K=V", help="Jobs, or job sets, with this label. Repeatable; all hold."),
     ] = field(default_factory=list)
     jobset: Annotated[str | None, typer.Option("--jobset", metavar="NAME", help="Jobs of this job set.")] = None
     quarantined: Annotated[
@@ -58,7 +65,8 @@ def get(options: GetOptions, cli: Cli) -> int:
     """List jobs, job sets, queues, retry policies, categories or nodes, or get some of them.
 
     Prints everything unless --limit is given; as JSON or YAML a list is {"items": [...]}. A single job
-    as JSON contains everything known about it. -o wide adds columns.
+    as JSON contains everything known about it. -o wide adds columns. As YAML, job sets, queues, retry policies and
+    categories are manifests that can be applied again; what else is known of a job set is in its status.
 
     TOOK is counted from the first start of a program to the last end, or until now while the job runs; waiting before
     that does not count.
@@ -86,7 +94,10 @@ def get(options: GetOptions, cli: Cli) -> int:
         )
     table = table_of(noun, now_s=cli.clock(), wide=form == "wide")
     name = partial(_name, noun)
-    if len(options.names) == 1:
+    if form == "yaml" and noun in WRITTEN:
+        with cli.connect() as client:
+            cli.output().document(_as_manifests(client, noun, things, single=len(options.names) == 1), form)
+    elif len(options.names) == 1:
         print_thing(cli.output(), things[0], form, table=table, name=name)
     else:
         print_things(cli.output(), things, form, table=table, name=name)
@@ -99,6 +110,21 @@ def _name(noun: Noun, thing: Any) -> str:  # noqa: ANN401 - a thing of any kind
     return f"{SINGULAR[noun]}/{named}"
 
 
+def _as_manifests(client: "Client", noun: Noun, things: Sequence[Any], *, single: bool) -> dict[str, Any]:
+    """Write things as manifests that can be applied; several as a list of Kubernetes."""
+    found = [_as_manifest(client.job_set(thing.id) if noun is Noun.JOB_SET else thing, noun) for thing in things]
+    return found[0] if single else {"apiVersion": "v1", "kind": "List", "items": found}
+
+
+def _as_manifest(thing: Any, noun: Noun) -> dict[str, Any]:  # noqa: ANN401 - a thing of any kind
+    known = plain(thing)
+    if noun is Noun.JOB_SET:
+        manifest: dict[str, Any] = known.pop("manifest")
+        return {**{key: manifest[key] for key in ("apiVersion", "kind", "metadata", "spec")}, "status": known}
+    kind = next(kind for kind, one in KINDS.items() if one is noun)
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": thing.name}, "spec": known["spec"]}
+
+
 def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
     given = {
         "--state": options.state,
@@ -107,11 +133,15 @@ def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
         "--jobset": options.jobset,
         "--quarantined": options.quarantined,
     }
+    of_sets = {"--state", "--label"} if noun is Noun.JOB_SET else set()
     for flag, value in given.items():
-        if value and (noun is not Noun.JOB or options.names):
+        if value and (options.names or (noun is not Noun.JOB and flag not in of_sets)):
             flags.wrong(flag, "only filters lists of jobs", hint="holdfast get jobs")
-    states = [flags.choice("--state", state, JOB_STATES) for state in flags.names(options.state)]
+    known = _SET_STATES if noun is Noun.JOB_SET else JOB_STATES
+    states = [flags.choice("--state", state, known) for state in flags.names(options.state)]
     labels = flags.pairs("--label", options.label)
+    if noun is Noun.JOB_SET:
+        return {"states": states, "labels": labels}
     wanted: dict[str, Any] = {"states": states, "queue": options.queue, "labels": labels, "job_set": options.jobset}
     return {**wanted, "quarantined": options.quarantined}
 
@@ -121,6 +151,8 @@ def _fetched(client: "Client", noun: Noun, names: Sequence[str]) -> Sequence[Any
 
 
 def _listed(client: "Client", noun: Noun, where: dict[str, Any], limit: int | None, *, full: bool) -> Sequence[Any]:
+    if noun is Noun.JOB_SET:
+        return list(client.job_sets(**where, limit=limit))
     if noun is Noun.JOB:
         return list((client.full_jobs if full else client.jobs)(**where, limit=limit))
     return list(READERS[noun].listed(client))[:limit]

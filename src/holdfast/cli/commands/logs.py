@@ -10,8 +10,8 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.options import AttemptOption, JobArgument
-from holdfast.cli.watching.follow import ENDED, Follower, Prefixed, RankLog, many_ranks, ranks_of, tell_left_out
+from holdfast.cli.options import AttemptOption
+from holdfast.cli.watching.follow import ENDED, Follower, Prefixed, RankLog, Shown, many_ranks, ranks_of, tell_left_out
 from holdfast.cli.watching.pacing import Pace
 from holdfast.errors import NotFound
 
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 class LogsOptions:
     """What ``logs`` can be told."""
 
-    job: JobArgument
+    job: Annotated[
+        str, typer.Argument(metavar="[JOB]", help="A job's id, its name (the newest of that name), or start of its id.")
+    ] = ""
+    jobset: Annotated[
+        str | None, typer.Option("--jobset", metavar="NAME", help="Every job of this job set, instead of JOB.")
+    ] = None
     attempt: AttemptOption = None
     rank: Annotated[
         str | None,
@@ -42,23 +47,30 @@ class LogsOptions:
 
 
 def logs(options: LogsOptions, cli: Cli) -> int:
-    """Print what a job printed.
+    """Print what a job printed, or all jobs of a job set.
 
     Prints the newest attempt; each line of a gang follows its rank. With --follow and no --attempt, later attempts
     are printed too. In a job made of pods, a rank is a completion index, and the newest run of each is printed; with
-    --all also those before it. A line on standard error marks where one run ends and the next begins.
+    --all also those before it. A line on standard error marks where one run ends and the next begins. With --jobset
+    each line follows its job.
     """
     flags = Flags()
     attempt = flags.integer("--attempt", options.attempt, low=1)
     rank = flags.integer("--rank", options.rank)
+    if bool(options.job) is (options.jobset is not None):
+        flags.wrong("JOB", "is required, or --jobset NAME, and not both", hint="holdfast logs train")
+    if options.jobset is not None and (options.attempt or options.rank):
+        flags.wrong("--jobset", "prints all ranks of the newest attempts", hint="ask for one job of the set")
     flags.finish()
+    if options.jobset is not None:
+        return _logs_of_set(options, options.jobset, cli)
     with cli.connect() as client:
         job = client.job(options.job)
         _check_rank(job, rank)
         ranks = None if rank is None else (rank,)
         if options.follow and attempt is None:
             begin = job.attempt or 1
-            _follow_job(Follower(client, job.id, cli, begin=begin, ranks=ranks, newest=not options.every), cli)
+            _follow_job(Follower(client, job.id, cli, Shown(begin, ranks, not options.every)), cli)
         elif job.attempts or attempt is not None:
             found = _attempt(job, attempt or job.attempt)
             newest = job.pods is not None and not options.every
@@ -68,6 +80,27 @@ def logs(options: LogsOptions, cli: Cli) -> int:
             _print(readers, Prefixed(cli.stdout, cli.say, many=many), cli, follow=options.follow)
         else:
             cli.say(f"job {job.name} has not started yet{f': {job.reason}' if job.reason else ''}")
+    return exit_codes.OK
+
+
+def _logs_of_set(options: LogsOptions, name: str, cli: Cli) -> int:
+    """Print the newest attempts of all jobs of a set; following, until the set has ended, later ones too."""
+    pace = Pace(cli.sleep)
+    with cli.connect() as client:
+        found = client.job_set(name)
+        followers = [
+            Follower(client, job.id, cli, Shown(job.attempt or 1, newest=not options.every, of=job.name))
+            for job in client.job_set_jobs(found.id)
+        ]
+        while True:
+            over = not options.follow or client.job_set(found.id).terminal is not None
+            for follower in followers:
+                follower.look()
+            if over:
+                break
+            pace.rest(news=any(follower.news for follower in followers))
+        for follower in followers:
+            follower.close()
     return exit_codes.OK
 
 
@@ -105,5 +138,9 @@ def _print(readers: Sequence[RankLog], out: Prefixed, cli: Cli, *, follow: bool)
 
 
 LOGS = Command(
-    "logs", LogsOptions, logs, "Look", examples=("holdfast logs train -f", "holdfast logs train --attempt 1")
+    "logs",
+    LogsOptions,
+    logs,
+    "Look",
+    examples=("holdfast logs train -f", "holdfast logs train --attempt 1", "holdfast logs --jobset train"),
 )

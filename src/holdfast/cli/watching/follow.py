@@ -5,6 +5,7 @@ The caller decides when to look again and when to stop.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from holdfast.cli.render.decisions import attempt_line
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.client import Client
     from holdfast.wire.jobs import AttemptView, JobView, LogChunk
 
-ENDED = frozenset({"Succeeded", "Failed", "Cancelled"})
+ENDED = frozenset({"Succeeded", "Failed", "Cancelled", "Replaced"})
 """States of attempts and of jobs that never change again."""
 _STATES = {"job.started": "Running", "job.retry_scheduled": "BackOff", "job.queued": "Queued"}
 _OF_ATTEMPTS = {*_STATES, "attempt.status_changed", "attempt.ended", "failure.decided"}
@@ -87,8 +88,16 @@ def tell_left_out(logs: Iterable[RankLog], cli: Cli) -> None:
 class Prefixed:
     """Writes the logs of several ranks line by line, each line after its rank."""
 
-    def __init__(self, stream: IO[str], say: Callable[[str], object], *, many: bool) -> None:
-        """Remember where to write logs and where to say what is no log, and whether many ranks share the stream."""
+    def __init__(self, stream: IO[str], say: Callable[[str], object], *, many: bool, of: str = "") -> None:
+        """Remember where to write logs and where to say what is no log.
+
+        Args:
+            stream: For logs.
+            say: For what is no log.
+            many: Whether many ranks share the stream.
+            of: The job, where many do.
+        """
+        self._of = of
         self._stream = stream
         self._say = say
         self._many = many
@@ -96,11 +105,11 @@ class Prefixed:
 
     def write(self, rank: int, text: str) -> None:
         """Write what a rank said; with several ranks an unfinished line waits for its end."""
-        if not self._many:
+        if not self._many and not self._of:
             self._stream.write(text)
         elif text:
             *lines, rest = (self._open.pop(rank, "") + text).split("\n")
-            self._stream.writelines(f"[{rank}] {line}\n" for line in lines)
+            self._stream.writelines(f"[{self._name(rank)}] {line}\n" for line in lines)
             if rest:
                 self._open[rank] = rest
         self._stream.flush()
@@ -108,38 +117,48 @@ class Prefixed:
     def mark(self, rank: int, words: str) -> None:
         """Say something of a rank between what it said before and what it will say."""
         if rest := self._open.pop(rank, ""):
-            self._stream.write(f"[{rank}] {rest}\n")
+            self._stream.write(f"[{self._name(rank)}] {rest}\n")
             self._stream.flush()
-        self._say(f"rank {rank}: {words}" if self._many else words)
+        said = f"rank {rank}: {words}" if self._many else words
+        self._say(f"{self._of}: {said}" if self._of else said)
+
+    def _name(self, rank: int) -> str:
+        return "/".join(part for part in (self._of, str(rank) if self._many else "") if part)
 
     def close(self) -> None:
         """Write the lines that never ended."""
-        self._stream.writelines(f"[{rank}] {rest}\n" for rank, rest in sorted(self._open.items()))
+        self._stream.writelines(f"[{self._name(rank)}] {rest}\n" for rank, rest in sorted(self._open.items()))
         self._open.clear()
         self._stream.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is printed of a job."""
+
+    begin: int = 1
+    """Number of the first attempt."""
+    ranks: Sequence[int] | None = None
+    """Only these."""
+    newest: bool = False
+    """Of the first attempt only the newest pods."""
+    of: str = ""
+    """The job's name, where others are printed beside it."""
 
 
 class Follower:
     """Prints a job's progress since the last look."""
 
-    def __init__(
-        self,
-        client: Client,
-        job_id: str,
-        cli: Cli,
-        *,
-        begin: int = 1,
-        ranks: Sequence[int] | None = None,
-        newest: bool = False,
-    ) -> None:
-        """Begin with attempt number ``begin``, or with ``newest`` its newest pods; ``ranks`` leaves others out."""
+    def __init__(self, client: Client, job_id: str, cli: Cli, shown: Shown = Shown()) -> None:
+        """Remember which job to look at, and what to print of it."""
+        self._of = shown.of
         self._client = client
         self._job_id = job_id
         self._cli = cli
-        self._number = begin
-        self._ranks = ranks
+        self._number = shown.begin
+        self._ranks = shown.ranks
         self._logs: dict[int, RankLog] = {}
-        self._newest = newest
+        self._newest = shown.newest
         self._out: Prefixed | None = None
         self._job: JobView | None = None
         self._seen = 0
@@ -182,10 +201,15 @@ class Follower:
                 update |= {"state": _STATES[kind], "reason": event.data.get("reason", "")}
         return self._job.model_copy(update=update)
 
+    def close(self) -> None:
+        """Write the lines that never ended."""
+        if self._out is not None:
+            self._out.close()
+
     def _print_logs(self, job: JobView, attempt: AttemptView) -> None:
         if self._out is None:
             many = many_ranks(job) if self._ranks is None else len(self._ranks) > 1
-            self._out = Prefixed(self._cli.stdout, self._cli.say, many=many)
+            self._out = Prefixed(self._cli.stdout, self._cli.say, many=many, of=self._of)
             self._logs = {}
         for rank in ranks_of(job, attempt) if self._ranks is None else self._ranks:
             log = self._logs.get(rank)
@@ -201,4 +225,4 @@ class Follower:
         self._number = attempt.number + 1
         self.news = True
         if attempt.state != "Succeeded":
-            self._cli.say(attempt_line(attempt))
+            self._cli.say(f"{self._of}: {attempt_line(attempt)}" if self._of else attempt_line(attempt))

@@ -33,6 +33,7 @@ def read_events(  # noqa: PLR0913 - the parameters of an address
         list[str] | None, Asked("Such as `job.failed`, or a family: `job`.", max_length=MOST_FILTERS)
     ] = None,
     queue: Word = None,
+    job_set: Annotated[str | None, Asked("Name or id of a set.", max_length=LONGEST_NAME)] = None,
     last_event_id: Annotated[
         str | None,
         Asked(
@@ -45,7 +46,8 @@ def read_events(  # noqa: PLR0913 - the parameters of an address
     """Read the events after a place, in order; or follow them: each is sent once it is durable."""
     del last_event_id  # of streams only
     log = EventLog(backend.store)
-    part = log.part(log.filter(job=job, types=type or (), queue=queue), after=after, limit=limit)
+    where = log.filter(job=job, types=type or (), queue=queue, job_set=job_set)
+    part = log.part(where, after=after, limit=limit)
     return EventPage(items=list(map(event_view, part.events)), next=part.next_after, last=part.last)
 
 

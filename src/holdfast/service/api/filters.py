@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.domain.job import JobState
-from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.errors import InvalidRequest, NotFound, Problem
+from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.store import JobFilter
+from holdfast.service.naming import set_id_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.ports.store import Store
 
 _STATES = {state.lower(): state for state in JobState}
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,33 +44,36 @@ def read_filter(store: Store, wanted: Wanted) -> JobFilter:
         InvalidRequest: A state is unknown or a label is not ``key=value``; with all problems.
         NotFound: There is no such job set.
     """
-    problems = [
-        Problem("query.state", f"{one!r} is not a state", allowed=tuple(JobState))
-        for one in wanted.states
-        if one.lower() not in _STATES
-    ]
-    wrong = [one for one in wanted.labels if "=" not in one]
-    problems += [Problem("query.label", f"{one!r} is not of the form key=value") for one in wrong]
-    if problems:
-        raise InvalidRequest(problems=problems)
+    states, labels = read_states(wanted.states, wanted.labels, _STATES)
     return JobFilter(
-        states=frozenset(_STATES[one.lower()] for one in wanted.states) if wanted.states else None,
+        states=states or None,
         queue=wanted.queue,
         name=wanted.name,
-        job_set=None if wanted.job_set is None else _set_id(store, wanted.job_set),
-        labels=tuple((key, value) for key, _, value in (one.partition("=") for one in wanted.labels)),
+        job_set=None if wanted.job_set is None else set_id_of(store, wanted.job_set),
+        labels=labels,
         quarantined=wanted.quarantined,
     )
 
 
-def _set_id(store: Store, reference: str) -> str:
-    """Find a set's id, also of one that is gone and whose jobs are still known by it."""
-    try:
-        return store.workload(JobSet, reference).id
-    except NotFound:
-        if store.jobs(JobFilter(job_set=reference), limit=1):
-            return reference
-        raise
+def read_states(
+    states: Sequence[str], labels: Sequence[str], known: Mapping[str, T]
+) -> tuple[frozenset[T], tuple[tuple[str, str], ...]]:
+    """Read the states and labels that are asked for; ``known`` has the states, by their names in lower case.
+
+    Raises:
+        InvalidRequest: A state is unknown or a label is not ``key=value``; with all problems.
+    """
+    problems = [
+        Problem("query.state", f"{one!r} is not a state", allowed=tuple(map(str, known.values())))
+        for one in states
+        if one.lower() not in known
+    ]
+    wrong = [one for one in labels if "=" not in one]
+    problems += [Problem("query.label", f"{one!r} is not of the form key=value") for one in wrong]
+    if problems:
+        raise InvalidRequest(problems=problems)
+    pairs = (one.partition("=") for one in labels)
+    return frozenset(known[one.lower()] for one in states), tuple((key, value) for key, _, value in pairs)
 
 
 def mark_of(where: JobFilter) -> str:

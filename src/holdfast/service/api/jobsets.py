@@ -11,6 +11,7 @@ from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.service.api.cursors import LARGEST_SEQ, read_name, read_number, write_cursor
 from holdfast.service.api.endpoint import (
     LONGEST_NAME,
+    MOST_FILTERS,
     Asked,
     Backend,
     DryRun,
@@ -23,6 +24,7 @@ from holdfast.service.api.endpoint import (
     Takes,
     Word,
 )
+from holdfast.service.api.filters import read_states
 from holdfast.service.api.manifests import document_named, one_document
 from holdfast.service.api.text import Text
 from holdfast.service.api.versions import read_match
@@ -64,6 +66,7 @@ _TAKES = Takes(
 _CREATED = (JobSetApplied, "The job set created.")
 _IN_A_VIEW = 100
 _LIST = "job sets"
+_STATES = {state.lower(): state for state in render_jobsets.SET_STATES}
 _DEFAULT_PAGE = 100
 _LONGEST_REASON = 1000
 
@@ -86,10 +89,25 @@ def _applied(found: Applied) -> Reply:
 
 
 @_SETS.add("GET", "/jobsets", JobSetPage, summary="List job sets")
-def list_sets(backend: Backend, *, limit: Limit = _DEFAULT_PAGE, cursor: Word = None) -> JobSetPage:
-    """List job sets by name."""
-    page = _sets(backend).page(after=read_name(cursor, _LIST), limit=limit)
-    return JobSetPage(items=list(map(_summary, page.sets)), next_cursor=write_cursor(page.next_after, _LIST))
+def list_sets(
+    backend: Backend,
+    *,
+    state: Annotated[list[str] | None, Asked("Any of these; case is ignored.", max_length=MOST_FILTERS)] = None,
+    label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
+    limit: Limit = _DEFAULT_PAGE,
+    cursor: Word = None,
+) -> JobSetPage:
+    """List job sets by name; with a filter a page may hold fewer than its limit and still not be the last."""
+    states, labels = read_states(state or (), label or (), _STATES)
+    mark = f"{_LIST} {sorted(states)} {sorted(labels)}"
+    page = _sets(backend).page(after=read_name(cursor, mark), limit=limit)
+    items = [
+        _summary(one)
+        for one in page.sets
+        if (not states or render_jobsets.set_state(one, set_spec_of(one)) in states)
+        and set(labels) <= set_spec_of(one).labels.items()
+    ]
+    return JobSetPage(items=items, next_cursor=write_cursor(page.next_after, mark))
 
 
 @_SETS.add("POST", "/jobsets", JobSetApplied, 403, 409, summary="Create a job set", created=_CREATED, takes=_TAKES)

@@ -117,6 +117,10 @@ def _filtered(query: Select[Any], where: EventFilter) -> Select[Any]:
         query = query.where(table.c.type.in_(sorted(where.types)))
     if where.queue is not None:
         query = query.where(select(jobs.c.id).where(jobs.c.id == table.c.job_id, jobs.c.queue == where.queue).exists())
+    if where.job_set is not None:
+        of_job = select(jobs.c.id).where(jobs.c.id == table.c.job_id, jobs.c.set_id == where.job_set).exists()
+        own = table.c.job_id.is_(None) & table.c.data.contains(dump_json({"job_set": where.job_set})[1:-1])
+        query = query.where(of_job | own)
     return query
 
 
