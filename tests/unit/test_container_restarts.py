@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.compiled.codec import set_spec_of
+from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import Ending
 from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.state import JobSet, Terminal
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.ports.engine import NodeInfo
+from holdfast.wire.render_jobsets import set_summary
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
 
@@ -68,3 +72,30 @@ def test_a_controller_that_dies_all_the_time_counts_each_failed_program_once(
         most = max([most, *(pod.restarts for pod in pods)])
     assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
     assert (len(lab.orders), most) == (programs, restarts)
+
+
+def test_a_set_that_restarted_in_place_too_often_names_the_job_that_failed(lab: SetLab) -> None:
+    policy = {"maxRestarts": 2, "restartStrategy": "InPlaceRestart"}
+    forever = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "parallelism": 1, "completions": 1}
+    document = manifest(replicatedJobs=[group("w", 2, **forever)], failurePolicy=policy)
+    set_id = lab.submit_set(document, lambda order: exits(7 if order.job_name == "train-w-1" else 0, after_s=5.0))
+    lab.pass_s(60)
+    row = lab.store.workload(JobSet, set_id)
+    assert [order.job_name for order in lab.orders].count("train-w-1") == 3
+    told = [(one.what.reason, one.what.message) for one in lab.store.set_log(set_id)]
+    again = ("RestartInPlace", "pod train-w-1-0-1: exit code 7; the set restarts in place")
+    refused = "pod train-w-1-0-1: exit code 7; all 2 restarts in place of its job set are used (maxRestarts)"
+    assert told[:3] == [again, again, ("RestartInPlaceRefused", refused)]
+    assert told[3][0] == "ReachedMaxRestarts"
+    failed, other = lab.store.job("train-w-1"), lab.store.job("train-w-0")
+    assert (failed.state, failed.reason) == (
+        JobState.FAILED,
+        "exit code 7; all 2 restarts in place of its job set are used (maxRestarts)",
+    )
+    assert other.state is not JobState.FAILED
+    (attempt,) = lab.store.attempts(failed.id)
+    assert attempt.ending is Ending.FAILED
+    assert attempt.failure is not None
+    assert [one.exit_code for one in attempt.failure.containers] == [7]
+    summary = set_summary(row, set_spec_of(row), queue="default")
+    assert (summary.restarts_counted, summary.max_restarts) == (2, 2)

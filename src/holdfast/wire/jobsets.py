@@ -43,7 +43,7 @@ class JobSetSummary(Response):
     restarts: int = 0
     """Of the whole set, counted or not."""
     restarts_counted: int = 0
-    """All that count against ``max_restarts``: of the set, its replicated jobs and its jobs."""
+    """All that count against ``max_restarts``: of the set, its replicated jobs and its jobs; or in place, if more."""
     max_restarts: int | None = None
     """Absent: it has no failure policy, and its first failed job fails it."""
     created_at: Timestamp

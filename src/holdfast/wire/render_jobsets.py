@@ -95,7 +95,7 @@ def _header(job_set: JobSet, spec: JobSetSpec, queue: str) -> dict[str, Any]:
         "jobs": spec.replicas,
         **{name: sum(getattr(group, name) for group in state.groups) for name in _COUNTS},
         "restarts": state.restarts,
-        "restarts_counted": state.counted,
+        "restarts_counted": max(state.counted, _in_place(spec, state) or 0),
         "max_restarts": None if spec.failure is None else spec.failure.max_restarts,
         "created_at": timestamp(job_set.created_at),
         "started_at": optional_timestamp(state.started_at),

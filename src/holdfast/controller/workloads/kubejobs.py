@@ -154,7 +154,7 @@ class KubeJobs:
         """Begin an attempt at a job with a fresh record; its number follows from its own and its set's restarts."""
         number = 1 + record.restart + record.job_restart
         work = self.jobs[job.id]
-        work.pods, work.grace_s, work.last_failure, work.created = {}, None, None, None
+        work.pods, work.grace_s, work.last_failure, work.created, work.beyond = {}, None, None, None, ""
         self._put(work, record)
         queued = job
         if job.child is not None:
@@ -201,6 +201,8 @@ class KubeJobs:
         """End for good a job whose attempt is over or never began."""
         job, work = self._state.jobs[job_id], self.jobs.pop(job_id)
         state, reason, _ = final(work.record.state if work.record.present else KubeJobState(), otherwise)
+        if work.beyond:
+            state, reason = JobState.FAILED, work.beyond
         cancelled = state is JobState.CANCELLED
         ended = evolve(job, state=state, reason=reason, retry_at=None, ended_at=now, updated_at=now)
         self._state.put_job(evolve(ended, cancel_requested=job.cancel_requested or cancelled))
@@ -244,7 +246,10 @@ class KubeJobs:
             self._clear(active, work)
             if not work.pods:
                 why = "deleted by its job set" if active.job.child is not None else "cancelled"
-                self._attempts.end(active, Ending.CANCELLED, why, now)
+                if work.beyond:
+                    self._attempts.end(active, Ending.FAILED, work.beyond, now, work=work)
+                else:
+                    self._attempts.end(active, Ending.CANCELLED, why, now)
                 self._gone(work, now)
                 return
         else:

@@ -46,6 +46,8 @@ class JobWork:
     """Grace for stopping from now on, when that is less than its template's."""
     last_failure: tuple[int, RunOutcome] | None = None
     """Rank and facts of the last run that failed by itself."""
+    beyond: str = ""
+    """How a program failed that its set may not restart in place any more, and why not."""
 
 
 @dataclass(slots=True, eq=False)

@@ -47,6 +47,8 @@ class PodPlan:
     """The pod template as written."""
     in_place: bool = False
     """Whether its set restarts programs in place."""
+    max_restarts: int = 0
+    """Of its set."""
 
 
 class Plans:
@@ -90,6 +92,7 @@ class Plans:
             policies=group.retry_policies,
             topology=group.topology,
             in_place=policy is not None and policy.strategy is RestartStrategy.IN_PLACE,
+            max_restarts=0 if policy is None else policy.max_restarts,
         )
 
     def _plan(self, spec: KubeJobSpec, program: Program, written: Mapping[str, Any]) -> PodPlan:

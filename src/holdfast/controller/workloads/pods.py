@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.controller.workloads.memory import JobWork
     from holdfast.controller.workloads.owners import Owners
     from holdfast.controller.workloads.plans import PodPlan
-    from holdfast.domain.failure import Failure, RunOutcome
+    from holdfast.domain.failure import Failure
     from holdfast.domain.job import Job
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.resources import Resources
@@ -158,7 +158,7 @@ class Pods:
             if plan.in_place and pod.run.status not in RUN_TERMINAL:
                 self._stop_straggler(active, pod, now)
             elif pod.run.status in RUN_TERMINAL and pod.run.outcome is not None and not pod.run.outcome.succeeded:
-                self._ended(active, pod, plan, pod.run.outcome, now)
+                self._ended(active, work, pod, plan, now)
 
     def _catch_up(self, active: Active, pod: PodWork) -> None:
         """Let a pod that runs nothing catch up with the others' restart in place, even if it is pending already."""
@@ -176,8 +176,21 @@ class Pods:
             pod.run = run.entered(RunStatus.TERMINATING, now)
             self._state.put_run(active, pod.run)
 
-    def _ended(self, active: Active, pod: PodWork, plan: PodPlan, outcome: RunOutcome, now: float) -> None:
-        record = self._after(active, pod, plan, outcome, now)
+    def _ended(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:
+        outcome = None if pod.run is None else pod.run.outcome
+        if outcome is None:
+            return
+        failure = classify(outcome, rank=pod.record.rank, categories=self._judging.catalog.categories)
+        found = after_failure(pod.record, outcome, failure, self._context(active, pod, plan, now))
+        self._tell(active, pod, failure, found, now, in_place=plan.in_place)
+        if (
+            plan.in_place
+            and failure.ended_by is not EndedBy.CASCADE
+            and found.decision
+            and not found.decision.grants_retry
+        ):
+            work.beyond = f"{in_words(failure)}; {found.decision.reason}"
+        record = found.record
         if record is None:
             return
         run, pod.record, pod.run = pod.run, replace(record, waiting=True), None
@@ -187,19 +200,17 @@ class Pods:
         if plan.in_place and not is_disruption(outcome):
             self._keep_place(active, pod, run)
 
-    def _after(self, active: Active, pod: PodWork, plan: PodPlan, outcome: RunOutcome, now: float) -> PodRecord | None:
-        """Decide whether a pod's program restarts; ``None`` when the pod has failed."""
-        run, judging = pod.run, self._judging
-        failure = classify(outcome, rank=pod.record.rank, categories=judging.catalog.categories)
-        found = after_failure(pod.record, outcome, failure, self._context(active, pod, plan, now))
-        if run is None or outcome.ended_by is EndedBy.CASCADE or found.decision is None:
-            return found.record
-        pod.run = evolve(run, failure=failure, decision=found.decision)
+    def _tell(
+        self, active: Active, pod: PodWork, failure: Failure, found: Restart, now: float, *, in_place: bool
+    ) -> None:
+        """Keep what was decided with the run, and say in the log of the job's set what its rules do not see."""
+        if pod.run is None or failure.ended_by is EndedBy.CASCADE or found.decision is None:
+            return
+        pod.run = evolve(pod.run, failure=failure, decision=found.decision)
         self._state.note_run(active, pod.run)
-        event = _event(active.job, pod.record, failure, found, in_place=plan.in_place)
+        event = _event(active.job, pod.record, failure, found, in_place=in_place)
         if event is not None:
             self._owners.tell(active.job, event, now)
-        return found.record
 
     def _context(self, active: Active, pod: PodWork, plan: PodPlan, now: float) -> RestartContext:
         state, judging = self._owners.state_of(active.job), self._judging
@@ -213,6 +224,7 @@ class Pods:
             restart_policy=plan.spec.restart_policy,
             backoff=self._backoff,
             in_place=reached,
+            max_in_place=plan.max_restarts + (0 if state is None else state.restarts - state.restarts_counted),
             shape=self.shape(active.job, pod.record, plan),
             now=now,
             draw=judging.draw() if plan.policies else 0.0,
@@ -276,6 +288,8 @@ def _event(job: Job, record: PodRecord, failure: Failure, found: Restart, *, in_
     decision = found.decision
     what = f"pod {record.name}: {in_words(failure)}"
     if in_place:
+        if decision is not None and not decision.grants_retry:
+            return Event("Warning", "RestartInPlaceRefused", f"{what}; {decision.reason}")
         return Event("Warning", "RestartInPlace", f"{what}; the set restarts in place")
     if decision is None or decision.policy is None:
         return None

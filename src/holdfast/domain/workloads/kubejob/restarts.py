@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.retry import Ruleset
 
 
+MAX_RESTARTS = "maxRestarts"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartContext:
     """What one decision depends on, besides the pod and its failure."""
@@ -37,6 +40,8 @@ class RestartContext:
     """For ``OnFailure``."""
     in_place: int | None
     """Which restart in place its set has reached; ``None`` where sets do not restart so."""
+    max_in_place: int = 0
+    """The last restart in place its set may make: its ``maxRestarts``, and restarts that do not count."""
     shape: Shape
     """Of the pod's next program."""
     now: float
@@ -57,7 +62,12 @@ def after_failure(record: PodRecord, outcome: RunOutcome, failure: Failure, at: 
     """Decide whether a pod's program starts again in it."""
     if at.in_place is not None:
         moved = replace(record, in_place=max(record.in_place, at.in_place) + 1, due=None)
-        return Restart(moved, Decision(Action.RETRY, DecisionCode.RETRY, "its job set restarts in place"))
+        if moved.in_place <= at.max_in_place:
+            return Restart(moved, Decision(Action.RETRY, DecisionCode.RETRY, "its job set restarts in place"))
+        # Its set sees that it is one too many, and fails.
+        limits = (LimitUse(MAX_RESTARTS, at.max_in_place, at.max_in_place),)
+        reason = f"all {at.max_in_place} restarts in place of its job set are used ({MAX_RESTARTS})"
+        return Restart(moved, Decision(Action.FAIL, DecisionCode.POLICY_LIMIT, reason, limits=limits))
     asked = _by_policy(record, failure, at) if at.has_policies else Restart(None, None)
     if asked.record is not None or at.restart_policy is not RestartPolicy.ON_FAILURE or is_disruption(outcome):
         return asked
