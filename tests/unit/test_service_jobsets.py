@@ -386,3 +386,23 @@ def test_a_job_of_a_set_is_steered_through_its_set(sets: JobSets, lab: SetLab) -
             refused("short-driver-0")
         assert caught.value.hint is not None
         assert "job set" in caught.value.hint
+
+
+class Overtaken(Counting):
+    """Ids before the first of which somebody else acts."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        super().__init__()
+        self._act: Callable[[], object] | None = act
+
+    def new(self) -> str:
+        act, self._act = self._act, None
+        if act is not None:
+            act()
+        return f"late-{super().new()}"
+
+
+def test_of_two_first_puts_at_once_one_creates_and_the_other_changes_nothing(sets: JobSets, lab: SetLab) -> None:
+    late = JobSets(lab.store, lab.clock, Overtaken(lambda: sets.put(NATIVE)))
+    assert late.put(NATIVE).result == "unchanged"
+    assert [one.name for one in sets.page().sets] == ["short"]

@@ -35,8 +35,8 @@ class WaitOptions:
 def wait(options: WaitOptions, cli: Cli) -> int:
     """Wait until jobs or job sets have ended.
 
-    The exit code is 0 when all succeeded (or came into the state of --for), 1 when some job failed, was cancelled, or
-    can no longer come into that state, and 124 when the time ran out first. For a job set, Completed is success.
+    The exit code is 0 when all succeeded (or reached the state of --for), 1 when some job failed, was cancelled, or
+    can no longer reach that state, and 124 when the time ran out first. A job set has succeeded when it is Completed.
     """
     target = job_or_set(options.what)
     flags = Flags()
