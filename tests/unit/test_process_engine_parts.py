@@ -18,7 +18,7 @@ from holdfast.engines.process.shim.journal import Journal, replay
 from holdfast.engines.process.shim.ports import Ports
 from holdfast.engines.process.shim.record import Record
 from holdfast.engines.process.shim.records import FINISHED, STARTING, Exit, Program, Run
-from holdfast.engines.process.shim.timers import Timers
+from holdfast.engines.process.shim.runs import Timers
 from holdfast.engines.process.translate import observation
 from holdfast.errors import InvalidRequest
 from holdfast.ports.engine import Container, RunOrder, RunPhase

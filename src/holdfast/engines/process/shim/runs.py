@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 
 from . import files, moment, processes
@@ -9,11 +10,10 @@ from .ports import Ports
 from .records import FINISHED, RUNNING, STARTING, STOPPING, Run
 from .supervisor import launch, outcomes
 from .supervisor.execution import DRAIN_LIMIT_S
-from .timers import Timers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from .journal import Journal
     from .pool import Pool, Seat
@@ -27,6 +27,39 @@ MOST_TRIES = 3
 _LEASE_PARTS = 8
 """A supervisor hears of a server so many times in a lease."""
 _MASTER = "HOLDFAST_MASTER_PORT"
+_SLACK = 1024
+"""Timers that may be kept of runs that have ended."""
+
+
+class Timers:
+    """A heap of ``(when, uid, what)``."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._heap: list[tuple[float, str, str]] = []
+        self._prune_at = _SLACK
+
+    def add(self, when: float, uid: str, what: str) -> None:
+        """Note something to do."""
+        heapq.heappush(self._heap, (when, uid, what))
+
+    def due(self, now: float) -> Iterator[tuple[str, str]]:
+        """Take out what is due, as ``(uid, what)``."""
+        while self._heap and self._heap[0][0] <= now:
+            _, uid, what = heapq.heappop(self._heap)
+            yield uid, what
+
+    def next(self) -> float:
+        """Return when the next thing is due."""
+        return self._heap[0][0] if self._heap else float("inf")
+
+    def prune(self, alive: Callable[[str], bool]) -> None:
+        """Drop the timers of ended runs once they are many: a deadline may be days away."""
+        if len(self._heap) < self._prune_at:
+            return
+        self._heap = [entry for entry in self._heap if alive(entry[1])]
+        heapq.heapify(self._heap)
+        self._prune_at = 2 * len(self._heap) + _SLACK
 
 
 class Runs:
