@@ -72,6 +72,9 @@ def test_a_controller_that_dies_all_the_time_counts_each_failed_program_once(
         most = max([most, *(pod.restarts for pod in pods)])
     assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
     assert (len(lab.orders), most) == (programs, restarts)
+    names = {order.containers[0].env["POD_NAME"] for order in lab.orders}
+    assert len(names) == programs - restarts, "a pod keeps its name, and every program is told it"
+    assert all(names)
 
 
 def test_a_set_that_restarted_in_place_too_often_names_the_job_that_failed(lab: SetLab) -> None:

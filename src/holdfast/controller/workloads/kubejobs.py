@@ -100,6 +100,7 @@ class KubeJobs:
             self._pods.resume(active, pod, plan)
             if pod.run is not None or record.deleting_since is None:
                 work.pods[each.name] = pod
+                work.pod_names[each.run] = each.name
             else:
                 self._pods.forget(pod)
         if plan.topology is not None and record.domain:
@@ -154,7 +155,7 @@ class KubeJobs:
         """Begin an attempt at a job with a fresh record; its number follows from its own and its set's restarts."""
         number = 1 + record.restart + record.job_restart
         work = self.jobs[job.id]
-        work.pods, work.grace_s, work.last_failure, work.created, work.beyond = {}, None, None, None, ""
+        work.begin()
         self._put(work, record)
         queued = job
         if job.child is not None:
@@ -298,8 +299,7 @@ class KubeJobs:
             pod_of(pod.record, pod.run, container=container, indexed=spec.indexed, told=name in counted)
             for name, pod in work.pods.items()
         ]
-        cap = self._catalog.catalogue.settings.global_max_retries
-        found = reconcile(spec, work.record.state, pods, now, cap=cap)
+        found = reconcile(spec, work.record.state, pods, now, cap=self._catalog.catalogue.settings.global_max_retries)
         work.record = evolve(work.record, state=found.state)
         for decided in found.decisions:
             self._note(active, work.pods[decided.pod], decided.decision)
@@ -321,9 +321,10 @@ class KubeJobs:
     def _clear(self, active: Active, work: JobWork) -> None:
         """Forget pods that have ended; the look before has counted each."""
         for name in [name for name, pod in work.pods.items() if pod.run and pod.run.status in RUN_TERMINAL]:
-            pod = work.pods.pop(name)
-            if pod.run is not None:
-                self._state.forget_run(active, pod.run.uid)
+            run = work.pods.pop(name).run
+            if run is not None:
+                self._state.forget_run(active, run.uid)
+                work.pod_names.pop(run.uid, None)
 
     def _stop(self, active: Active, work: JobWork, pods: Sequence[str], now: float, *, again: bool = False) -> bool:
         """Stop pods; returns whether any of them had no program and is gone at once."""

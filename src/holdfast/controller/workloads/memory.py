@@ -38,6 +38,8 @@ class JobWork:
     """The record as it was last written."""
     pods: dict[str, PodWork] = field(default_factory=dict)
     """Those that have not ended, by name."""
+    pod_names: dict[str, str] = field(default_factory=dict)
+    """The pod of each run that has not ended, by the run's uid."""
     created: CreateJob | None = None
     """The order its set created its attempt by, if it has a set."""
     wake_at: float | None = None
@@ -48,6 +50,11 @@ class JobWork:
     """Rank and facts of the last run that failed by itself."""
     beyond: str = ""
     """How a program failed that its set may not restart in place any more, and why not."""
+
+    def begin(self) -> None:
+        """Forget what was of the attempt before."""
+        self.pods, self.pod_names = {}, {}
+        self.grace_s, self.last_failure, self.created, self.beyond = None, None, None, ""
 
 
 @dataclass(slots=True, eq=False)

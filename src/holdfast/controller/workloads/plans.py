@@ -102,8 +102,7 @@ class Plans:
 
     def told(self, job: Job, work: JobWork, run: Run) -> dict[str, str]:
         """Return the environment variables the pod of a run is given."""
-        pod = next((pod.record.name for pod in work.pods.values() if pod.record.run == run.uid), "")
-        own = {"JOB_NAME": job.name, "POD_NAME": pod}
+        own = {"JOB_NAME": job.name, "POD_NAME": work.pod_names.get(run.uid, "")}
         if job.child is None:
             return {**own, "JOB_COMPLETION_INDEX": str(run.rank)}
         spec = self._sets[job.child.set_id].spec

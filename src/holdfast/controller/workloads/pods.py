@@ -120,10 +120,10 @@ class Pods:
 
     def place(self, placement_id: str, place: PlaceKey, now: float) -> tuple[Active, Run]:
         """Start a pod on the place it got."""
-        active, _, pod = self._waiting.pop(placement_id)
-        return active, self._start(active, pod, placement_id, place, now)
+        active, work, pod = self._waiting.pop(placement_id)
+        return active, self._start(active, work, pod, placement_id, place, now)
 
-    def _start(self, active: Active, pod: PodWork, uid: str, place: PlaceKey, now: float) -> Run:
+    def _start(self, active: Active, work: JobWork, pod: PodWork, uid: str, place: PlaceKey, now: float) -> Run:
         executor, node = place
         attempt = active.attempt
         run = Run(
@@ -138,6 +138,8 @@ class Pods:
             request=_request(active.job, pod.record),
         )
         pod.run, pod.placement_id = run, ""
+        work.pod_names.pop(pod.record.run, None)
+        work.pod_names[uid] = pod.record.name
         pod.record = evolve(pod.record, run=uid, due=None, waiting=False)
         self._state.place_pod(active, run)
         return run
@@ -258,7 +260,7 @@ class Pods:
             return
         self.forget(pod)
         uid = fresh_uid(active, pod.record.rank)
-        self._start(active, pod, uid, (kept.executor, kept.node), now)
+        self._start(active, work, pod, uid, (kept.executor, kept.node), now)
 
     def resume(self, active: Active, pod: PodWork, plan: PodPlan) -> None:
         """Restore a pod that was waiting to restart when the last controller stopped; in place, it keeps its place."""
