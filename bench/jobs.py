@@ -13,8 +13,7 @@ from holdfast.app.datadir import DataDir
 from holdfast.app.embedded import start_embedded
 from holdfast.app.settings import Settings
 from holdfast.app.time import SortableIds, SystemClock
-from holdfast.domain.job import JOB_TERMINAL, JobState
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import JOB_TERMINAL, JobState, Resources
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.service.submit import Submitter
 

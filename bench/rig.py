@@ -8,7 +8,7 @@ from holdfast.app import collector
 from holdfast.app.time import SortableIds, SystemDice
 from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller, ControllerSettings
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.engines.simulated.engine import SimulatedEngine, SimulatedRun
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import NodeInfo

@@ -13,9 +13,8 @@ import psutil
 
 from bench.rig import Rig
 from holdfast.domain.failure import ContainerResult, RunOutcome
-from holdfast.domain.job import JobState
+from holdfast.domain.job import JobState, Resources
 from holdfast.domain.policy.model import Action, Backoff, RetryPolicy
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.store import JobFilter

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.event_mapping import attempt_ended, events_of
 from holdfast.domain.failure import Cause, ContainerResult, Failure, RunOutcome
-from holdfast.domain.job import Attempt, Job, JobState, Run
+from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
-from holdfast.domain.resources import Resources
 from holdfast.ports.store import Changes, Submission
 from holdfast.storage.sql import open_store
 

@@ -22,10 +22,9 @@ from holdfast.client import Client
 from holdfast.client.inprocess import in_process
 from holdfast.client.transport import Answer, HttpTransport, Request
 from holdfast.domain.failure import Cause, ContainerResult, Failure
-from holdfast.domain.job import Attempt, Job, JobState, Node, Run
+from holdfast.domain.job import Attempt, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, SubStep, attempt_id
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
-from holdfast.domain.resources import Resources
 from holdfast.errors import (
     AlreadyExists,
     Conflict,

@@ -12,7 +12,7 @@ import pytest
 from holdfast.dialects.manifests import Reading, read_one
 from holdfast.domain.containers import Capability, EngineInfo, Port, Role
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.engines.process.engine import ProcessEngine
 from holdfast.engines.simulated.engine import SIMULATED, SimulatedEngine, SimulatedRun
 from holdfast.ports.engine import Container, Engine, NodeInfo, Observation, RunOrder, RunPhase, StopReason

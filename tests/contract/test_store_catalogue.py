@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.job import Ceiling, Job, JobState, Queue
+from holdfast.domain.job import Ceiling, Job, JobState, Queue, Resources
 from holdfast.domain.policy.model import Action, Backoff, ExitCodeOperator, ExitCodes, RetryPolicy, RetrySettings, Rule
-from holdfast.domain.resources import Resources
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, VersionConflict
 from holdfast.ports.store import Changes, Submission
 

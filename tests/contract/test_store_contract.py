@@ -10,10 +10,9 @@ import pytest
 
 from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
-from holdfast.domain.job import Attempt, Job, JobState, Node, Queue, Run
+from holdfast.domain.job import Attempt, Job, JobState, Node, Queue, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
-from holdfast.domain.resources import Resources
 from holdfast.errors import AlreadyExists, Conflict, Internal
 from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
 

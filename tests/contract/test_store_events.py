@@ -35,9 +35,8 @@ from holdfast.domain.events import (
     SettingsUpdated,
     StoredEvent,
 )
-from holdfast.domain.job import Job, Queue
+from holdfast.domain.job import Job, Queue, Resources
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
-from holdfast.domain.resources import Resources
 from holdfast.errors import AlreadyExists, Conflict, Internal, NotFound
 from holdfast.ports.events import EventFilter
 from holdfast.ports.store import Changes, Request, RequestKind, Submission

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Run
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.base import Quarantined
 from holdfast.errors import NotFound
 from holdfast.ports.store import Changes, JobFilter, Submission

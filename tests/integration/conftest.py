@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.api.rest.app import create_app
 from holdfast.client.inprocess import in_process
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.engines.process.engine import ProcessEngine
 from holdfast.engines.process.files import log_path
 from holdfast.ports.engine import Container, NodeInfo, Observation, RunOrder, RunPhase, StopReason

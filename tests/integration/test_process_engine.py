@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.failure import EndedBy, FailureCondition
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.engines.process.engine import MEMORY_LABEL
 from holdfast.engines.process.files import ProcessLogs, log_path, log_start
 from holdfast.ports.engine import RunPhase, StopReason

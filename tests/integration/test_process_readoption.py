@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.failure import EndedBy, FailureCondition
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.engines.process.engine import ProcessEngine
 from holdfast.engines.process.shim import processes
 from holdfast.errors import EngineError

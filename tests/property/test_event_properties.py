@@ -11,6 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from holdfast.domain.events import StoredEvent
 from holdfast.domain.failure import EndedBy, FailureCondition
+from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import (
     Action,
     Backoff,
@@ -22,7 +23,6 @@ from holdfast.domain.policy.model import (
     Rule,
 )
 from holdfast.domain.rebuild import rebuild
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Unavailable
 from holdfast.ports.events import EventFilter

@@ -26,10 +26,9 @@ from holdfast.compiled.codec import dump_set_spec, dump_spec
 from holdfast.dialects.jobset.loading import child_spec, dump_set
 from holdfast.dialects.manifests import read_manifest
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
-from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Run
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryPolicy, SetAction
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import (
     Event,

@@ -8,10 +8,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.delay import delay_s
 from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCondition
 from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.policy.decide import decide
+from holdfast.domain.policy.decide import decide, delay_s
 from holdfast.domain.policy.growth import grow
 from holdfast.domain.policy.matchers import matches
 from holdfast.domain.policy.model import (

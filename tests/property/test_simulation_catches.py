@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.controller.controller import Controller
 from holdfast.controller.observations import Observations
-from holdfast.controller.requests import Requests
+from holdfast.controller.reconcile import Requests
 from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads import gang_attempts
 from holdfast.domain.event_mapping import Outbox

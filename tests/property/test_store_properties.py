@@ -14,10 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.failure import ContainerResult, RunOutcome
-from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Queue, Run
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Queue, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, RunStatus, SubStep, attempt_id
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings, Rule
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.state import Event, JobSet, JobSetState, SetLogEntry
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import HoldfastError

@@ -11,9 +11,8 @@ import pytest
 from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.controller.controller import Controller, ControllerSettings, Ticked
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
-from holdfast.domain.job import Attempt, Job, JobState, Run
+from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 from holdfast.domain.policy.model import Action, Backoff, RetryPolicy, Rule
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.engine import SIMULATED, SimulatedEngine, SimulatedRun
 from holdfast.errors import Unavailable

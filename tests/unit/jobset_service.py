@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from holdfast.domain.job import Ceiling, Queue
+from holdfast.domain.job import Ceiling, Queue, Resources
 from holdfast.domain.policy.model import RetryPolicy
-from holdfast.domain.resources import Resources
 from holdfast.ports.engine import NodeInfo
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.delay import delay_s
 from holdfast.domain.policy.blame import CHANCE, Loss, loss, noted, suspicion
+from holdfast.domain.policy.decide import delay_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

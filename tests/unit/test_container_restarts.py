@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.compiled.codec import set_spec_of
-from holdfast.domain.job import JobState
+from holdfast.domain.job import JobState, Resources
 from holdfast.domain.lifecycle import Ending
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.state import JobSet, Terminal
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.ports.engine import NodeInfo

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.domain.failure import EndedBy, FailureCondition
-from holdfast.domain.job import JobState, Queue
+from holdfast.domain.job import JobState, Queue, Resources
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
 from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPolicy, RetrySettings, Rule
-from holdfast.domain.resources import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import NodeInfo, Observation, RunPhase, StopReason

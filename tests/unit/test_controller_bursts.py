@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Thread
 
 from holdfast.controller.mailbox import Mailbox
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.engine import NodeInfo, RunOrder
 from holdfast.ports.exchange import ExchangeRequest, ExchangeResponse

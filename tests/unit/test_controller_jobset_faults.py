@@ -9,9 +9,8 @@ import pytest
 
 from holdfast.domain.event_mapping import events_of
 from holdfast.domain.events import JobQueued
-from holdfast.domain.job import Job, JobState, Queue
+from holdfast.domain.job import Job, JobState, Queue, Resources
 from holdfast.domain.placement import Place, Shape, Usage
-from holdfast.domain.resources import Resources
 from holdfast.domain.scheduling import GroupKey, PendingQueue, Round, Waiting
 from holdfast.domain.workloads.jobset.state import JobSet, Terminal
 from holdfast.engines.simulated.engine import SimulatedRun

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.job import JobState
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import JobState, Resources
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import Request, RequestKind

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.events import NodeLost
-from holdfast.domain.job import JobState
+from holdfast.domain.job import JobState, Resources
 from holdfast.domain.policy.model import Action, Backoff, DecisionCode, RetryPolicy, Rule
-from holdfast.domain.resources import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.engine import NodeInfo, RunPhase
 from holdfast.ports.events import EventFilter

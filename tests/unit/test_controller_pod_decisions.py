@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from holdfast.domain.failure import Cause
+from holdfast.domain.job import Resources
 from holdfast.domain.lifecycle import RunStatus
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
-from holdfast.domain.resources import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.service.explain import Explainer

@@ -12,7 +12,7 @@ from holdfast.compiled.codec import dump_spec
 from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
 from holdfast.domain.failure import Cause, FailureCondition
-from holdfast.domain.job import Job, JobState
+from holdfast.domain.job import Job, JobState, Resources
 from holdfast.domain.policy.model import (
     Action,
     MemoryGrowth,
@@ -20,7 +20,6 @@ from holdfast.domain.policy.model import (
     RetryPolicy,
     Rule,
 )
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.failure import UNCOUNTED_AT_ONCE
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.delay import LONGEST_DELAY_S, delay_in_words, delay_s, retry_at
+from holdfast.domain.policy.decide import LONGEST_DELAY_S, delay_in_words, delay_s, retry_at
 from holdfast.domain.policy.model import Backoff, JitterMode
 
 FIRST = "00000000-0000-0000-0000-000000000001"

@@ -10,10 +10,9 @@ import pytest
 
 from holdfast.domain.containers import Capability
 from holdfast.domain.failure import Cause
-from holdfast.domain.job import JobState
+from holdfast.domain.job import UNLIMITED, JobState, Resources
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import AntiAffinity
-from holdfast.domain.resources import UNLIMITED, Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import RequestKind

@@ -34,11 +34,10 @@ from holdfast.domain.events import (
     StoredEvent,
 )
 from holdfast.domain.failure import Cause, ContainerResult, Failure
-from holdfast.domain.job import Attempt, Job, JobState, Run
+from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
 from holdfast.domain.rebuild import rebuild
-from holdfast.domain.resources import Resources
 from holdfast.errors import InvalidRequest
 from holdfast.service.events import EventLog
 from holdfast.wire.render_events import event_view

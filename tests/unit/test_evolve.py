@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.evolve import evolve
-from holdfast.domain.job import Attempt, Job, Run
+from holdfast.domain.job import Attempt, Job, Run, evolve
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.workloads.kubejob.model import KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.engines.simulated.engine import SimulatedEngine, SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.executor.executor import Executor

@@ -14,7 +14,7 @@ from holdfast.dialects.earlier import upgrade_job, upgrade_set
 from holdfast.dialects.jobset.loading import child_spec, dump_set, plain_job_spec, queue_of
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
 from holdfast.dialects.manifests import read_manifest
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.kubejob.model import CompletionMode
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec

@@ -12,8 +12,8 @@ from holdfast.dialects.documents import read_documents
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
+from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import SetAction
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import UNLIMITED, CompletionMode, PodAction, PodReplacement, RestartPolicy
 from holdfast.errors import InvalidManifest

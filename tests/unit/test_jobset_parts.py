@@ -11,8 +11,8 @@ from holdfast.compiled.workloads import dump_state, load_workload
 from holdfast.dialects.jobset.program import read_program
 from holdfast.domain.containers import Capability, Mount, Port, Role, Volume
 from holdfast.domain.failure import ContainerResult
+from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Backoff, SetAction, SetRule
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.children import Child, ChildPhase, CreateJob, DeleteJob
 from holdfast.domain.workloads.jobset.explain import explain
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set

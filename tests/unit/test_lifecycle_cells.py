@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.controller.workloads.gang_attempts import TerminateAttempts
 from holdfast.domain.failure import Cause
-from holdfast.domain.job import Attempt, JobState, Queue, Run
+from holdfast.domain.job import Attempt, JobState, Queue, Resources, Run
 from holdfast.domain.lifecycle import (
     HANDLERS,
     AttemptStatus,
@@ -21,7 +21,6 @@ from holdfast.domain.lifecycle import (
     attempt_id,
 )
 from holdfast.domain.policy.model import RetrySettings
-from holdfast.domain.resources import Resources
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.store import Changes, RequestKind
 from tests.unit.conftest import Lab, job_named

@@ -19,8 +19,15 @@ from holdfast.domain.lifecycle import (
 )
 from holdfast.domain.lifecycle import AttemptStatus as A
 from holdfast.domain.lifecycle import RunStatus as R
-from holdfast.domain.lifecycle.history import merges, recorded
-from holdfast.domain.lifecycle.judge import HandlerOptions, judge_failure, judge_waiting, promotes, resolve_options
+from holdfast.domain.lifecycle.judge import (
+    HandlerOptions,
+    judge_failure,
+    judge_waiting,
+    merges,
+    promotes,
+    recorded,
+    resolve_options,
+)
 from holdfast.domain.lifecycle.table import JUDGED
 
 FIVE = HandlerOptions(timeout_s=900.0, max_retries=5)

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.native.job import name_from_command
+from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Action, JitterMode, MemoryGrowth
-from holdfast.domain.resources import Resources
 from holdfast.domain.units import parse_cpu, parse_memory
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest, Problem

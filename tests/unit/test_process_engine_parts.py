@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.failure import ContainerResult, EndedBy
-from holdfast.domain.resources import Resources
-from holdfast.engines.process import translate
-from holdfast.engines.process.files import log_path, log_start
+from holdfast.domain.job import Resources
+from holdfast.engines.process import files
+from holdfast.engines.process.files import log_path, log_start, observation
 from holdfast.engines.process.shim import journal as journals
 from holdfast.engines.process.shim import record as records
 from holdfast.engines.process.shim.journal import Journal, replay
@@ -19,7 +19,6 @@ from holdfast.engines.process.shim.ports import Ports
 from holdfast.engines.process.shim.record import Record
 from holdfast.engines.process.shim.records import FINISHED, STARTING, Exit, Program, Run
 from holdfast.engines.process.shim.runs import Timers
-from holdfast.engines.process.translate import observation
 from holdfast.errors import InvalidRequest
 from holdfast.ports.engine import Container, RunOrder, RunPhase
 
@@ -40,20 +39,20 @@ ORDER = RunOrder(
 
 
 def test_a_job_cannot_pretend_to_be_another_rank(tmp_path: Path) -> None:
-    env = translate.launch_message(tmp_path, ORDER)["env"]
+    env = files.launch_message(tmp_path, ORDER)["env"]
     assert (env["HOLDFAST_RANK"], env["LR"]) == ("1", "0.1")
 
 
 def test_only_gangs_have_a_master_port(tmp_path: Path) -> None:
-    message = translate.launch_message(tmp_path, ORDER)
+    message = files.launch_message(tmp_path, ORDER)
     assert (message["gang"], message["ports"], message["memory"]) == ("j/2", ["WEB_UI"], 1024)
     alone = RunOrder("u", "j", "n", attempt=1, rank=0, size=1, containers=(Container(command=("true",)),))
-    assert translate.launch_message(tmp_path, alone)["gang"] == ""
+    assert files.launch_message(tmp_path, alone)["gang"] == ""
 
 
 def test_the_base_environment_is_a_short_list_and_always_has_a_path() -> None:
     environ = {"HOME": "/h", "LC_CTYPE": "C", "HOLDFAST_TOKEN": "t", "HOLDFAST_URL": "u", "SECRET": "s"}
-    assert translate.base_environment(environ) == {
+    assert files.base_environment(environ) == {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": "/h",
         "LC_CTYPE": "C",

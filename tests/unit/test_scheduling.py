@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from holdfast.domain.containers import LOCAL, Capability, EngineInfo
-from holdfast.domain.job import Ceiling, Queue
+from holdfast.domain.job import Ceiling, Queue, Resources
 from holdfast.domain.placement import Place, Shape, Usage, ever_fits, fit, why_not, without_hopeless_avoidance
-from holdfast.domain.resources import Resources
 from holdfast.domain.scheduling import GroupKey, PendingQueue, RetryBalance, Round, RoundLimits, RoundResult, Waiting
 
 GIB = 1024**3

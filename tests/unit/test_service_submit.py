@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.job import Ceiling, Queue
+from holdfast.domain.job import Ceiling, Queue, Resources
 from holdfast.domain.policy.model import RetryPolicy
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
 from holdfast.ports.store import JobFilter, RequestKind

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.engines.process import translate
+from holdfast.engines.process import files
 from holdfast.engines.process.shim import moment, processes
 from holdfast.engines.process.shim.channel import Channel
 from holdfast.engines.process.shim.journal import Journal
@@ -58,7 +58,7 @@ def runs_with(journal: str) -> tuple[Runs, Ear]:
 
 
 def message(tmp_path: Path) -> dict[str, Any]:
-    return translate.launch_message(tmp_path, ORDER)
+    return files.launch_message(tmp_path, ORDER)
 
 
 def test_an_order_is_written_down_before_its_supervisor_hears_of_it(tmp_path: Path) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import ContainerResult, RunOutcome
-from holdfast.domain.job import JobState
+from holdfast.domain.job import JobState, Resources
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.model import Action, Backoff, JitterMode, RetryPolicy
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.engine import NodeInfo

@@ -15,7 +15,7 @@ from holdfast.compiled import records
 from holdfast.compiled.workloads import dump_state
 from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
-from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Run
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import (
     AttemptStatus,
     Ending,
@@ -27,7 +27,6 @@ from holdfast.domain.lifecycle import (
     attempt_id,
 )
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse, SetAction
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.jobset.state import (
     Event,
     GroupStatus,

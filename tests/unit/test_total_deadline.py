@@ -9,10 +9,9 @@ import pytest
 from holdfast.controller.publisher import sooner
 from holdfast.domain.classify import NO_CATEGORIES
 from holdfast.domain.failure import Cause, EndedBy, Failure
-from holdfast.domain.job import Attempt, Job, JobState
+from holdfast.domain.job import Attempt, Job, JobState, Resources
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.gang.conclusion import Conclusion, DecisionContext, fail
 from holdfast.domain.workloads.retry import Ruleset
 from holdfast.engines.simulated.engine import SimulatedRun

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
-from holdfast.domain.job import Attempt, Job, JobState, Node, Run
+from holdfast.domain.job import Attempt, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
-from holdfast.domain.resources import Resources
 from holdfast.errors import InvalidPolicy, Problem
 from holdfast.wire.base import timestamp
 from holdfast.wire.jobs import JobPage, JobSummary, JobView

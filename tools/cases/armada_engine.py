@@ -6,11 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.native.catalogue import read_settings
-from holdfast.domain.delay import retry_at
 from holdfast.domain.job import Run
 from holdfast.domain.lifecycle import RUN_ACTIVE, RunStatus
 from holdfast.domain.policy.compiled import PolicySet, effective_policies
-from holdfast.domain.policy.decide import decide
+from holdfast.domain.policy.decide import decide, retry_at
 from holdfast.domain.policy.model import RetryHistory
 from tools.cases.armada_facts import failure_of
 from tools.cases.armada_input import read_case_policies

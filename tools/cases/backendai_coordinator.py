@@ -20,7 +20,6 @@ from holdfast.domain.lifecycle import (
     RunStatus,
     attempt_id,
 )
-from holdfast.domain.lifecycle.history import recorded
 from holdfast.domain.lifecycle.judge import (
     HandlerOptions,
     HandlerResult,
@@ -28,6 +27,7 @@ from holdfast.domain.lifecycle.judge import (
     judge_failure,
     judge_waiting,
     promotes,
+    recorded,
     resolve_options,
 )
 from tools.cases.controller_world import history_after_raising

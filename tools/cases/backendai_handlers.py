@@ -16,8 +16,7 @@ from holdfast.domain.lifecycle import (
     TransitionStatus,
     attempt_id,
 )
-from holdfast.domain.lifecycle.history import recorded
-from holdfast.domain.lifecycle.judge import HandlerOptions, judge_failure, judge_waiting
+from holdfast.domain.lifecycle.judge import HandlerOptions, judge_failure, judge_waiting, recorded
 from tools.cases.prose import before_upstream
 from tools.cases.results import Mismatch, Skip
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.engine import SimulatedRun
 from tools.simulate.chance import Chance

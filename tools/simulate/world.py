@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.ports.engine import NodeInfo
 from holdfast.service.explain import Explainer
 from holdfast.simulation.agenda import Agenda

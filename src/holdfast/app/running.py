@@ -13,7 +13,7 @@ from holdfast.app.leadership import ALONE, Leadership, Terms, place_of, process_
 from holdfast.app.ownership import Ownership
 from holdfast.app.time import SystemClock
 from holdfast.controller.workloads.kinds import PodSettings
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.domain.units import parse_memory
 from holdfast.engines.process.engine import ProcessEngine, default_nodes
 from holdfast.errors import InvalidSetting, Problem

@@ -15,8 +15,7 @@ from holdfast.controller.observations import Losses, Observations
 from holdfast.controller.placement import Placement
 from holdfast.controller.policy_catalog import Judging, PolicyCatalog
 from holdfast.controller.publisher import Publisher
-from holdfast.controller.reconcile import Quarantine, Reconciler
-from holdfast.controller.requests import Requests
+from holdfast.controller.reconcile import Quarantine, Reconciler, Requests
 from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S
 from holdfast.controller.workloads.kinds import Kinds, PodSettings, Wiring, all_kinds

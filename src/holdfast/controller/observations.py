@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from holdfast.controller.state import NODE_WRITTEN_EVERY_S
 from holdfast.domain.classify import LOST
 from holdfast.domain.events import EventRecord, NodeLost
-from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import EndedBy, FailureCondition, RunOutcome
-from holdfast.domain.job import Node, Run
+from holdfast.domain.job import Node, Run, evolve
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.policy import blame
 from holdfast.ports.engine import Observation, RunPhase

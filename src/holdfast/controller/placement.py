@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.domain.job import Resources
 from holdfast.domain.placement import Usage
-from holdfast.domain.resources import Resources
 from holdfast.domain.scheduling import Round, RoundLimits, RoundResult
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from holdfast.controller.active import Active
 from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.event_mapping import Outbox, started
-from holdfast.domain.evolve import evolve
-from holdfast.domain.job import Attempt, Job, JobState, Node, Run
+from holdfast.domain.job import Attempt, Job, JobState, Node, Run, evolve
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, EntityKind, HistoryRow, attempt_id
-from holdfast.domain.lifecycle.history import followed_by
+from holdfast.domain.lifecycle.judge import followed_by
 from holdfast.domain.placement import Capacity, Place
 from holdfast.domain.scheduling import GroupKey, PendingQueue, Waiting
 from holdfast.domain.workloads.spec import kind_of

@@ -14,7 +14,7 @@ from holdfast.dialects.codec import load_policy
 from holdfast.dialects.jobset.job import API_VERSION as BATCH_VERSION
 from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import HoldfastError, UnreadableSpec

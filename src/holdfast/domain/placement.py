@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.containers import UNKNOWN, Capability, EngineInfo
-from holdfast.domain.resources import UNLIMITED, Resources
+from holdfast.domain.job import UNLIMITED, Resources
 from holdfast.domain.units import format_cpu, format_memory
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from holdfast.domain.events import (
     JobSucceeded,
     JobWaiting,
 )
-from holdfast.domain.job import ChildOf, Job, JobState
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import ChildOf, Job, JobState, Resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -13,9 +13,8 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from holdfast.domain.job import Queue
+from holdfast.domain.job import Queue, Resources
 from holdfast.domain.placement import Place, PlaceKey, Usage, ever_fits, fit, why_not, without_hopeless_avoidance
-from holdfast.domain.resources import Resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.domain.containers import EngineInfo, Mount, Port, Role, Volume
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.domain.workloads.spec import DEFAULT_GRACE_S
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from holdfast.service.naming import unknown_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from holdfast.domain.job import Ceiling, Queue
-    from holdfast.domain.resources import Resources
+    from holdfast.domain.job import Ceiling, Queue, Resources
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.clock import Clock, Ids

@@ -9,7 +9,8 @@ from holdfast.compiled.codec import load_kube
 from holdfast.domain.failure import Cause, in_full
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import Ending
-from holdfast.domain.policy.explain import failure_lines, in_short
+from holdfast.domain.policy.decide import in_short
+from holdfast.domain.policy.explain import failure_lines
 from holdfast.domain.policy.model import Action, SetAction
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.jobset.explain import attempt_of, explain

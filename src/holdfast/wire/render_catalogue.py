@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.containers import Capability
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.wire.base import timestamp
 from holdfast.wire.catalogue import NodeView
 from holdfast.wire.render_jobs import resources_view

@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.failure import ContainerResult, Failure, RunOutcome
-    from holdfast.domain.job import Attempt, ChildOf, Job, Run
+    from holdfast.domain.job import Attempt, ChildOf, Job, Resources, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.policy.model import Decision
-    from holdfast.domain.resources import Resources
     from holdfast.errors import Problem
     from holdfast.wire.decisions import DecisionView
     from holdfast.wire.pods import PodsView

@@ -77,14 +77,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a retry does not wait for its back-off",
-        "domain/delay.py",
+        "domain/policy/decide.py",
         "return max(failed_at + backoff_s, stopped)",
         "return stopped",
         ("unit/test_delay.py",),
     ),
     Mutation(
         "a back-off grows without end",
-        "domain/delay.py",
+        "domain/policy/decide.py",
         ("    return min(base, cap)\n\n\ndef _jittered"),
         ("    return base\n\n\ndef _jittered"),
         ("unit/test_delay.py",),

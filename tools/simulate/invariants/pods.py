@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.delay import delay_s
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import Ending, RunStatus
+from holdfast.domain.policy.decide import delay_s
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy, StartupOrder
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.job import Resources
 from holdfast.domain.lifecycle import RUN_TERMINAL
-from holdfast.domain.resources import Resources
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tools.simulate.promises import refuse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.domain.resources import Resources
+    from holdfast.domain.job import Resources
     from holdfast.ports.engine import RunOrder
     from tools.simulate.clocks import Readings
     from tools.simulate.invariants.record import Record

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:

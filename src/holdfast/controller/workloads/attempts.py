@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.observations import lost
 from holdfast.domain.classify import classify
-from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition
-from holdfast.domain.job import JobState
+from holdfast.domain.job import JobState, evolve
 from holdfast.domain.lifecycle import (
     ENDING_STATUS,
     PROMOTE_TO_RUNNING,

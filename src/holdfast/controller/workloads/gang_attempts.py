@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.coordinator import Coordinator, Standing
 from holdfast.domain.containers import Capability
-from holdfast.domain.evolve import evolve
-from holdfast.domain.job import JobState, Run
+from holdfast.domain.job import JobState, Run, evolve
 from holdfast.domain.lifecycle import (
     ATTEMPT_TERMINAL,
     ATTEMPTS,

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, assert_never
 from holdfast.controller.workloads.memory import JobWork, PodWork
 from holdfast.controller.workloads.plans import current_spec, order_writer
 from holdfast.domain.classify import classify
-from holdfast.domain.evolve import evolve
-from holdfast.domain.job import Attempt, JobState
+from holdfast.domain.job import Attempt, JobState, evolve
 from holdfast.domain.lifecycle import RUN_TERMINAL, Ending, RunStatus
-from holdfast.domain.policy.explain import in_short
+from holdfast.domain.policy.decide import in_short
 from holdfast.domain.workloads.base import KUBEJOB
 from holdfast.domain.workloads.kubejob.model import KubeJobState
 from holdfast.domain.workloads.kubejob.observed import pod_of

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from holdfast.controller.active import Active
     from holdfast.controller.workloads.memory import JobWork, SetWork
-    from holdfast.domain.job import ChildOf, Job, Run
+    from holdfast.domain.job import ChildOf, Job, Resources, Run
     from holdfast.domain.policy.model import Backoff
-    from holdfast.domain.resources import Resources
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
     from holdfast.domain.workloads.kubejob.program import ContainerSpec, Program

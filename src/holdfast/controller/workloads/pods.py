@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from holdfast.controller.placement import Domains
 from holdfast.controller.workloads.memory import PodWork
 from holdfast.domain.classify import classify
-from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import EndedBy, in_words
-from holdfast.domain.job import JobState, Run
+from holdfast.domain.job import JobState, Run, evolve
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.placement import Shape
 from holdfast.domain.policy.model import Action, Backoff
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
     from holdfast.controller.workloads.owners import Owners
     from holdfast.controller.workloads.plans import PodPlan
     from holdfast.domain.failure import Failure
-    from holdfast.domain.job import Job
+    from holdfast.domain.job import Job, Resources
     from holdfast.domain.placement import PlaceKey
-    from holdfast.domain.resources import Resources
     from holdfast.domain.workloads.kubejob.model import StartPod
 
 CRASH_BACKOFF = Backoff(initial_s=10.0, max_s=300.0, multiplier=2.0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from holdfast.dialects.jobset.quantity import kube_count, kube_cpu, kube_memory
 from holdfast.domain.containers import Mount, Port, Role, Volume
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.domain.workloads.jobset.model import NAMESPACE
 from holdfast.domain.workloads.kubejob.program import DEFAULT_GRACE_S, ContainerSpec, Program, Variable
 

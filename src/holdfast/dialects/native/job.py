@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from holdfast.dialects.native.envelope import take_kind
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 from holdfast.domain.workloads.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec
 from holdfast.errors import Problem
 

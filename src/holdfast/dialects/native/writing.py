@@ -12,8 +12,8 @@ from holdfast.domain.workloads.spec import DEFAULT_GRACE_S
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from holdfast.domain.job import Resources
     from holdfast.domain.policy.model import MemoryGrowth, Mutation
-    from holdfast.domain.resources import Resources
     from holdfast.domain.workloads.spec import JobSpec
 
 

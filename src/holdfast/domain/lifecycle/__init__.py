@@ -25,7 +25,7 @@ from holdfast.domain.lifecycle.attempts import (
     AttemptHandler,
     AttemptPromotion,
 )
-from holdfast.domain.lifecycle.history import HistoryRow, Step, SubStep, attempt_id
+from holdfast.domain.lifecycle.judge import HistoryRow, Step, SubStep, attempt_id
 from holdfast.domain.lifecycle.statuses import (
     ATTEMPT_TERMINAL,
     RUN_ACTIVE,

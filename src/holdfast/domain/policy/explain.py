@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import in_full
-from holdfast.domain.policy.decide import GLOBAL_LIMIT
+from holdfast.domain.policy.decide import GLOBAL_LIMIT, SPENT, beyond_the_rule, spent
 from holdfast.domain.policy.model import Action, DecisionCode
 from holdfast.domain.units import format_duration, format_memory
 
@@ -18,13 +18,10 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import Failure
     from holdfast.domain.policy.model import Decision, LimitUse, RetryHistory, RetrySettings
 
-_SPENT = frozenset({DecisionCode.POLICY_LIMIT, DecisionCode.GLOBAL_LIMIT})
 _NOT_ASKED = {
     DecisionCode.NO_ERROR: "Nothing is known about what went wrong, so it is not retried.",
     DecisionCode.NEVER_RETRIED: "No policy can retry this cause.",
 }
-_SAID = ("no rule matched, using default action", *(f"matched rule: {action}" for action in Action))
-"""Beginnings of reasons that repeat which rule matched."""
 
 
 def explain(decision: Decision, failure: Failure | None, history: RetryHistory, settings: RetrySettings) -> list[str]:
@@ -45,19 +42,6 @@ def explain(decision: Decision, failure: Failure | None, history: RetryHistory, 
         *_decided(decision, settings),
         *_follows(decision, history),
     ]
-
-
-def in_short(decision: Decision) -> str:
-    """Say in a few words what was decided: ``retried by rule flaky``, ``2 of 2 retries are used (train/oom)``."""
-    if decision.code in _SPENT:
-        return _spent(decision.limits[-1])
-    reason = _beyond_the_rule(decision.reason)
-    if not decision.grants_retry or not decision.policy:
-        return reason or (
-            f"not retried by rule {decision.rule}" if decision.rule_index is not None else "no rule matched"
-        )
-    how = "retried by default" if decision.rule_index is None else f"retried by rule {decision.rule}"
-    return f"{how}; {reason}" if reason else how
 
 
 def failure_lines(failure: Failure | None, attempt: int) -> Iterator[str]:
@@ -89,12 +73,12 @@ def _rule(decision: Decision) -> Iterator[str]:
 
 
 def _decided(decision: Decision, settings: RetrySettings) -> Iterator[str]:
-    reason = _beyond_the_rule(decision.reason)
+    reason = beyond_the_rule(decision.reason)
     told = f": {reason}" if reason else ""
     if decision.code in _NOT_ASKED:
         yield _NOT_ASKED[decision.code]
-    elif decision.code in _SPENT:
-        yield f"It is not retried: {_spent(decision.limits[-1], _moved(decision.limits[-1], settings))}."
+    elif decision.code in SPENT:
+        yield f"It is not retried: {spent(decision.limits[-1], _moved(decision.limits[-1], settings))}."
     elif decision.action is Action.HOLD:
         yield f"The job is held until someone releases it{told}."
     elif decision.action is Action.FAIL:
@@ -103,22 +87,11 @@ def _decided(decision: Decision, settings: RetrySettings) -> Iterator[str]:
         yield f"It is retried{_counted(decision, settings)}{told.replace(':', ';', 1)}."
 
 
-def _beyond_the_rule(reason: str) -> str:
-    for words in _SAID:
-        reason = reason.removeprefix(words)
-    return reason.removeprefix("; ")
-
-
 def _counted(decision: Decision, settings: RetrySettings) -> str:
     if decision.action is Action.IGNORE:
         return ", and the retry is not counted"
     counts = [_retry(use, settings) for use in reversed(decision.limits) if use.limit is not None]
     return f": {', '.join(counts)}" if counts else ", without a limit"
-
-
-def _spent(use: LimitUse, moved: str = "") -> str:
-    used = f"{use.used} of {use.limit} retries are used" if use.limit else "the retry limit is 0"
-    return f"{used} ({use.name}{moved})"
 
 
 def _retry(use: LimitUse, settings: RetrySettings) -> str:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.domain.classify import LOST
-from holdfast.domain.delay import delay_s
-from holdfast.domain.evolve import evolve
+from holdfast.domain.job import evolve
 from holdfast.domain.placement import Place, Shape, ever_fits, why_not
-from holdfast.domain.policy.decide import decide
+from holdfast.domain.policy.decide import decide, delay_s
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory, RetrySettings
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import RetryPolicy
-from holdfast.domain.resources import Resources
 from holdfast.domain.workloads.base import GANG, KUBEJOB
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 from holdfast.domain.workloads.kubejob.program import Program

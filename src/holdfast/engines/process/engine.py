@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from holdfast.domain.containers import LOCAL
-from holdfast.domain.resources import Resources
-from holdfast.engines.process import translate
+from holdfast.domain.job import Resources
+from holdfast.engines.process import files
 from holdfast.engines.process.client import Connection, connect, signal_shim
+from holdfast.engines.process.files import observation
 from holdfast.engines.process.shim.records import PROTOCOL
-from holdfast.engines.process.translate import observation
 from holdfast.errors import EngineError
 from holdfast.ports.engine import NodeInfo, Observation, RunPhase
 
@@ -99,7 +99,7 @@ class ProcessEngine:
         """
         self._directory = directory.absolute()
         inherited = os.environ if environ is None else environ  # noqa: TID251 - handed to programs, never read
-        self._environment = translate.base_environment(inherited)
+        self._environment = files.base_environment(inherited)
         self._settings = {"environment": self._environment, "log_limit": log_limit, "pids_limit": pids_limit}
         self._settings |= {"launch_limit_s": launch_limit_s, "lease_s": lease_s}
         self._limits, self._idle_s = memory_limits, shim_idle_s
@@ -145,7 +145,7 @@ class ProcessEngine:
             self._order(fresh[first : first + _ORDERS_PER_MESSAGE])
 
     def _order(self, orders: Sequence[RunOrder]) -> None:
-        messages = [translate.launch_message(self._directory, order) for order in orders]
+        messages = [files.launch_message(self._directory, order) for order in orders]
         with self._lock:
             for order in orders:
                 self._observed.setdefault(order.uid, Observation(order.uid, RunPhase.STARTING))

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from holdfast.compiled.records import dump_json, dump_outcome, dump_record, load_json, load_outcome, load_record
 from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.failure import Failure
-from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Run
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, SubStep
 from holdfast.domain.policy.model import Decision
-from holdfast.domain.resources import Resources
 from holdfast.errors import Internal
 from holdfast.ports.store import Request, RequestKind
 

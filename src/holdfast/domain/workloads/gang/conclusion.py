@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.domain.classify import classify, initiating
-from holdfast.domain.delay import retry_at as due_at
-from holdfast.domain.evolve import evolve
 from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition, in_words
-from holdfast.domain.job import Attempt, Job, JobState
+from holdfast.domain.job import Attempt, Job, JobState, evolve
 from holdfast.domain.lifecycle import ENDING_STATUS, Ending
 from holdfast.domain.placement import Shape
-from holdfast.domain.policy.explain import in_short
+from holdfast.domain.policy.decide import in_short
+from holdfast.domain.policy.decide import retry_at as due_at
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.retry import Ruleset, decide_retry, refused

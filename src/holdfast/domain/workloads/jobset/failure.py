@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
-from holdfast.domain.delay import delay_s
+from holdfast.domain.policy.decide import delay_s
 from holdfast.domain.policy.model import Backoff, SetAction
 from holdfast.domain.workloads.jobset.rules import Budget, LimitReached, Scope, explained, taken
 from holdfast.domain.workloads.jobset.state import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.containers import Capability, Mount, Port, Role, Volume
-from holdfast.domain.resources import Resources
+from holdfast.domain.job import Resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice, repeat
 from typing import TYPE_CHECKING
 
-from holdfast.domain.evolve import evolve
+from holdfast.domain.job import evolve
 from holdfast.domain.policy.decide import GLOBAL_LIMIT
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.kubejob.decisions import decisions_about, is_capped

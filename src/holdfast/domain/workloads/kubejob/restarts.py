@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.domain.delay import delay_s
-from holdfast.domain.policy.decide import GLOBAL_LIMIT
+from holdfast.domain.policy.decide import GLOBAL_LIMIT, delay_s
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryHistory
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
 from holdfast.domain.workloads.kubejob.observed import is_disruption

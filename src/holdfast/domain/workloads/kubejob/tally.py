@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.domain.delay import delay_s
-from holdfast.domain.evolve import evolve
+from holdfast.domain.job import evolve
+from holdfast.domain.policy.decide import delay_s
 from holdfast.domain.workloads.kubejob.failure_policy import PodVerdict, judge
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, PodAction, PodPhase, PodReplacement
 
