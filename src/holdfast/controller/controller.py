@@ -188,7 +188,7 @@ class Controller:
             responses=responses,
             changed=changed,
             refused=refused,
-            more=more or self._has_more(),
+            more=more or self.state.queue.has_more() or self.state.schedule_needed,
             next_due=self.state.queue.next_due(),
             quarantined=len(self.quarantine),
             written=Changes() if refused else written,
@@ -198,9 +198,6 @@ class Controller:
         """Whether there may be new requests since the last look; cheap."""
         mark = self._store.mark()
         return mark is None or mark != self._mark
-
-    def _has_more(self) -> bool:
-        return self.state.queue.has_more() or self.state.schedule_needed
 
     def answer(self, exchange: ExchangeRequest) -> ExchangeResponse:
         """Return what an executor should have, as of the last commit."""

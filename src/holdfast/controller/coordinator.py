@@ -117,26 +117,26 @@ class Coordinator(ABC, Generic[E, S, C]):
     def run(self, handler: Handler[E, S, C], batch: Iterable[E], now: float) -> None:
         """Run a handler on those of a batch it is meant for, and apply its reports, or the lack of one."""
         row = handler.row
-        targets = {self.id_of(entity): entity for entity in batch if self._is_target(row, entity)}
+        targets = {}
+        for entity in batch:
+            if self.status(entity) not in row.targets:
+                continue
+            if row.child_targets is None or not row.child_targets.isdisjoint(self.children(entity)):
+                targets[self.id_of(entity)] = entity
         if not targets:
             return
         unknown = []
         for report in self._execute(handler, list(targets.values()), now):
-            entity = targets.pop(report.id, None)
-            if entity is None:
+            found = targets.pop(report.id, None)
+            if found is None:
                 unknown.append(report.id)
             else:
-                self._judge(row, entity, report, report.said, now)
+                self._judge(row, found, report, report.said, now)
         if unknown:
             named = unknown[:_MOST_NAMED]
             _log.error("handler reported what it was not given", handler=row.name, count=len(unknown), ids=named)
         for name, entity in targets.items():
             self._judge(row, entity, Report(name, Outcome.SKIPPED), None, now)
-
-    def _is_target(self, row: HandlerRow[S, C], entity: E) -> bool:
-        if self.status(entity) not in row.targets:
-            return False
-        return row.child_targets is None or any(status in row.child_targets for status in self.children(entity))
 
     def _execute(self, handler: Handler[E, S, C], targets: Sequence[E], now: float) -> Iterable[Report]:
         """Do the work; one that raises has failed for all targets, unless its row says otherwise (semantics 6)."""

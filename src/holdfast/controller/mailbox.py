@@ -7,6 +7,7 @@ transport has the same two sides.
 from __future__ import annotations
 
 import threading
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -68,14 +69,14 @@ class Mailbox(Transport):
 
     def _wait_for_answer(self, request: ExchangeRequest) -> bool:
         for _ in range(max(1, round(self._timeout_s / _ASK_EVERY_S))):
-            if self._lock.wait_for(lambda: self._closed or self._answered(request), _ASK_EVERY_S):
+            if self._lock.wait_for(partial(self._is_settled, request), _ASK_EVERY_S):
                 return True
             if self._hopeless():
                 return False
         return False
 
-    def _answered(self, request: ExchangeRequest) -> bool:
-        return self._last_answered(request.executor) >= request.sequence
+    def _is_settled(self, request: ExchangeRequest) -> bool:
+        return self._closed or self._last_answered(request.executor) >= request.sequence
 
     def _last_answered(self, executor: str) -> int:
         answer = self._answers.get(executor)

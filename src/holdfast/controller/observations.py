@@ -95,7 +95,7 @@ class Observations:
 
     def take(self, request: ExchangeRequest, now: float) -> None:
         """Take in one observed set, unless a newer one has overtaken it."""
-        age = _age(request)
+        age = (request.incarnation, request.sequence)
         if age <= self._newest.get(request.executor, _NEVER):
             return
         self._newest[request.executor] = age
@@ -133,7 +133,7 @@ class Observations:
         Mostly nobody waits for the answer any more. But an executor whose clock was behind when it started looks older
         than its last incarnation: it must not act on an answer to that one, nor believe that it was heard.
         """
-        return _age(request) < self._newest.get(request.executor, _NEVER)
+        return (request.incarnation, request.sequence) < self._newest.get(request.executor, _NEVER)
 
     def _see_nodes(self, request: ExchangeRequest, now: float) -> None:
         nodes, engine, seen_at = self._nodes.get(request.executor, (None, None, 0.0))
@@ -221,10 +221,6 @@ class Observations:
         )
         self._losses.ended(ended)
         self._state.put_run(active, ended)
-
-
-def _age(request: ExchangeRequest) -> tuple[float, int]:
-    return request.incarnation, request.sequence
 
 
 _SEEN_AS = {

@@ -45,7 +45,8 @@ class Placement:
             if job is not None:
                 by_kind.setdefault(state.kind_of(job), []).append((placed.job_id, placed.places))
         for kind, placements in by_kind.items():
-            self._hand_out(kind, dict(placements), now)
+            places = dict(placements)
+            self._quarantine.attempt_all(kind, places, now, "giving it a place", partial(self._give, kind, places))
         for blocked in plan.blocked:
             waiting = blocked.waiting.job_id
             job_id = state.owner.get(waiting, waiting)
@@ -54,11 +55,8 @@ class Placement:
                 call = partial(state.kinds[kind].blocked, waiting, now)
                 self._quarantine.attempt(kind, job_id, now, "noting why it waits", call)
 
-    def _hand_out(self, kind: str, places: Mapping[str, tuple[PlaceKey, ...]], now: float) -> None:
-        def hand_out(keys: list[str]) -> None:
-            self._state.kinds[kind].placed([(key, places[key]) for key in keys], now)
-
-        self._quarantine.attempt_all(kind, places, now, "giving it a place", hand_out)
+    def _give(self, kind: str, places: Mapping[str, tuple[PlaceKey, ...]], keys: list[str], now: float) -> None:
+        self._state.kinds[kind].placed([(key, places[key]) for key in keys], now)
 
     def _plan(self, now: float) -> RoundResult:
         capacity = self._state.capacity

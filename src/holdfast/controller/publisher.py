@@ -37,7 +37,8 @@ class Publisher:
     def publish(self, now: float) -> frozenset[str]:
         """Bring the sets up to date with every run that changed; returns the executors whose set changed."""
         changed = set()
-        for uid, (active, run) in self._state.take_changed_runs().items():
+        runs, self._state.runs_changed = self._state.runs_changed, {}
+        for uid, (active, run) in runs.items():
             if self._update(uid, active, run, now):
                 changed.add(run.executor)
         for executor in changed:

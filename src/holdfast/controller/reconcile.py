@@ -74,19 +74,19 @@ class Quarantine:
             self._state.drop(key)
 
     def attempt_all(
-        self, kind: str, keys: Iterable[str], now: float, doing: str, call: Callable[[list[str]], None]
+        self, kind: str, keys: Iterable[str], now: float, doing: str, call: Callable[[list[str], float], None]
     ) -> None:
         """Do something with many workloads at once; if that fails, with one after the other."""
         batch = [key for key in keys if key not in self._known] if self._known else list(keys)
         if not batch:
             return
         try:
-            call(batch)
+            call(batch, now)
         except Unavailable:
             raise
         except Exception:  # noqa: BLE001 - reported once the workload is known
             for key in batch:
-                self.attempt(kind, key, now, doing, partial(call, [key]))
+                self.attempt(kind, key, now, doing, partial(call, [key], now))
 
     def release(self, key: str, now: float) -> None:
         """Look after a workload again; one that is not quarantined is ignored."""
@@ -127,7 +127,7 @@ class Reconciler:
             keys = self._queue.take(kind.name, least=kind.pace.least, most=kind.pace.most)
             turns = 0
             while keys:
-                self._reconcile(kind, keys, now)
+                self._quarantine.attempt_all(kind.name, keys, now, "reconciling it", kind.reconcile)
                 turns += 1
                 keys = self._queue.take_new(kind.name) if turns < _MOST_TURNS else []
         self.run_changed(now)
@@ -139,12 +139,9 @@ class Reconciler:
             for kind in self._kinds:
                 keys = self._queue.take_new(kind.name)
                 moved = moved or bool(keys)
-                self._reconcile(kind, keys, now)
+                self._quarantine.attempt_all(kind.name, keys, now, "reconciling it", kind.reconcile)
             if not moved:
                 return
-
-    def _reconcile(self, kind: Kind, keys: list[str], now: float) -> None:
-        self._quarantine.attempt_all(kind.name, keys, now, "reconciling it", lambda batch: kind.reconcile(batch, now))
 
 
 class Requests:

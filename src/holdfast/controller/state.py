@@ -17,11 +17,11 @@ from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptSta
 from holdfast.domain.lifecycle.judge import followed_by
 from holdfast.domain.placement import Capacity, Place
 from holdfast.domain.scheduling import GroupKey, PendingQueue, Waiting
-from holdfast.domain.workloads.spec import kind_of
+from holdfast.domain.workloads.base import GANG, KUBEJOB
 from holdfast.ports.store import Changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from holdfast.controller.kind import ForEach, JobKind
     from holdfast.domain.containers import EngineInfo
@@ -80,8 +80,8 @@ class ControllerState:
         return self._load_spec(job.spec)
 
     def kind_of(self, job: Job) -> str:
-        """Return the kind of workload a job is."""
-        return kind_of(job, self.spec(job))
+        """Return the kind of workload a job is; jobs of job sets are Kubernetes Jobs."""
+        return KUBEJOB if job.child is not None or self.spec(job).kube is not None else GANG
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Restore every job that was in progress when the last controller stopped."""
@@ -285,11 +285,6 @@ class ControllerState:
     def release(self, key: str) -> None:
         """Note that a workload is no longer left alone."""
         self.changes.quarantined[key] = None
-
-    def take_changed_runs(self) -> Mapping[str, tuple[Active, Run]]:
-        """Return the runs whose status changed since the last call, by uid."""
-        changed, self.runs_changed = self.runs_changed, {}
-        return changed
 
     def forget_run(self, active: Active, uid: str) -> None:
         """Forget a run that has ended while its attempt goes on."""

@@ -6,6 +6,7 @@ Each kind has a lane of its own, because children are reconciled before their ow
 from __future__ import annotations
 
 import heapq
+from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -29,31 +30,25 @@ class WorkQueue:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._lanes: dict[str, _Lane] = {}
+        self._lanes: defaultdict[str, _Lane] = defaultdict(_Lane)
         self._due: dict[str, tuple[float, str]] = {}
         """When a workload is due, and its kind."""
         self._heap: list[tuple[float, str]] = []
 
-    def _lane(self, kind: str) -> _Lane:
-        lane = self._lanes.get(kind)
-        if lane is None:
-            lane = self._lanes[kind] = _Lane()
-        return lane
-
     def add(self, kind: str, key: str, *, urgent: bool = False) -> None:
         """Have a workload reconciled, in this tick if there is time; urgent ones first."""
-        lane = self._lane(kind)
+        lane = self._lanes[kind]
         lane.new[key] = None
         if urgent:
             lane.urgent[key] = None
 
     def defer(self, kind: str, key: str) -> None:
         """Have a workload reconciled in the next tick, unless it changes before."""
-        self._lane(kind).waiting[key] = None
+        self._lanes[kind].waiting[key] = None
 
     def discard(self, kind: str, key: str) -> None:
         """Take a workload out: it has just been reconciled, or is over."""
-        lane = self._lane(kind)
+        lane = self._lanes[kind]
         lane.new.pop(key, None)
         lane.waiting.pop(key, None)
         lane.urgent.pop(key, None)
@@ -64,7 +59,7 @@ class WorkQueue:
         Within the bounds it takes an eighth of what waits: the first of a burst get ahead while the others are worked
         on, and a storm is not worked off in small steps.
         """
-        lane = self._lane(kind)
+        lane = self._lanes[kind]
         lane.waiting.update(lane.new)
         lane.new = {}
         room = min(most, max(least, len(lane.waiting) // BURST_SHARE))
@@ -81,7 +76,7 @@ class WorkQueue:
 
     def take_new(self, kind: str) -> list[str]:
         """Take out what has changed since the last ``take``."""
-        lane = self._lane(kind)
+        lane = self._lanes[kind]
         batch, lane.new = list(lane.new), {}
         for key in batch:
             lane.waiting.pop(key, None)

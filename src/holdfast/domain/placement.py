@@ -181,14 +181,10 @@ class Capacity:
         """Capacity of all places together, but those that are unlimited."""
         self._whole: dict[str, PlaceKey] = {}
         """The one place of each executor whose engine chooses nodes: its runs move to the nodes it chose."""
-        self._free: dict[PlaceKey, Resources] = {}
+        self.free: dict[PlaceKey, Resources] = {}
+        """What is free now, by place."""
         self.charges: dict[str, tuple[PlaceKey, Resources, str]] = {}
         """Where each run is charged, what, and to which queue, by its uid."""
-
-    @property
-    def free(self) -> Mapping[PlaceKey, Resources]:
-        """What is free now, by place."""
-        return self._free
 
     def set_place(self, place: Place) -> bool:
         """Add a place or change it; returns whether anything changed."""
@@ -201,20 +197,16 @@ class Capacity:
             self._whole[place.key[0]] = place.key
         used = Resources(0)
         for key, amount, _ in self.charges.values():
-            if self._home(key) == place.key:
+            if self._whole.get(key[0], key) == place.key:
                 used += amount
-        self._free[place.key] = place.capacity - used
+        self.free[place.key] = place.capacity - used
         return True
 
     def drop_places(self, executor: str, *, but: Collection[str] = ()) -> None:
         """Forget the places of an executor that is lost, or those it no longer has; what runs there stays charged."""
         for key in [key for key in self.places if key[0] == executor and key[1] not in but]:
             self.total -= _counted(self.places.pop(key))
-            self._free.pop(key, None)
-
-    def _home(self, key: PlaceKey) -> PlaceKey:
-        """Return the place that is charged for a node."""
-        return self._whole.get(key[0], key)
+            self.free.pop(key, None)
 
     def charge(self, run: Run, queue: str) -> None:
         """Charge a run to its place."""
@@ -223,9 +215,9 @@ class Capacity:
         key = (run.executor, run.node)
         self.charges[run.uid] = (key, run.request, queue)
         self.usage_of(queue).resources += run.request
-        home = self._home(key)
-        if home in self._free:
-            self._free[home] -= run.request
+        home = self._whole.get(key[0], key)
+        if home in self.free:
+            self.free[home] -= run.request
 
     def release(self, uid: str) -> bool:
         """Give a run's capacity back; returns whether it was charged."""
@@ -233,9 +225,9 @@ class Capacity:
         if charge is None:
             return False
         key, amount, queue = charge
-        home = self._home(key)
-        if home in self._free:
-            self._free[home] += amount
+        home = self._whole.get(key[0], key)
+        if home in self.free:
+            self.free[home] += amount
         self.usage_of(queue).resources -= amount
         return True
 

@@ -170,9 +170,8 @@ class Executor:
             self._stop_now([(uid, 0.0, StopReason.LOST) for uid in running])
 
     def _is_cut_off(self) -> bool:
-        return self._fenced() or self._is_lease_over()
-
-    def _is_lease_over(self) -> bool:
+        if self._fenced():
+            return True
         return self._lease_s is not None and self._clock.steady() - self._answered_at > self._lease_s
 
 

@@ -120,15 +120,15 @@ MUTATIONS = (
     Mutation(
         "capacity is not given back",
         "domain/placement.py",
-        ("            self._free[home] += amount\n"),
+        ("            self.free[home] += amount\n"),
         ("            pass\n"),
         ("unit/test_capacity.py",),
     ),
     Mutation(
         "a node that changes forgets what runs on it",
         "domain/placement.py",
-        "self._free[place.key] = place.capacity - used",
-        "self._free[place.key] = place.capacity",
+        "self.free[place.key] = place.capacity - used",
+        "self.free[place.key] = place.capacity",
         ("unit/test_capacity.py",),
     ),
     Mutation(

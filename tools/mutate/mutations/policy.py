@@ -71,8 +71,8 @@ MUTATIONS = (
     Mutation(
         "retries are not counted",
         "domain/workloads/gang/conclusion.py",
-        "return counters if name is None else {**counters, name: counters.get(name, 0) + 1}",
-        "return counters",
+        "{**counters, counter: counters.get(counter, 0) + 1}",
+        "{**counters}",
         ("unit/test_controller.py",),
     ),
     Mutation(

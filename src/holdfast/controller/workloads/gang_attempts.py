@@ -89,9 +89,13 @@ class ScheduleAttempts:
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
         """Report who got places: their jobs are running from here on; the others wait, and their jobs say for what."""
         del now
-        placed = tuple(active.attempt.job_id for active in targets if active.runs)
-        waiting = {active.attempt.job_id: active.job.reason for active in targets if not active.runs}
-        return HandlerResult(placed, skipped=waiting)
+        placed, waiting = [], {}
+        for active in targets:
+            if active.runs:
+                placed.append(active.attempt.job_id)
+            else:
+                waiting[active.attempt.job_id] = active.job.reason
+        return HandlerResult(tuple(placed), skipped=waiting)
 
 
 class PrepareAttempts:
@@ -108,13 +112,13 @@ class PrepareAttempts:
         del now
         reached, failures = _reached(targets, self._alive)
         successes, preparing = [], {}
-        for active in reached:
+        for job_id, active in reached.items():
             statuses = [run.status for run in active.runs.values()]
             if RunStatus.SCHEDULED in statuses:
-                successes.append(active.attempt.job_id)
+                successes.append(job_id)
             else:
                 left = sum(status in _PREPARING for status in statuses)
-                preparing[active.attempt.job_id] = f"{left} of {len(statuses)} runs still preparing"
+                preparing[job_id] = f"{left} of {len(statuses)} runs still preparing"
         return HandlerResult(tuple(successes), failures, preparing)
 
 
@@ -131,20 +135,20 @@ class StartAttempts:
         """Hand out attempts whose executors are all alive; the others have failed to start."""
         del now
         reached, failures = _reached(targets, self._alive)
-        return HandlerResult(tuple(active.attempt.job_id for active in reached), failures)
+        return HandlerResult(tuple(reached), failures)
 
 
 def _reached(
     targets: Sequence[Active], alive: Callable[[str], bool]
-) -> tuple[list[Active], dict[str, tuple[str, str]]]:
-    """Tell attempts whose executors are all alive from the others, which have failed."""
-    reached, failures = [], {}
+) -> tuple[dict[str, Active], dict[str, tuple[str, str]]]:
+    """Tell attempts whose executors are all alive from the others, which have failed; both by job id."""
+    reached, failures = {}, {}
     for active in targets:
         lost = sorted({run.executor for run in active.runs.values() if not alive(run.executor)})
         if lost:
             failures[active.attempt.job_id] = ("executor_lost", f"executor {', '.join(lost)} does not answer")
         else:
-            reached.append(active)
+            reached[active.attempt.job_id] = active
     return reached, failures
 
 
@@ -302,10 +306,13 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         if rows is None:
             return None
         since = self._state.since(active.attempt.status_since)
-        limits = [self.options(row, active).timeout_s for row in rows]
-        due = [since + limit_s + _PAST_S for limit_s in limits if limit_s is not None and since + limit_s >= now]
-        due = [min(at, now + _EDITED_S) for at in due]
-        if status in _TRIED_AGAIN or (not due and any(limits)):
+        due, limited = [], False
+        for row in rows:
+            limit_s = self.options(row, active).timeout_s
+            limited = limited or bool(limit_s)
+            if limit_s is not None and since + limit_s >= now:
+                due.append(min(since + limit_s + _PAST_S, now + _EDITED_S))
+        if status in _TRIED_AGAIN or (limited and not due):
             due.append(now + _LOOK_EVERY_S)
         return min(due, default=None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.policy_catalog import BoundedCache
@@ -105,9 +106,12 @@ class Gangs:
     def placed(self, placements: Iterable[tuple[str, tuple[PlaceKey, ...]]], now: float) -> None:
         """Open an attempt for each job that got its places."""
         jobs = self._state.jobs
-        opened = [self._schedule.open(jobs[job_id], places, now) for job_id, places in placements if job_id in jobs]
-        for active in opened:
-            self._judging.catalog.compiled(active.job, active.spec)  # while it starts, not when it fails
+        opened = []
+        for job_id, places in placements:
+            if job_id in jobs:
+                active = self._schedule.open(jobs[job_id], places, now)
+                self._judging.catalog.compiled(active.job, active.spec)  # while it starts, not when it fails
+                opened.append(active)
         self._coordinator.run(self._schedule, opened, now)
 
     def blocked(self, key: str, now: float) -> None:
@@ -227,18 +231,13 @@ class Gangs:
 
     # endings
 
-    def _context(self, job: Job, now: float) -> DecisionContext:
-        spec = self._state.spec(job)
-        places = list(self._state.capacity.places.values())
-        return DecisionContext(self._judging.catalog.ruleset(job, spec, places), spec, now, self._judging.draw())
-
     def _conclude(self, active: Active, now: float) -> Conclusion:
-        runs = sorted(active.runs.values(), key=lambda run: run.rank)
-        context = self._context(active.job, now)
-        suspicion = self._judging.losses.suspicion(active.job.id, runs)
-        if suspicion is not None:
-            context = replace(context, suspicion=suspicion)
-        return conclusion.conclude(active.job, active.attempt, runs, context)
+        job, judging = active.job, self._judging
+        runs = sorted(active.runs.values(), key=attrgetter("rank"))
+        ruleset = judging.catalog.ruleset(job, active.spec, list(self._state.capacity.places.values()))
+        suspicion = judging.losses.suspicion(job.id, runs)
+        context = DecisionContext(ruleset, active.spec, now, judging.draw(), suspicion)
+        return conclusion.conclude(job, active.attempt, runs, context)
 
     def _requeue(self, active: Active, now: float, why: str) -> None:
         """Take an attempt that was never handed out off its places; it will be placed anew with fresh uids."""

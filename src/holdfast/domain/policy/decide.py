@@ -117,7 +117,7 @@ def _counted(
 ) -> Decision:
     """Grant a retry unless the rule's limit is used up."""
     cap = settings.global_max_retries
-    used = _used(history, rule.counter)
+    used = dict(history.counters).get(rule.counter, 0)
     limit = cap if rule.limit is None else rule.limit
     limits = (overall, LimitUse(rule.counter, used, limit))
     if limit is not None and used >= limit:
@@ -125,13 +125,6 @@ def _counted(
         return _ended(rule, Action.FAIL, DecisionCode.POLICY_LIMIT, reason, limits)
     delay = delay_s(rule.backoff or settings.default_backoff, used + 1, seed=history.job_id, draw=draw)
     return _granted(rule, failure, history, delay, limits)
-
-
-def _used(history: RetryHistory, counter: str) -> int:
-    for name, count in history.counters:
-        if name == counter:
-            return count
-    return 0
 
 
 def _ended(
@@ -175,7 +168,7 @@ def _granted(
 def _delay_because(decision: Decision, rule: CompiledRule, history: RetryHistory, settings: RetrySettings) -> str:
     if not decision.grants_retry:
         return ""
-    n = history.attempt if decision.counter is None else _used(history, decision.counter) + 1
+    n = history.attempt if decision.counter is None else dict(history.counters).get(decision.counter, 0) + 1
     return delay_in_words(rule.backoff or settings.default_backoff, n)
 
 

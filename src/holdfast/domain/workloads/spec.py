@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import RetryPolicy
-from holdfast.domain.workloads.base import GANG, KUBEJOB
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 from holdfast.domain.workloads.kubejob.program import Program
-
-if TYPE_CHECKING:
-    from holdfast.domain.job import Job
 
 DEFAULT_QUEUE = "default"
 DEFAULT_GRACE_S = 10.0
@@ -64,8 +60,3 @@ class JobSpec:
     """Policies written in the job itself, after the named ones."""
     kube: KubeJob | None = None
     """Set when its runs are pods of a Kubernetes Job of its own; jobs of a job set have theirs in the set."""
-
-
-def kind_of(job: Job, spec: JobSpec) -> str:
-    """Return the kind of a job; jobs of job sets are Kubernetes Jobs."""
-    return KUBEJOB if job.child is not None or spec.kube is not None else GANG

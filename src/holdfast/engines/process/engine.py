@@ -147,9 +147,9 @@ class ProcessEngine:
     def _order(self, orders: Sequence[RunOrder]) -> None:
         messages = [files.launch_message(self._directory, order) for order in orders]
         with self._lock:
-            for order in orders:
+            for order, message in zip(orders, messages, strict=True):
                 self._observed.setdefault(order.uid, Observation(order.uid, RunPhase.STARTING))
-            self._orders.update((message["uid"], message) for message in messages)
+                self._orders[order.uid] = message
             self._snapshot = None
             self._send({"orders": messages})
 
@@ -170,10 +170,12 @@ class ProcessEngine:
     def forget(self, uids: Sequence[str]) -> None:
         """Drop finished runs; unknown or unfinished ones are ignored."""
         with self._lock:
-            gone = [uid for uid in uids if uid in self._observed and not self._is_unfinished(uid)]
-            for uid in gone:
-                del self._observed[uid]
-                self._orders.pop(uid, None)
+            gone = []
+            for uid in uids:
+                if uid in self._observed and not self._is_unfinished(uid):
+                    del self._observed[uid]
+                    self._orders.pop(uid, None)
+                    gone.append(uid)
             if gone:
                 self._snapshot = None
                 self._send({"forget": gone})

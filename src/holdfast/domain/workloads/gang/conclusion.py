@@ -203,7 +203,9 @@ def _after(job: Job, decision: Decision, failure: Failure, *, now: float, due: f
         return held(job, decision.reason, now)
     if not decision.grants_retry:
         return evolve(job, state=JobState.FAILED, reason=what, retry_at=None, ended_at=now, updated_at=now)
-    waits = due > now
+    waits, counters, counter = due > now, job.counters, decision.counter
+    if counter is not None:
+        counters = {**counters, counter: counters.get(counter, 0) + 1}
     return evolve(
         job,
         state=JobState.BACKOFF if waits else JobState.QUEUED,
@@ -211,15 +213,11 @@ def _after(job: Job, decision: Decision, failure: Failure, *, now: float, due: f
         retry_at=due if waits else None,
         queued_at=now,
         updated_at=now,
-        counters=_counted(job.counters, decision.counter),
-        retries=job.retries + (decision.counter is not None),
+        counters=counters,
+        retries=job.retries + (counter is not None),
         request=job.request if decision.memory is None else evolve(job.request, memory=decision.memory),
         avoid_node=decision.avoid_node,
     )
-
-
-def _counted(counters: Mapping[str, int], name: str | None) -> Mapping[str, int]:
-    return counters if name is None else {**counters, name: counters.get(name, 0) + 1}
 
 
 def total_deadline(job: Job, spec: JobSpec) -> float | None:
