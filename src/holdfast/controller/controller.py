@@ -46,7 +46,7 @@ class ControllerSettings:
     """Most attempts a tick works on; in a storm the others wait for the next, which comes at once."""
     attempts_at_once: int = 16
     """Fewest it works on, if there are as many."""
-    pod_jobs_per_tick: int = 5000
+    kube_jobs_per_tick: int = 5000
     """Most jobs made of pods it works on, each of which is less work."""
     sweep_every_s: float = 1.0
     """How often statuses are checked for being overdue, and waiting reasons renewed."""
@@ -159,7 +159,7 @@ class Controller:
             alive=self._observations.alive,
             lease_s=lease_s,
             gangs=Pace(settings.attempts_at_once, settings.attempts_per_tick),
-            kube_jobs=Pace(settings.pod_jobs_per_tick, settings.pod_jobs_per_tick),
+            kube_jobs=Pace(settings.kube_jobs_per_tick, settings.kube_jobs_per_tick),
         )
 
     def tick(self, exchanges: Sequence[ExchangeRequest] = (), *, look: bool = False) -> Ticked:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-_COUNTED = ("jobs", "attempts", "runs", "history", "specs", "requests", "idempotency", "events", "audit", "job_sets")
+_COUNTED = ("jobs", "attempts", "runs", "history", "specs", "requests", "idempotency", "events", "audit", "workloads")
 _PRIVATE = 0o600
 _BESIDE = ("-wal", "-shm")
 """What SQLite keeps beside a database that is in use."""
