@@ -106,7 +106,7 @@ def test_a_record_that_cannot_be_read_is_named_and_keeps_no_other_from_being_loa
     store.submit(Submission([], owner=WEB))
     store.submit(Submission([], owner=JobSet("s", name="s")))
     with monkeypatch.context() as patch:
-        patch.setattr("holdfast.storage.sql.workloads.dump_state", lambda _: state)
+        patch.setattr("holdfast.storage.sql.codec.dump_state", lambda _: state)
         store.commit(Changes(workloads={"w": WEB}))
     snapshot = store.load()
     assert list(snapshot.workloads) == ["s"]

@@ -40,9 +40,8 @@ from holdfast.domain.workloads.jobset.state import (
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import Internal
-from holdfast.storage.sql import codec, tables, workloads
-from holdfast.storage.sql.arrays import Given
-from holdfast.storage.sql.batch import Batch, Batches
+from holdfast.storage.sql import codec, submission, tables
+from holdfast.storage.sql.batch import Batch, Batches, Given
 
 if TYPE_CHECKING:
     from dataclasses import Field
@@ -169,19 +168,19 @@ def test_decisions_come_back_the_same(decision: Decision) -> None:
 @given(SET_DECISIONS | EVENTS)
 def test_what_is_logged_of_a_set_comes_back_the_same(what: SetDecision | Event) -> None:
     entry = SetLogEntry(set_id="s", at=1.0, what=what)
-    assert workloads.read_log((0, *workloads.log_row(entry))) == entry
+    assert codec.read_log((0, *codec.log_row(entry))) == entry
 
 
 @given(SET_STATES)
 def test_the_state_of_a_set_comes_back_the_same(state: JobSetState) -> None:
     job_set = replace(JOB_SET, state=state)
-    assert workloads.read_workload(workloads.workload_row(job_set)) == job_set
+    assert codec.read_workload(codec.workload_row(job_set)) == job_set
 
 
 @given(POD_STATES, st.lists(PODS, max_size=2).map(tuple))
 def test_what_is_known_of_pods_comes_back_the_same(state: KubeJobState, pods: tuple[PodRecord, ...]) -> None:
     job = replace(POD_JOB, state=state, pods=pods)
-    assert workloads.read_workload(workloads.workload_row(job)) == job
+    assert codec.read_workload(codec.workload_row(job)) == job
 
 
 def test_a_set_and_pods_nothing_is_known_of_take_little_room() -> None:
@@ -190,7 +189,7 @@ def test_a_set_and_pods_nothing_is_known_of_take_little_room() -> None:
 
 def test_what_a_newer_version_logged_of_a_set_is_named_and_refused() -> None:
     with pytest.raises(Internal, match="'dream'"):
-        workloads.read_log((1, "s", 1.0, "dream", "{}"))
+        codec.read_log((1, "s", 1.0, "dream", "{}"))
 
 
 def test_what_has_its_default_is_not_stored() -> None:
@@ -286,9 +285,9 @@ def test_a_row_has_a_value_for_every_column_and_reads_back(record: Any, row: Any
 @pytest.mark.parametrize(
     ("record", "row", "read", "table"),
     [
-        (JOB_SET, workloads.workload_row, workloads.read_workload, tables.workloads),
-        (LOGGED, lambda entry: (entry.seq, *workloads.log_row(entry)), workloads.read_log, tables.set_log),
-        (POD_JOB, workloads.workload_row, workloads.read_workload, tables.workloads),
+        (JOB_SET, codec.workload_row, codec.read_workload, tables.workloads),
+        (LOGGED, lambda entry: (entry.seq, *codec.log_row(entry)), codec.read_log, tables.set_log),
+        (POD_JOB, codec.workload_row, codec.read_workload, tables.workloads),
     ],
 )
 def test_a_row_of_workloads_has_a_value_for_every_column_and_reads_back(
@@ -303,7 +302,7 @@ def test_a_row_of_workloads_has_a_value_for_every_column_and_reads_back(
 
 
 def test_a_job_row_has_a_value_for_every_column_and_reads_back() -> None:
-    row = (JOB.seq, *codec.new_job_row(JOB, codec.digest(JOB.spec)))
+    row = (JOB.seq, *codec.new_job_row(JOB, submission.digest_of(JOB.spec)))
     assert len(row) == len(tables.jobs.columns)
     assert codec.Reader().job((*row, JOB.spec)) == JOB
 
@@ -326,7 +325,7 @@ def test_jobs_without_a_retry_share_one_empty_dict() -> None:
 
 
 def test_equal_specifications_have_one_digest() -> None:
-    assert codec.digest("{}") == codec.digest("{}") != codec.digest("{} ")
+    assert submission.digest_of("{}") == submission.digest_of("{}") != submission.digest_of("{} ")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
-from holdfast.storage import refusals
+from holdfast.storage import rules
 from tools.memory_store.logs import MemoryLogStore
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class MemoryCatalogueStore(MemoryLogStore):
         with self._lock:
             revisions = self._revisions.get(name, [])
         if not 1 <= revision <= len(revisions):
-            raise presence.no_such(refusals.REVISION, f"{name}@{revision}")
+            raise presence.no_such(rules.REVISION, f"{name}@{revision}")
         return revisions[revision - 1]
 
     def delete_policy(self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None) -> None:
@@ -91,7 +91,7 @@ class MemoryCatalogueStore(MemoryLogStore):
         with self._lock:
             presence.require_presence(presence.POLICY, name, known=self._policies, create=False)
             presence.require_revision(self._policies[name], if_match)
-            refusals.require_unused_policy(name, queues=self._queues.values(), default_policy=self._default_policy)
+            rules.require_unused_policy(name, queues=self._queues.values(), default_policy=self._default_policy)
             gone = self._policies.pop(name)
             self._edited(audit.on_policy(by, Act.DELETE, gone))
 
@@ -99,7 +99,7 @@ class MemoryCatalogueStore(MemoryLogStore):
         """Store a queue."""
         with self._lock:
             presence.require_presence(presence.QUEUE, queue.name, known=self._queues, create=create)
-            refusals.require_policies(queue, self._policies)
+            rules.require_policies(queue, self._policies)
             current = self._queues.get(queue.name)
             if current != queue:
                 self._queues[queue.name] = queue
@@ -109,9 +109,9 @@ class MemoryCatalogueStore(MemoryLogStore):
         """Delete a queue."""
         with self._lock:
             presence.require_presence(presence.QUEUE, name, known=self._queues, create=False)
-            refusals.require_not_default_queue(name)
+            rules.require_not_default_queue(name)
             if any(job.queue == name and not job.terminal for job in self._jobs_waiting.by_id.values()):
-                raise refusals.waiting_jobs(name)
+                raise rules.waiting_jobs(name)
             del self._queues[name]
             self._edited(audit.on_queue(by, Act.DELETE, name))
 
@@ -134,7 +134,7 @@ class MemoryCatalogueStore(MemoryLogStore):
     def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
         """Store the operator's settings."""
         with self._lock:
-            refusals.require_default_policy(default_policy, self._policies)
+            rules.require_default_policy(default_policy, self._policies)
             if (settings, default_policy) != (self._settings, self._default_policy):
                 self._settings, self._default_policy = settings, default_policy
                 self._edited(audit.on_settings(by, settings, default_policy))

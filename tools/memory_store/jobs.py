@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL
 from holdfast.ports.store import Snapshot
-from holdfast.storage.refusals import SHORTEST_PREFIX, ambiguous_job, no_such_job
+from holdfast.storage.rules import SHORTEST_PREFIX, ambiguous_job, no_such_job
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping

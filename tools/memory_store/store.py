@@ -9,8 +9,16 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Internal
-from holdfast.storage.refusals import known_jobs, require_free_lease, require_newest_epoch, reused_key, unknown_job
-from holdfast.storage.requests import audited_changes, request_of, submission_events
+from holdfast.storage.rules import (
+    audited_changes,
+    known_jobs,
+    overtaken,
+    request_of,
+    require_free_lease,
+    reused_key,
+    submission_events,
+    unknown_job,
+)
 from tools.memory_store.catalogue import MemoryCatalogueStore
 from tools.memory_store.jobs import JobTable
 from tools.memory_store.retention import MemoryRetentionStore
@@ -72,8 +80,8 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
     def commit(self, changes: Changes) -> None:
         """Make all changes durable in one step, or none."""
         with self._lock:
-            if changes.epoch is not None:
-                require_newest_epoch(changes.epoch, newest=self._epoch)
+            if changes.epoch is not None and changes.epoch != self._epoch:
+                raise overtaken(changes.epoch, newest=self._epoch)
             self._require_known_jobs(changes)
             self.require_known_workloads(changes)
             table = self._table

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.ports.store import ASKED_OF_SETS, AskedOf
-from holdfast.storage.refusals import known_workload, no_such_workload, require_version, unknown_workload
+from holdfast.storage.rules import known_workload, no_such_workload, require_version, unknown_workload
 from tools.memory_store.jobs import in_set
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a deposed writer may commit",
-        "storage/sql/leadership.py",
-        "refusals.require_newest_epoch(epoch, newest=connection.exec_driver_sql(newest).scalar_one())",
-        "connection.exec_driver_sql(newest).scalar_one()",
+        "storage/sql/controller.py",
+        "if newest != changes.epoch:",
+        "if newest < changes.epoch:",
         ("contract/test_store_leadership.py",),
     ),
     Mutation(
         "a new leader has the epoch of the last",
-        "storage/sql/leadership.py",
+        "storage/sql/controller.py",
         "epoch + (holder != owner)",
         "epoch + (not holder)",
         ("contract/test_store_leadership.py",),

@@ -19,9 +19,10 @@ from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
-from holdfast.storage import refusals
-from holdfast.storage.sql import selects, tables
+from holdfast.storage import rules
+from holdfast.storage.sql import tables
 from holdfast.storage.sql.logs import append_audited
+from holdfast.storage.sql.query import ACTIVE_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -46,13 +47,6 @@ class SqlCatalogueStore:
         """Work on an open database whose schema is current."""
         self._database = database
         self._batches = batches
-        self._version = database.text_of(select(tables.settings.c.catalogue_version))
-
-    def catalogue_version(self) -> int:
-        """Return the catalogue's version, cheaply."""
-        with self._database.reading() as connection:
-            version: int = connection.exec_driver_sql(self._version).scalar_one()
-        return version
 
     def catalogue(self) -> Catalogue:
         """Read the catalogue."""
@@ -105,7 +99,7 @@ class SqlCatalogueStore:
         with self._database.reading() as connection:
             body = connection.execute(query).scalar()
         if body is None:
-            raise presence.no_such(refusals.REVISION, f"{name}@{revision}")
+            raise presence.no_such(rules.REVISION, f"{name}@{revision}")
         return replace(native.load_policy(body), revision=revision)
 
     def delete_policy(self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None) -> None:
@@ -119,7 +113,7 @@ class SqlCatalogueStore:
         with self._editing() as (connection, before):
             presence.require_presence(presence.POLICY, name, known=before.policies.keys(), create=False)
             presence.require_revision(before.policies[name], if_match)
-            refusals.require_unused_policy(name, queues=before.queues.values(), default_policy=before.default_policy)
+            rules.require_unused_policy(name, queues=before.queues.values(), default_policy=before.default_policy)
             _delete(connection, tables.policies, name)
             self._tell(connection, audit.on_policy(by, Act.DELETE, before.policies[name]))
 
@@ -132,7 +126,7 @@ class SqlCatalogueStore:
         """
         with self._editing() as (connection, before):
             presence.require_presence(presence.QUEUE, queue.name, known=before.queues.keys(), create=create)
-            refusals.require_policies(queue, before.policies.keys())
+            rules.require_policies(queue, before.policies.keys())
             current = before.queues.get(queue.name)
             if current != queue:
                 _put(connection, tables.queues, queue.name, native.dump_queue(queue))
@@ -146,12 +140,12 @@ class SqlCatalogueStore:
             Conflict: Jobs that are not terminal wait in it, or it is the default queue.
         """
         jobs = tables.jobs
-        waiting = select(exists().where(jobs.c.state.in_(selects.ACTIVE_STATES), jobs.c.queue == name))
+        waiting = select(exists().where(jobs.c.state.in_(ACTIVE_STATES), jobs.c.queue == name))
         with self._editing() as (connection, before):
             presence.require_presence(presence.QUEUE, name, known=before.queues.keys(), create=False)
-            refusals.require_not_default_queue(name)
+            rules.require_not_default_queue(name)
             if connection.execute(waiting).scalar():
-                raise refusals.waiting_jobs(name)
+                raise rules.waiting_jobs(name)
             _delete(connection, tables.queues, name)
             self._tell(connection, audit.on_queue(by, Act.DELETE, name))
 
@@ -188,7 +182,7 @@ class SqlCatalogueStore:
             InvalidRequest: The default policy does not exist.
         """
         with self._editing() as (connection, before):
-            refusals.require_default_policy(default_policy, before.policies.keys())
+            rules.require_default_policy(default_policy, before.policies.keys())
             if (settings, default_policy) != (before.settings, before.default_policy):
                 body = native.dump_settings(settings, default_policy)
                 connection.execute(update(tables.settings).values(body=body))

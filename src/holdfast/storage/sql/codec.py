@@ -5,21 +5,32 @@ Tuples follow the tables' column order, which ``batch`` checks when a statement 
 
 from __future__ import annotations
 
-import hashlib
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from holdfast.compiled.records import dump_json, dump_outcome, dump_record, load_json, load_outcome, load_record
+from holdfast.compiled.records import (
+    dump_json,
+    dump_outcome,
+    dump_record,
+    load_json,
+    load_outcome,
+    load_record,
+    record_of,
+)
+from holdfast.compiled.workloads import COMMON, dump_state, load_workload
 from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.failure import Failure
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, SubStep
 from holdfast.domain.policy.model import Decision
+from holdfast.domain.workloads.jobset.state import Event, SetDecision, SetLogEntry
 from holdfast.errors import Internal
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.workloads.base import Workload
 
     Row = Sequence[Any]
 
@@ -45,9 +56,10 @@ _KINDS = _Vocabulary(EntityKind)
 _STATUSES: Mapping[EntityKind, Mapping[str, str]] = {EntityKind.ATTEMPT: _ATTEMPT_STATUSES}
 _ENDINGS = _Vocabulary(Ending)
 _REQUESTS = _Vocabulary(RequestKind)
+_FACTS: Mapping[str, type[SetDecision | Event]] = {"decision": SetDecision, "event": Event}
+_FACT_OF = {kind: name for name, kind in _FACTS.items()}
 _NONE_COUNTED: Mapping[str, int] = {}
 """Shared by every job without a retry: a million empty dicts are 64 MB."""
-_DIGEST_BYTES = 24
 
 
 def storable(text: str) -> str:
@@ -55,11 +67,6 @@ def storable(text: str) -> str:
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "?").encode("utf-8", "replace").decode("utf-8")
-
-
-def digest(spec: str) -> bytes:
-    """Return the key a specification is stored under."""
-    return hashlib.blake2b(spec.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
 
 
 def job_changes(job: Job) -> tuple[Any, ...]:
@@ -188,6 +195,53 @@ def request_row(request: Request) -> dict[str, Any]:
         "reason": storable(request.reason),
         "payload": request.payload,
     }
+
+
+def workload_row(workload: Workload) -> tuple[Any, ...]:
+    """Return a workload's row."""
+    return (
+        workload.id,
+        workload.kind,
+        workload.owner or None,
+        workload.name or None,
+        workload.generation,
+        workload.spec,
+        workload.manifest,
+        workload.deleting,
+        workload.expires_at,
+        workload.version,
+        workload.created_at,
+        workload.updated_at,
+        dump_state(workload),
+    )
+
+
+def read_workload(row: Sequence[Any]) -> Workload:
+    """Build a workload from its row.
+
+    Raises:
+        Internal: It cannot be read, or is of a kind or version this one does not know.
+    """
+    key, kind, owner, name, *rest, state = row
+    return load_workload(kind, dict(zip(COMMON, (key, owner or "", name or "", *rest), strict=True)), state)
+
+
+def log_row(entry: SetLogEntry) -> tuple[Any, ...]:
+    """Return an entry's row without ``seq``."""
+    return (entry.set_id, entry.at, _FACT_OF[type(entry.what)], dump_json(entry.what))
+
+
+def read_log(row: Sequence[Any]) -> SetLogEntry:
+    """Build an entry from its row.
+
+    Raises:
+        Internal: It is of a kind this version does not know.
+    """
+    seq, set_id, at, kind, body = row
+    if kind not in _FACTS:
+        message = f"the log of a job set holds {kind!r}, which this version of Holdfast does not know"
+        raise Internal(message, hint="a newer Holdfast wrote it, or the database is damaged")
+    return SetLogEntry(set_id=set_id, at=at, what=record_of(_FACTS[kind], load_json(body)), seq=seq)
 
 
 def read_request(row: Row) -> Request:

@@ -6,16 +6,15 @@ from dataclasses import astuple
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, cast, func, select
+from sqlalchemy import Text, cast, func, select, text, update
 
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.ports.store import Snapshot
-from holdfast.storage.refusals import unknown_job, unknown_workload
-from holdfast.storage.sql import codec, selects, tables
-from holdfast.storage.sql.leadership import EPOCH, require_epoch
+from holdfast.storage.rules import overtaken, require_free_lease, unknown_job, unknown_workload
+from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.logs import append_events, recent_losses
-from holdfast.storage.sql.workloads import going_on, log_row, workload_row
+from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, JOBS, RUNS, chunks, going_on, read_quarantined
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
 
 _ROWS_AT_A_TIME = 5000
 
-_ACTIVE_JOBS = selects.JOBS.where(tables.jobs.c.state.in_(selects.ACTIVE_STATES))
-_ACTIVE_ATTEMPTS = selects.ATTEMPTS.where(tables.ATTEMPT_ACTIVE)
-_CURRENT_RUNS = selects.RUNS.join(
+_ACTIVE_JOBS = JOBS.where(tables.jobs.c.state.in_(ACTIVE_STATES))
+_ACTIVE_ATTEMPTS = ATTEMPTS.where(tables.ATTEMPT_ACTIVE)
+_CURRENT_RUNS = RUNS.join(
     tables.attempts,
     (tables.attempts.c.job_id == tables.runs.c.job_id) & (tables.attempts.c.number == tables.runs.c.attempt),
 ).where(
@@ -42,6 +41,11 @@ _CURRENT_RUNS = selects.RUNS.join(
     tables.ATTEMPT_ACTIVE,
     (tables.attempts.c.dispatch == tables.runs.c.dispatch) | tables.RUN_ACTIVE,
 )
+_HELD = select(tables.leadership.c.epoch, tables.leadership.c.owner, tables.leadership.c.expires_at)
+_EPOCH = select(tables.leadership.c.epoch).with_for_update(read=True)
+_PATIENCE = text("SET LOCAL lock_timeout = '5s'")
+"""As long as SQLite waits: a lost session may hold the row for longer."""
+_CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 _NEWS = select(tables.settings.c.catalogue_version, select(tables.requests.c.id).exists())
 _earlier = tables.history.alias("earlier")
 _WAITING_STATES = tuple(state.value for state in (JobState.QUEUED, JobState.HELD))
@@ -69,13 +73,34 @@ _LAST_HISTORY = (
 
 
 class SqlControllerStore:
-    """The controller's part of the store."""
+    """The part of the store for the controller, which writes while it holds the lease on this database.
+
+    Taking the lease and committing both lock the same row, so a takeover waits for a commit that is under way, and a
+    commit after it is refused. Where machines share a database, only its clock counts.
+    """
 
     def __init__(self, database: Database, batches: Batches) -> None:
         """Work on an open database whose schema is current."""
         self._database = database
         self._batches = batches
-        self._epoch, self._news = database.text_of(EPOCH), database.text_of(_NEWS)
+        self._epoch, self._news = database.text_of(_EPOCH), database.text_of(_NEWS)
+
+    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None) -> int:
+        """Become, or stay, the one writer of lifecycle state for ``ttl_s``; a database server has its own ``now``.
+
+        Raises:
+            NotLeader: Another owner's lease still runs; the message names it.
+        """
+        with self._database.writing() as connection:
+            if not self._database.is_sqlite:
+                connection.execute(_PATIENCE)
+            epoch, holder, expires_at = connection.execute(_HELD.with_for_update()).one()
+            if not self._database.is_sqlite:
+                now = connection.execute(_CLOCK).scalar_one()  # after the wait for the row's lock
+            require_free_lease(owner, heir_of=heir_of, holder=holder, left_s=expires_at - now)
+            led: int = epoch + (holder != owner)
+            connection.execute(update(tables.leadership).values(epoch=led, owner=owner, expires_at=now + ttl_s))
+        return led
 
     def load(self) -> Snapshot:
         """Read everything that is still going on."""
@@ -94,7 +119,7 @@ class SqlControllerStore:
                 history,
                 workloads,
                 unreadable,
-                selects.quarantined(connection),
+                read_quarantined(connection),
                 recent_losses(connection),
             )
 
@@ -112,8 +137,8 @@ class SqlControllerStore:
         """Read the runs that workloads still need, of those that have ended."""
         missing = [uid for each in workloads for uid in each.last_runs if uid not in known]
         found: list[Run] = []
-        for uids in selects.chunks(missing):
-            found += map(read.run, connection.execute(selects.RUNS.where(tables.runs.c.uid.in_(uids))))
+        for uids in chunks(missing):
+            found += map(read.run, connection.execute(RUNS.where(tables.runs.c.uid.in_(uids))))
         return found
 
     @staticmethod
@@ -129,6 +154,12 @@ class SqlControllerStore:
             version, is_asked = connection.exec_driver_sql(self._news).one()
         return None if is_asked else version
 
+    def catalogue_version(self) -> int:
+        """Return the catalogue's version, cheaply."""
+        with self._database.reading() as connection:
+            version: int = connection.exec_driver_sql(self._news).one()[0]
+        return version
+
     def requests(self, *, limit: int) -> Sequence[Request]:
         """Return the oldest requests not handled yet, without removing them."""
         query = select(tables.requests).order_by(tables.requests.c.id).limit(limit)
@@ -142,8 +173,8 @@ class SqlControllerStore:
         read = codec.Reader()
         found: dict[str, Job] = {}
         with self._database.reading() as connection:
-            for ids in selects.chunks(job_ids):
-                rows = connection.execute(selects.JOBS.where(tables.jobs.c.id.in_(ids)))
+            for ids in chunks(job_ids):
+                rows = connection.execute(JOBS.where(tables.jobs.c.id.in_(ids)))
                 found.update((job.id, job) for job in map(read.job, rows))
         return sorted(found.values(), key=attrgetter("seq"))
 
@@ -165,15 +196,18 @@ class SqlControllerStore:
             (batches.runs, [codec.run_row(run) for run in changes.runs.values()]),
             (batches.history, [codec.history_row(row) for row in changes.history.values()]),
             (batches.nodes, [codec.node_row(node) for node in changes.nodes.values()]),
-            (batches.workloads, [workload_row(each) for each in changes.workloads.values()]),
+            (batches.workloads, [codec.workload_row(each) for each in changes.workloads.values()]),
             (batches.released, [(key,) for key in changes.quarantined]),
             (batches.quarantined, [astuple(each) for each in changes.quarantined.values() if each is not None]),
-            (batches.set_log, [log_row(entry) for entry in changes.set_log]),
+            (batches.set_log, [codec.log_row(entry) for entry in changes.set_log]),
             (batches.forgotten, [(key,) for key in changes.forgotten]),
             (batches.handled, [(number,) for number in changes.handled]),
         )
         with self._database.writing() as connection:
-            require_epoch(connection, changes.epoch, self._epoch)
+            if changes.epoch is not None:
+                newest = connection.exec_driver_sql(self._epoch).scalar_one()
+                if newest != changes.epoch:
+                    raise overtaken(changes.epoch, newest=newest)
             if batches.jobs.run(connection, jobs) != len(jobs):
                 raise unknown_job()
             _require_known(connection, changes)
@@ -186,10 +220,10 @@ def _require_known(connection: Connection, changes: Changes) -> None:
     """Refuse what belongs to nothing that exists; the jobs this commit changes are checked anyway."""
     checked = changes.jobs.keys() | {job_id for job_id, _ in changes.attempts}
     jobs, workloads = select(tables.jobs.c.id), select(tables.workloads.c.id)
-    for ids in selects.chunks([*{row.job_id for row in changes.history.values()} - checked]):
+    for ids in chunks([*{row.job_id for row in changes.history.values()} - checked]):
         if len(connection.execute(jobs.where(tables.jobs.c.id.in_(ids))).all()) != len(ids):
             raise unknown_job()
-    for ids in selects.chunks([*changes.workloads.keys() - checked]):
+    for ids in chunks([*changes.workloads.keys() - checked]):
         query = jobs.where(tables.jobs.c.id.in_(ids)).union(workloads.where(tables.workloads.c.id.in_(ids)))
         if len(connection.execute(query).all()) != len(ids):
             raise unknown_workload()

@@ -1,32 +1,86 @@
-"""Queries for readers.
+"""Queries of readers, and what the other parts of the store share of them.
 
 Every method is one transaction of its own, so every answer is a consistent snapshot.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import func, select
+from sqlalchemy import func, literal, or_, select
 
-from holdfast.domain.job import JobState
-from holdfast.storage.refusals import SHORTEST_PREFIX, ambiguous_job, no_such_job
-from holdfast.storage.sql import codec, selects, tables
+from holdfast.compiled.records import dump_json
+from holdfast.domain.job import JOB_TERMINAL, JobState
+from holdfast.domain.lifecycle import EntityKind
+from holdfast.domain.workloads.base import Quarantined
+from holdfast.errors import HoldfastError
+from holdfast.ports.store import ASKED_OF_SETS, AskedOf, Request
+from holdfast.storage.rules import SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
+from holdfast.storage.sql import codec, tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sqlalchemy import Connection, Row, Select
+    from sqlalchemy import ColumnElement, Connection, Row, Select
 
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
-    from holdfast.domain.workloads.base import Quarantined
+    from holdfast.domain.workloads.base import Workload
+    from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.ports.store import JobFilter
+    from holdfast.ports.workloads import W
     from holdfast.storage.sql.engine import Database
 
+JOBS = select(*tables.jobs.columns, tables.specs.c.body).join(tables.specs)
+"""Rows as ``codec.Reader.job`` reads them."""
+ATTEMPTS = select(tables.attempts).order_by(tables.attempts.c.job_id, tables.attempts.c.number)
+RUNS = select(tables.runs).order_by(
+    tables.runs.c.job_id, tables.runs.c.attempt, tables.runs.c.dispatch, tables.runs.c.rank
+)
+ACTIVE_STATES = tuple(sorted(state.value for state in JobState if state not in JOB_TERMINAL))
+STATE_UNINDEXED = tables.jobs.c.state.concat("")
+"""A job's state where its index must not be used: in queries that few jobs match, whatever their state."""
+
+_IDS_PER_QUERY = 1000
 _SHOWN = 5
 """How many candidates an ambiguous prefix lists."""
+_TABLE = tables.workloads
+_IN_ORDER = select(_TABLE).order_by(_TABLE.c.name, _TABLE.c.id)
+_GOING_ON = _IN_ORDER.join(tables.jobs, tables.jobs.c.id == _TABLE.c.id, isouter=True).where(
+    or_(tables.jobs.c.id.is_(None), STATE_UNINDEXED.in_(ACTIVE_STATES))
+)
+
+
+def history_of(job_id: str | ColumnElement[str]) -> ColumnElement[bool]:
+    """Match the history of a job's attempts, whose ids begin with the job's and a slash."""
+    history, job = tables.history, literal(job_id) if isinstance(job_id, str) else job_id
+    after = job.concat("0")  # what follows the slash
+    return (history.c.kind == EntityKind.ATTEMPT.value) & (history.c.id > job.concat("/")) & (history.c.id < after)
+
+
+def read_quarantined(connection: Connection) -> dict[str, Quarantined]:
+    """Read which workloads are quarantined."""
+    return {row.id: Quarantined(*row) for row in connection.execute(select(tables.quarantine))}
+
+
+def chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Split ids into chunks that fit one statement."""
+    for start in range(0, len(ids), _IDS_PER_QUERY):
+        yield ids[start : start + _IDS_PER_QUERY]
+
+
+def going_on(connection: Connection) -> tuple[dict[str, Workload], dict[str, tuple[str, HoldfastError]]]:
+    """Read the workloads of all jobs that are not terminal, and all that are no job's; and why some cannot be read."""
+    found: dict[str, Workload] = {}
+    unreadable: dict[str, tuple[str, HoldfastError]] = {}
+    for row in connection.execute(_GOING_ON):
+        try:
+            found[row.id] = codec.read_workload(row)
+        except HoldfastError as error:
+            unreadable[row.id] = (row.kind, error)
+    return found, unreadable
 
 
 class SqlQueryStore:
@@ -60,7 +114,7 @@ class SqlQueryStore:
         query = select(tables.jobs.c.id, tables.jobs.c.state)
         found: dict[str, JobState] = {}
         with self._database.reading() as connection:
-            for ids in selects.chunks([*map(codec.storable, job_ids)]):
+            for ids in chunks([*map(codec.storable, job_ids)]):
                 rows = connection.execute(query.where(tables.jobs.c.id.in_(ids)))
                 found.update((job_id, JobState(state)) for job_id, state in rows)
         return found
@@ -74,17 +128,17 @@ class SqlQueryStore:
     def attempts(self, job_id: str) -> Sequence[Attempt]:
         """List a job's attempts, by number."""
         read = codec.Reader()
-        return [read.attempt(row) for row in self._rows(selects.ATTEMPTS.where(tables.attempts.c.job_id == job_id))]
+        return [read.attempt(row) for row in self._rows(ATTEMPTS.where(tables.attempts.c.job_id == job_id))]
 
     def runs(self, job_id: str) -> Sequence[Run]:
         """List a job's runs, by attempt, dispatch and rank."""
         read = codec.Reader()
-        return [read.run(row) for row in self._rows(selects.RUNS.where(tables.runs.c.job_id == job_id))]
+        return [read.run(row) for row in self._rows(RUNS.where(tables.runs.c.job_id == job_id))]
 
     def history(self, job_id: str) -> Sequence[HistoryRow]:
         """List the phases a job's attempts went through, in order."""
         read = codec.Reader()
-        rows = [read.history(row) for row in self._rows(select(tables.history).where(selects.history_of(job_id)))]
+        rows = [read.history(row) for row in self._rows(select(tables.history).where(history_of(job_id)))]
         return sorted(rows, key=attrgetter("attempt", "seq"))
 
     def nodes(self) -> Sequence[Node]:
@@ -96,12 +150,61 @@ class SqlQueryStore:
     def running(self) -> Iterable[Run]:
         """List runs that are not terminal."""
         read = codec.Reader()
-        return [read.run(row) for row in self._rows(selects.RUNS.where(tables.RUN_ACTIVE))]
+        return [read.run(row) for row in self._rows(RUNS.where(tables.RUN_ACTIVE))]
 
     def quarantined(self) -> Mapping[str, Quarantined]:
         """Return the workloads that are quarantined, by id."""
         with self._database.reading() as connection:
-            return selects.quarantined(connection)
+            return read_quarantined(connection)
+
+    def workload(self, kind: type[W], reference: str) -> W:
+        """Find a workload by id, or by name.
+
+        Raises:
+            NotFound: None matches.
+        """
+        with self._database.reading() as connection:
+            return _workload(connection, kind, reference)
+
+    def workloads(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[W]:
+        """List workloads that have names by name, those whose name comes after ``after``."""
+        with self._database.reading() as connection:
+            return _page(connection, kind, after, limit)
+
+    def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
+        """Return those workloads, by id; others are left out."""
+        found: list[W] = []
+        with self._database.reading() as connection:
+            for some in chunks([*{*ids}]):
+                found += _workloads(connection, kind, select(_TABLE).where(_TABLE.c.id.in_(some)))
+        return {each.id: each for each in found}
+
+    def asked_of(self, kind: type[W], reference: str) -> AskedOf[W]:
+        """Find a workload by id, or by name, with its pending requests.
+
+        Raises:
+            NotFound: None matches.
+        """
+        with self._database.reading() as connection:
+            (found,) = _asked_of(connection, [_workload(connection, kind, reference)])
+        return found
+
+    def all_asked_of(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[AskedOf[W]]:
+        """List workloads as ``workloads`` does, each with its pending requests."""
+        with self._database.reading() as connection:
+            return _asked_of(connection, _page(connection, kind, after, limit))
+
+    def children_of(self, owner: str) -> Sequence[Job]:
+        """Return every job of a workload, in order of submission."""
+        read = codec.Reader()
+        query = JOBS.where(tables.jobs.c.set_id == owner).order_by(tables.jobs.c.seq)
+        return [read.job(row) for row in self._rows(query)]
+
+    def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:
+        """List what was logged of a job set, in order, entries with ``seq > after``; an unknown set has none."""
+        table = tables.set_log
+        query = select(table).where(table.c.set_id == codec.storable(set_id), table.c.seq > after)
+        return [codec.read_log(row) for row in self._rows(query.order_by(table.c.seq).limit(limit))]
 
     def _rows(self, query: Select[Any]) -> Sequence[Row[*tuple[Any, ...]]]:
         with self._database.reading() as connection:
@@ -113,13 +216,13 @@ def _by_state(base: Select[Any], where: JobFilter) -> list[Select[Any]]:
     if where.states is None:
         return [base]
     if where.job_set is not None:  # its own index gives the few jobs of a set in order
-        return [base.where(selects.STATE_UNINDEXED.in_(sorted(where.states)))]
+        return [base.where(STATE_UNINDEXED.in_(sorted(where.states)))]
     return [base.where(tables.jobs.c.state == state.value) for state in where.states]
 
 
 def _filtered(where: JobFilter) -> Select[Any]:
     jobs, labels = tables.jobs, tables.job_labels
-    query = selects.JOBS
+    query = JOBS
     if where.queue is not None:
         query = query.where(jobs.c.queue == where.queue)
     if where.name is not None:
@@ -135,9 +238,9 @@ def _filtered(where: JobFilter) -> Select[Any]:
 
 def _find(connection: Connection, reference: str) -> Row[*tuple[Any, ...]]:
     jobs = tables.jobs
-    row: Row[*tuple[Any, ...]] | None = connection.execute(selects.JOBS.where(jobs.c.id == reference)).first()
+    row: Row[*tuple[Any, ...]] | None = connection.execute(JOBS.where(jobs.c.id == reference)).first()
     if row is None:
-        newest = selects.JOBS.where(jobs.c.name == reference).order_by(jobs.c.seq.desc()).limit(1)
+        newest = JOBS.where(jobs.c.name == reference).order_by(jobs.c.seq.desc()).limit(1)
         row = connection.execute(newest).first()
     if row is None and len(reference) >= SHORTEST_PREFIX and reference.isascii():
         row = _find_by_prefix(connection, reference)
@@ -149,8 +252,35 @@ def _find(connection: Connection, reference: str) -> Row[*tuple[Any, ...]]:
 def _find_by_prefix(connection: Connection, prefix: str) -> Row[*tuple[Any, ...]] | None:
     column = tables.jobs.c.id
     beyond = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-    some = selects.JOBS.where(column >= prefix, column < beyond).order_by(column).limit(_SHOWN)
+    some = JOBS.where(column >= prefix, column < beyond).order_by(column).limit(_SHOWN)
     rows = connection.execute(some).all()
     if len(rows) > 1:
         raise ambiguous_job(prefix, [row.id for row in rows])
     return rows[0] if rows else None
+
+
+def _workloads(connection: Connection, kind: type[W], query: Select[Any]) -> list[W]:
+    rows = connection.execute(query.where(_TABLE.c.kind == kind.kind))
+    return [cast("W", codec.read_workload(row)) for row in rows]
+
+
+def _workload(connection: Connection, kind: type[W], reference: str) -> W:
+    wanted = codec.storable(reference)
+    found = _workloads(connection, kind, select(_TABLE).where(or_(_TABLE.c.id == wanted, _TABLE.c.name == wanted)))
+    if not found:
+        raise no_such_workload(kind, reference)
+    return next((each for each in found if each.id == wanted), found[0])
+
+
+def _page(connection: Connection, kind: type[W], after: str, limit: int | None) -> list[W]:
+    return _workloads(connection, kind, _IN_ORDER.where(_TABLE.c.name > codec.storable(after)).limit(limit))
+
+
+def _asked_of(connection: Connection, workloads: Sequence[W]) -> list[AskedOf[W]]:
+    """Add the pending requests of workloads; each of these requests is about one."""
+    table, asked = tables.requests, defaultdict[str, list[Request]](list)
+    for ids in chunks([dump_json((each.id,)) for each in workloads]):
+        query = select(table).where(table.c.kind.in_(ASKED_OF_SETS), table.c.job_ids.in_(ids)).order_by(table.c.id)
+        for request in map(codec.read_request, connection.execute(query)):
+            asked[request.targets[0]].append(request)
+    return [AskedOf(each, asked[each.id]) for each in workloads]

@@ -9,12 +9,9 @@ from holdfast.storage.sql.batch import Batches
 from holdfast.storage.sql.catalogue import SqlCatalogueStore
 from holdfast.storage.sql.controller import SqlControllerStore
 from holdfast.storage.sql.engine import Database
-from holdfast.storage.sql.leadership import SqlLeadershipStore
 from holdfast.storage.sql.logs import SqlLogStore
 from holdfast.storage.sql.query import SqlQueryStore
-from holdfast.storage.sql.retention import SqlRetentionStore
-from holdfast.storage.sql.submission import SqlSubmissionStore
-from holdfast.storage.sql.workloads import SqlWorkloadStore
+from holdfast.storage.sql.submission import SqlRetentionStore, SqlSubmissionStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +20,8 @@ if TYPE_CHECKING:
 
 class SqlStore(
     SqlControllerStore,
-    SqlLeadershipStore,
     SqlSubmissionStore,
     SqlQueryStore,
-    SqlWorkloadStore,
     SqlCatalogueStore,
     SqlLogStore,
     SqlRetentionStore,
@@ -37,10 +32,8 @@ class SqlStore(
         """Work on an open database whose schema is current."""
         batches = Batches(database.dialect)
         SqlControllerStore.__init__(self, database, batches)
-        SqlLeadershipStore.__init__(self, database)
         SqlSubmissionStore.__init__(self, database, batches)
         SqlQueryStore.__init__(self, database)
-        SqlWorkloadStore.__init__(self, database)
         SqlCatalogueStore.__init__(self, database, batches)
         SqlLogStore.__init__(self, database)
         SqlRetentionStore.__init__(self, database)
@@ -63,7 +56,7 @@ def open_store(url_or_path: str | Path, *, before_upgrade: Callable[[], None] = 
     Raises:
         InvalidSetting: The URL cannot be used.
         Conflict: The schema is not the one this version needs.
-        Unavailable, Internal: As ``faults`` says.
+        Unavailable, Internal: As ``translated`` says.
     """
     database = Database(url_or_path)
     try:

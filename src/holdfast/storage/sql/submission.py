@@ -1,21 +1,31 @@
-"""What the APIs may write: jobs, job sets and requests."""
+"""What the APIs may write, jobs, job sets and requests; and what is deleted of it when jobs are long over."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Text, bindparam, delete, exists, func, insert, select, text, update
 
 from holdfast.compiled.records import dump_json, load_json
+from holdfast.domain.job import JOB_TERMINAL
 from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.ports.retention import FinishedJob
 from holdfast.ports.store import ASKED_OF_SETS
-from holdfast.storage.refusals import known_jobs, known_workload, no_such_workload, require_version, reused_key
-from holdfast.storage.requests import audited_changes, request_of, submission_events
-from holdfast.storage.sql import codec, selects, tables
+from holdfast.storage.rules import (
+    audited_changes,
+    known_jobs,
+    known_workload,
+    no_such_workload,
+    request_of,
+    require_version,
+    reused_key,
+    submission_events,
+)
+from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.logs import append_audited, append_events
-from holdfast.storage.sql.retention import keep_specs
-from holdfast.storage.sql.workloads import read_workload, workload_row
+from holdfast.storage.sql.query import STATE_UNINDEXED, chunks, history_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +39,14 @@ if TYPE_CHECKING:
     from holdfast.storage.sql.engine import Database
 
 Rows = list[tuple[Any, ...]]
+
+
+_ENDED_STATES = tuple(sorted(state.value for state in JOB_TERMINAL))
+_FORGET_HISTORY = delete(tables.history).where(history_of(bindparam("job", type_=Text)))
+_DIGEST_BYTES = 24
+_SPECS_LOCK = 0x_401D_5BEC
+"""Shared by submissions, which may reuse a specification; exclusive for deleting those that no job uses."""
+_ended = func.coalesce(tables.jobs.c.ended_at, tables.jobs.c.updated_at)
 
 
 class SqlSubmissionStore:
@@ -47,7 +65,8 @@ class SqlSubmissionStore:
             AlreadyExists: A job of that id is there already, or a job set of that name.
         """
         ids = tuple(job.id for job in submission.jobs)
-        if not ids and submission.owner is None:
+        owner = submission.owner
+        if not ids and owner is None:
             return ()
         specs, jobs = _job_rows(submission.jobs)
         labels: Rows = [
@@ -59,10 +78,11 @@ class SqlSubmissionStore:
             if known is not None:
                 return known
             # Inserting first lets the database settle a race between two of one name.
-            if (owner := submission.owner) and self._batches.new_workloads.run(connection, [workload_row(owner)]) != 1:
+            if owner is not None and self._batches.new_workloads.run(connection, [codec.workload_row(owner)]) != 1:
                 raise known_workload(owner)
             _refuse_known(connection, ids)
-            keep_specs(connection)
+            if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
+                connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _SPECS_LOCK})
             self._batches.new_specs.run(connection, specs)
             self._batches.new_jobs.run(connection, jobs)
             self._batches.new_labels.run(connection, labels)
@@ -111,7 +131,7 @@ def _move_versions(connection: Connection, request: Request, version: int | None
             row = connection.execute(select(table).where(table.c.id == set_id).with_for_update()).one_or_none()
             if row is None:
                 raise no_such_workload(JobSet, set_id)
-            require_version(read_workload(row), version)
+            require_version(codec.read_workload(row), version)
         connection.execute(update(table).where(table.c.id == set_id).values(version=table.c.version + 1))
 
 
@@ -126,15 +146,82 @@ def _job_rows(jobs: Sequence[Job]) -> tuple[Rows, Rows]:
     for job in jobs:
         digest = digests.get(job.spec)
         if digest is None:
-            digest = digests[job.spec] = codec.digest(job.spec)
+            digest = digests[job.spec] = digest_of(job.spec)
         rows.append(codec.new_job_row(job, digest))
     return [(digest, spec) for spec, digest in digests.items()], rows
+
+
+def digest_of(spec: str) -> bytes:
+    """Return the key a specification is stored under."""
+    return hashlib.blake2b(spec.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
 
 
 def _refuse_known(connection: Connection, ids: tuple[str, ...]) -> None:
     """Make sure that every id is new."""
     known = {job_id for job_id, times in Counter(ids).items() if times > 1}
-    for some in selects.chunks(ids):
+    for some in chunks(ids):
         known.update(connection.execute(select(tables.jobs.c.id).where(tables.jobs.c.id.in_(some))).scalars())
     if known:
         raise known_jobs(known)
+
+
+class SqlRetentionStore:
+    """The part of the store for retention: rows that belong to a deleted job are deleted by the schema's cascades."""
+
+    def __init__(self, database: Database) -> None:
+        """Work on an open database whose schema is current."""
+        self._database = database
+
+    def finished_jobs(self, *, after: int, limit: int) -> Sequence[FinishedJob]:
+        """List the first finished jobs with ``seq > after``, in order of submission."""
+        jobs = tables.jobs
+        query = select(jobs.c.seq, jobs.c.id, _ended).where(jobs.c.seq > after).order_by(jobs.c.seq).limit(limit)
+        with self._database.reading() as connection:
+            rows = [
+                row for state in _ENDED_STATES for row in connection.execute(query.where(jobs.c.state == state)).all()
+            ]
+        return [FinishedJob(*row) for row in sorted(rows)[:limit]]
+
+    def count_finished(self) -> int:
+        """Count finished jobs."""
+        query = select(func.count()).select_from(tables.jobs).where(tables.jobs.c.state.in_(_ENDED_STATES))
+        with self._database.reading() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def expired_jobs(self, *, until: float, limit: int) -> Sequence[str]:
+        """List ids of finished jobs whose own time to live was over by then, the earliest first."""
+        jobs, expiring = tables.jobs, tables.workloads
+        due = expiring.c.expires_at.is_not(None) & (expiring.c.expires_at <= until)
+        query = select(jobs.c.id).join(expiring, expiring.c.id == jobs.c.id)
+        query = query.where(due, STATE_UNINDEXED.in_(_ENDED_STATES))
+        with self._database.reading() as connection:
+            found = connection.execute(query.order_by(expiring.c.expires_at, jobs.c.id).limit(limit))
+            return found.scalars().all()
+
+    def delete_finished(self, job_ids: Sequence[str]) -> int:
+        """Delete those jobs with all that is stored about them; jobs that have not ended are left alone."""
+        with self._database.writing() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SPECS_LOCK})
+            return sum(_delete(connection, ids) for ids in chunks(job_ids))
+
+    def delete_keys(self, *, before: float, limit: int) -> int:
+        """Forget up to ``limit`` idempotency keys first used before that time; returns how many."""
+        table = tables.idempotency
+        old = select(table.c.key).where(table.c.created_at < before).limit(limit)
+        with self._database.writing() as connection:
+            return connection.execute(delete(table).where(table.c.key.in_(old))).rowcount
+
+
+def _delete(connection: Connection, ids: Sequence[str]) -> int:
+    jobs, specs = tables.jobs, tables.specs
+    chosen = jobs.c.id.in_(ids) & jobs.c.state.in_(_ENDED_STATES)
+    found = connection.execute(select(jobs.c.id, jobs.c.spec).where(chosen)).all()
+    digests = {digest for _, digest in found}
+    if found:  # neither has a foreign key to cascade by
+        connection.execute(_FORGET_HISTORY, [{"job": job_id} for job_id, _ in found])
+        connection.execute(delete(tables.workloads).where(tables.workloads.c.id.in_(job_id for job_id, _ in found)))
+    deleted = connection.execute(delete(jobs).where(chosen)).rowcount
+    unused = ~exists().where(jobs.c.spec == specs.c.digest)
+    connection.execute(delete(specs).where(specs.c.digest.in_(digests), unused))
+    return deleted

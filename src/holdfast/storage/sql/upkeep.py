@@ -16,8 +16,7 @@ from sqlalchemy import func, inspect, select, text
 
 from holdfast.errors import Conflict, Unavailable
 from holdfast.storage.sql import migrations, tables
-from holdfast.storage.sql.engine import Database, read_url
-from holdfast.storage.sql.faults import damaged, is_damage, translated
+from holdfast.storage.sql.engine import Database, damaged, is_damage, read_url, translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -151,7 +150,7 @@ def back_up(url_or_path: str | Path, target: Path) -> int:
 
     Raises:
         Conflict: The target is there already, or the database is on a server with its own tools.
-        Unavailable, Internal: As ``faults`` says; no target is left.
+        Unavailable, Internal: As ``translated`` says; no target is left.
     """
     source = _file_of(url_or_path, f"pg_dump --format=custom --file={target} URL")
     if target.exists():
@@ -171,7 +170,7 @@ def restore(url_or_path: str | Path, source: Path) -> Path | None:
 
     Raises:
         Conflict: The backup is damaged, or of a newer Holdfast; or the database is on a server.
-        Unavailable, Internal: As ``faults`` says; the database that was there stays.
+        Unavailable, Internal: As ``translated`` says; the database that was there stays.
     """
     place = _file_of(url_or_path, f"pg_restore --clean --if-exists --dbname=URL {source}")
     if not source.is_file():

@@ -31,7 +31,7 @@ def upgrade(url_or_path: str | Path, *, before_upgrade: Callable[[], None] = lam
 
     Raises:
         Conflict: A newer Holdfast made the database.
-        Unavailable, Internal: As ``faults`` says.
+        Unavailable, Internal: As ``translated`` says.
     """
     database = Database(url_or_path)
     try:
@@ -45,7 +45,7 @@ def check(url_or_path: str | Path) -> None:
 
     Raises:
         Conflict: It is older or newer.
-        Unavailable, Internal: As ``faults`` says.
+        Unavailable, Internal: As ``translated`` says.
     """
     database = Database(url_or_path)
     try:
@@ -58,7 +58,7 @@ def current(url_or_path: str | Path) -> str | None:
     """Return the schema a database has; ``None``: none of ours.
 
     Raises:
-        Unavailable, Internal: As ``faults`` says.
+        Unavailable, Internal: As ``translated`` says.
     """
     database = Database(url_or_path)
     try:

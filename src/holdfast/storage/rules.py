@@ -1,10 +1,14 @@
-"""The refusals of edits and queries and their messages, the same for every store."""
+"""What every store decides alike: whom it refuses and in which words, and what it writes beside a request."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
+from holdfast.domain.audit import Act, on_job, on_job_set
+from holdfast.domain.event_mapping import submitted
+from holdfast.domain.events import EventRecord, JobSetCreated
+from holdfast.domain.workloads.base import JOBSET
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import (
     AlreadyExists,
@@ -16,16 +20,28 @@ from holdfast.errors import (
     Problem,
     VersionConflict,
 )
+from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.job import Queue
     from holdfast.domain.workloads.base import Workload
+    from holdfast.ports.store import Submission
 
 SHORTEST_PREFIX = 6
 """Of a job's id, to be taken as one."""
 REVISION = "revision of a retry policy"
+_TAKING_IN = {JOBSET: RequestKind.SET_SUBMIT}
+_ACTS = {RequestKind.CANCEL: Act.CANCEL, RequestKind.HOLD: Act.HOLD, RequestKind.RELEASE: Act.RELEASE}
+_SET_ACTS = {
+    RequestKind.SET_UPDATE: Act.UPDATE,
+    RequestKind.SET_SUSPEND: Act.SUSPEND,
+    RequestKind.SET_RESUME: Act.RESUME,
+    RequestKind.SET_RESTART: Act.RESTART,
+    RequestKind.SET_DELETE: Act.DELETE,
+}
 
 
 def no_such_job(reference: str) -> NotFound:
@@ -152,12 +168,35 @@ def require_free_lease(owner: str, *, heir_of: str | None, holder: str, left_s: 
         raise NotLeader(message, hint=hint)
 
 
-def require_newest_epoch(epoch: int, *, newest: int) -> None:
-    """Check that a writer's lease is the newest one.
+def overtaken(epoch: int, *, newest: int) -> Conflict:
+    """Say that another writer took over."""
+    message = f"another controller leads this database: its epoch is {newest}, this one's is {epoch}"
+    return Conflict(message, hint="nothing was changed")
 
-    Raises:
-        Conflict: Another writer took over.
-    """
-    if epoch != newest:
-        message = f"another controller leads this database: its epoch is {newest}, this one's is {epoch}"
-        raise Conflict(message, hint="nothing was changed")
+
+def request_of(submission: Submission) -> Request:
+    """Return the controller request of a submission."""
+    owner = submission.owner
+    if owner is not None:
+        return Request(_TAKING_IN.get(owner.kind, RequestKind.SUBMIT), (owner.id,), owner.created_at)
+    now = max(job.submitted_at for job in submission.jobs)
+    return Request(RequestKind.SUBMIT, tuple(job.id for job in submission.jobs), now)
+
+
+def submission_events(submission: Submission) -> Iterator[EventRecord]:
+    """Yield the events of a submission: its job set's, if it has one, and each job's."""
+    owner = submission.owner
+    if owner is not None and owner.kind == JOBSET:
+        yield EventRecord(None, owner.created_at, JobSetCreated(owner.id, owner.name, len(submission.jobs)))
+    yield from map(submitted, submission.jobs)
+
+
+def audited_changes(request: Request, by: Caller | None) -> list[AuditedChange]:
+    """Return an audited change for each job or job set, if the caller is known; submissions have events only."""
+    if request.kind in _SET_ACTS:
+        audited = [on_job_set(by, _SET_ACTS[request.kind], set_id, request.reason) for set_id in request.targets]
+    elif request.kind in _ACTS:
+        audited = [on_job(by, _ACTS[request.kind], job_id, request.reason) for job_id in request.targets]
+    else:
+        audited = []
+    return [change for change in audited if change is not None]
