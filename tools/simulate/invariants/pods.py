@@ -139,7 +139,9 @@ class PodChecks:
         kept = self._kept(job.id, changes)
         ended = None if kept is None else kept.state.finished
         state = _FINAL[None if ended is None else ended.type]
-        if job.state is not state and job.state is not JobState.CANCELLED:
+        last = changes.attempts.get((job.id, job.attempt)) or self._record.record.attempts[job.id].get(job.attempt)
+        beyond = job.state is JobState.FAILED and last is not None and last.ending is Ending.FAILED and last.failure
+        if job.state is not state and job.state is not JobState.CANCELLED and not (beyond and ended is None):
             refuse("true-success", f"{job.name} is {job.state}, its last attempt is {ended}")
         self._programs.must_be_gone(job.id)
 
