@@ -70,6 +70,8 @@ def until(attempt: int, what: str, who: str = "*") -> dict[str, str]:
     return {numbers: what}
 
 
+RESTARTED_IN_PODS = {"restart-replicated-job"}
+"""Their pods are ``OnFailure``: a program that failed is started once more before its Job fails, as by the kubelet."""
 ONE = ["buggy-job/0/0"]
 FOUR = numbered("buggy-job/0/", 4)
 LONE = ["workers/0/0"]
@@ -301,8 +303,11 @@ def test_a_story_of_the_document_comes_out_as_it_tells(stage: Stage, story: Stor
     stage.delete(name)
     assert (view.terminal, view.reason) == (story.state, story.reason)
     assert (view.restarts, view.restarts_counted) == story.restarts
-    assert {who: len(numbers) for who, numbers in ledger.started().items()} == story.started
-    assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in ledger.started().values())
+    started = ledger.started()
+    assert {who: len(set(numbers)) for who, numbers in started.items()} == story.started
+    assert all(sorted(set(numbers)) == list(range(1, len(set(numbers)) + 1)) for numbers in started.values())
+    once = all(len(numbers) == len(set(numbers)) for numbers in started.values())
+    assert once or story.file in RESTARTED_IN_PODS
     granted = [action for action, granted in log if granted]
     assert all(granted.count(action) == count for action, count in story.decided.items()), log
     assert [granted for _, granted in log].count(False) == (story.reason == SPENT)
