@@ -19,6 +19,7 @@ from holdfast.domain.job import Job, Run
 from holdfast.domain.placement import Capacity
 from holdfast.domain.policy import decide
 from holdfast.domain.scheduling import Round
+from holdfast.domain.workloads import retry
 from holdfast.domain.workloads.gang import conclusion
 from holdfast.domain.workloads.gang.conclusion import Conclusion
 from holdfast.executor.executor import Executor
@@ -38,7 +39,12 @@ and another place be free; or the controller's memory be dropped between a late 
 
 
 def limits_are_ignored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(decide, "_used", lambda *_: 0)
+    counted = decide._counted
+
+    def uncounted(rule: Any, failure: Any, history: Any, *rest: Any) -> Any:
+        return counted(rule, failure, replace(history, counters=()), *rest)
+
+    patch.setattr(decide, "_counted", uncounted)
 
 
 def the_global_cap_is_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -47,11 +53,16 @@ def the_global_cap_is_ignored(patch: pytest.MonkeyPatch) -> None:
     def uncapped(policies: Any, failure: Any, history: Any, settings: Any, **rest: Any) -> Any:
         return judge(policies, failure, history, replace(settings, global_max_retries=None), **rest)
 
-    patch.setattr(conclusion, "decide", uncapped)
+    patch.setattr(retry, "decide", uncapped)
 
 
 def counters_are_not_stored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusion, "_counted", lambda counters, _: counters)
+    after = conclusion._after
+
+    def forgetful(job: Job, *rest: Any, **times: Any) -> Job:
+        return replace(after(job, *rest, **times), counters=job.counters)
+
+    patch.setattr(conclusion, "_after", forgetful)
 
 
 def a_refused_commit_is_published(patch: pytest.MonkeyPatch) -> None:
@@ -69,7 +80,7 @@ def an_ended_run_can_be_reported_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def capacity_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Capacity, "release", lambda self, uid: uid in self._charges)
+    patch.setattr(Capacity, "release", lambda self, uid: uid in self.charges)
 
 
 def a_retry_does_not_wait(patch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.lifecycle.judge import HandlerResult
 from holdfast.domain.workloads.gang import conclusion
 from holdfast.executor.executor import Executor
-from tools.memory_store import store
+from tools.memory_store.store import MemoryStore
 from tools.simulate import controllers
 from tools.simulate.clocks import ProcessClock
 from tools.simulate.connections import Connection
@@ -68,7 +68,8 @@ def two_processes_are_one_owner(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_commit_does_not_ask_who_leads(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(store, "require_newest_epoch", lambda *_, **__: None)
+    commit = MemoryStore.commit
+    patch.setattr(MemoryStore, "commit", lambda self, changes: commit(self, replace(changes, epoch=None)))
 
 
 def leases_are_counted_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:
