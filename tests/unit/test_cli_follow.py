@@ -209,3 +209,11 @@ def test_rests_grow_while_nothing_happens_and_start_over_with_news() -> None:
     for news in (False, False, False, True):
         pace.rest(news=news)
     assert rests == pytest.approx([0.1, 0.15, 0.2, 0.1])
+
+
+def test_rests_are_longer_while_much_is_asked_for_at_once() -> None:
+    rests: list[float] = []
+    pace = Pace(rests.append, first_s=0.1, longest_s=1.0)
+    for things in (100_000, 2_000, 100):
+        pace.rest(news=True, things=things)
+    assert rests == pytest.approx([1.0, 0.6, 0.1])

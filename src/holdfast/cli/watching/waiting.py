@@ -111,14 +111,12 @@ def _wait(look: Look, ids: Sequence[str], wanted: Wanted, cli: Cli) -> int:
     while waiting := outcome.waiting():
         news = outcome.note(look(waiting))
         left = None if deadline is None else deadline - cli.now()
-        if not outcome.waiting():
+        if not (waiting := outcome.waiting()):
             break
         if left is not None and left <= 0:
-            cli.say(
-                f"timed out: {len(outcome.waiting())} of {len(ids)} {wanted.kind.plural} are not {wanted.state} yet"
-            )
+            cli.say(f"timed out: {len(waiting)} of {len(ids)} {wanted.kind.plural} are not {wanted.state} yet")
             return exit_codes.TIMED_OUT
-        pace.rest(news=news, at_most_s=left)
+        pace.rest(news=news, things=len(waiting), at_most_s=left)
     return outcome.exit_code()
 
 
