@@ -234,7 +234,7 @@ def test_a_database_that_is_away_is_told_once_and_so_is_its_return(
                     client.submit({"name": "refused", "shell": "true"})
             other.execute("ROLLBACK")
         wait_until(lambda: all_succeeded(client, programs))
-    told = [line.split("[warning", 1)[1] for line in capfd.readouterr().err.splitlines() if "[warning" in line]
+    told = [line.split("[WARNING]", 1)[1] for line in capfd.readouterr().err.splitlines() if "[WARNING]" in line]
     assert len(told) == 2, told
     assert "waiting for the database" in told[0]
     assert "works again" in told[1]

@@ -8,7 +8,7 @@ import resource
 import pytest
 
 from holdfast.app.connections import Bounds, bounds
-from holdfast.app.logging import OnceInAWhile
+from holdfast.app.log import OnceInAWhile
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-import structlog
-
 from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.controller.controller import Controller
 from holdfast.controller.state import ControllerState
@@ -58,7 +56,7 @@ class _At:
 
 def history_after_raising(count: int) -> list[HistoryRow]:
     """Let a handler raise while it works on attempts; return what their histories say."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.getLogger("holdfast").setLevel(logging.CRITICAL)
     state = ControllerState(load_spec)
     batch = [_prepared(state, f"job{number}") for number in range(count)]
     AttemptCoordinator(state, conclude=_no_conclusion, requeue=_no_requeue).run(_Raising(), batch, NOW)

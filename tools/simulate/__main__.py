@@ -10,8 +10,6 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import structlog
-
 from holdfast.domain.units import format_duration
 from tools.simulate.faults.reached import table
 from tools.simulate.promises import INVARIANTS
@@ -95,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _quiet() -> None:
     """Keep the loops' warnings about injected faults out of the output, in every process."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.getLogger("holdfast").setLevel(logging.CRITICAL)
 
 
 def _reports(seeds: Iterable[int], processes: int) -> Iterator[Report]:

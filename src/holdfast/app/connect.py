@@ -57,7 +57,7 @@ def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, dri
     backend, actor = wiring.backend(directory, store), f"user:{wiring.user()}"
     if not drive:
         return in_process(backend, actor)
-    from holdfast.app import embedded, logging
+    from holdfast.app import embedded, log
 
-    logging.configure(settings.log_level)
+    log.configure(settings.log_level)
     return in_process(backend, actor, before=stack.enter_context(embedded.driving(settings, directory, places=places)))

@@ -7,12 +7,12 @@ descriptors are left for the database and the engine.
 
 from __future__ import annotations
 
+import logging
 import resource
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import h11
-import structlog
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import asyncio
     import socket
 
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 
 _FILES_OF_OTHERS = 96
 """Files for everything but connections: the database, the shim, logs that are read."""
@@ -77,7 +77,7 @@ class Doorway:
         self._sent_away += 1
         now = caller.loop.time()
         if now - self._told_at >= _TELL_EVERY_S:
-            _log.warning("too many connections; closing those that send no request", count=self._sent_away)
+            _log.warning("too many connections; closed %d that sent no request", self._sent_away)
             self._sent_away, self._told_at = 0, now
         oldest = next(iter(self._new or self._resting), None)
         if oldest is not None:

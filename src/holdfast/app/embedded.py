@@ -6,13 +6,12 @@ controller's memory can no longer be trusted, it is dropped and rebuilt from the
 
 from __future__ import annotations
 
+import logging
 import threading
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
-
-import structlog
 
 from holdfast.app import collector, running, wiring
 from holdfast.app.time import SortableIds, SystemClock, SystemDice
@@ -50,7 +49,7 @@ TRY_EVERY_S = 0.25
 _DRIVING_S = 3600.0
 _AFTER_ERROR_S = 1.0
 _AWAY = "waiting for the database"
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class Loop:
@@ -87,7 +86,7 @@ class Loop:
             try:
                 wait_s = self._step()
             except Exception:  # noqa: BLE001 - a loop must outlive any one step; the error is logged whole
-                _log.exception("step failed", loop=self._name)
+                _log.exception("a step of %s failed", self._name)
                 wait_s = _AFTER_ERROR_S
             if wait_s > 0:
                 self._woken.wait(wait_s)
@@ -185,7 +184,7 @@ class Embedded:
     def _failed(self, event: str, error: HoldfastError) -> None:
         """Remember what keeps the controller from working; told once, however often and in which words it comes."""
         if self._failure is None or event != self._told:
-            _log.warning(event, error=str(error), exc_info=not isinstance(error, Conflict | Unavailable))
+            _log.warning("%s: %s", event, error, exc_info=not isinstance(error, Conflict | Unavailable))
         self._failure, self._told = error, event
 
     def _works(self) -> None:

@@ -6,6 +6,7 @@ Ctrl-C stops without touching the runs.
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import signal
@@ -13,11 +14,10 @@ import threading
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
-import structlog
 import uvicorn
 
 from holdfast.api.rest.app import Probes, create_app
-from holdfast.app import connections, logging, running, upkeep, wiring
+from holdfast.app import connections, log, running, upkeep, wiring
 from holdfast.app.datadir import DataDir, ServerAddress
 from holdfast.app.embedded import start_embedded
 from holdfast.app.readiness import Readiness
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _TOKEN_BYTES = 32
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 _SHUTDOWN_S = 5
 """How long requests may take to end once the server is stopping."""
 
@@ -69,7 +69,7 @@ def serve(
         Internal: The database is damaged, or lacks what was written last.
     """
     settings = read_settings() if data is None else read_settings(data=data)
-    logging.configure(settings.log_level)
+    log.configure(settings.log_level)
     _require_loopback(host)
     directory = DataDir(settings.data)
     with _ended_by_sigterm(), ExitStack() as stack:
@@ -90,7 +90,7 @@ def serve(
             probes=_probes(readiness, directory, lambda: server.should_exit),
         )
         config = _configured(app, host, port, connections.bounds(settings.connections, settings.request_timeout))
-        logging.quieten()
+        log.quieten()
         server = connections.Server(config)
         sockets = [_bind(config)]
         bound = sockets[0].getsockname()[1]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-import structlog
-
-from holdfast.app import logging, running, wiring
+from holdfast.app import log, running, wiring
 from holdfast.app.embedded import Loop
 from holdfast.app.ownership import require_database
 from holdfast.app.settings import Settings, read_settings
@@ -33,12 +32,12 @@ _EXPIRE_EVERY_S = 2.0
 _AFTER_FAILURE_S = 60.0
 _BETWEEN_STEPS_S = 0.1
 """Leaves the database to the controller most of the time."""
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 def _surroundings() -> tuple[Settings, DataDir, str]:
     settings = read_settings()
-    logging.configure(settings.log_level)
+    log.configure(settings.log_level)
     directory = wiring.data_dir(settings)
     return settings, directory, wiring.database(settings, directory)
 
@@ -161,7 +160,7 @@ class Forgetter:
         try:
             return part(now)
         except HoldfastError as error:
-            _log.warning("deleting old jobs failed; trying again later", error=str(error))
+            _log.warning("deleting old jobs failed; trying again later: %s", error)
             return False
 
     def _expired(self, now: float) -> bool:
@@ -185,6 +184,6 @@ class Forgetter:
             self._forgotten += forgotten
             return True
         if self._forgotten:
-            _log.info("old jobs deleted", jobs=self._forgotten)
+            _log.info("%d old jobs deleted", self._forgotten)
         self._forgotten = 0
         return False

@@ -5,10 +5,9 @@ Handlers only report; need_retry, expired and give_up are judged here and nowher
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
-
-import structlog
 
 from holdfast.domain.lifecycle import Outcome, Step, TransitionStatus
 from holdfast.domain.lifecycle.judge import Report, is_expired, judge, promotes
@@ -56,7 +55,7 @@ class Patience:
         return began + sum(by for at, by in self._steps if began < at)
 
 
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 E = TypeVar("E")
 """An entity."""
 _Given_contra = TypeVar("_Given_contra", contravariant=True)
@@ -134,7 +133,7 @@ class Coordinator(ABC, Generic[E, S, C]):
                 self._judge(row, found, report, report.said, now)
         if unknown:
             named = unknown[:_MOST_NAMED]
-            _log.error("handler reported what it was not given", handler=row.name, count=len(unknown), ids=named)
+            _log.error("handler %s reported %d that it was not given: %s", row.name, len(unknown), named)
         for name, entity in targets.items():
             self._judge(row, entity, Report(name, Outcome.SKIPPED), None, now)
 
@@ -144,7 +143,7 @@ class Coordinator(ABC, Generic[E, S, C]):
             return list(handler.execute(targets, now).reports())
         except Exception as error:  # noqa: BLE001 - whatever it is
             row = handler.row
-            _log.exception("handler raised", handler=row.name, targets=len(targets))
+            _log.exception("handler %s raised, with %d targets", row.name, len(targets))
             if row.raising is None:
                 return []
             return [Report(self.id_of(each), row.raising, type(error).__name__, str(error)) for each in targets]

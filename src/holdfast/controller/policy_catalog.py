@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
-
-import structlog
 
 from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
@@ -61,7 +60,7 @@ class BoundedCache(Generic[A]):
 
 _MOST_COMPILED = 1_024
 """A compiled set of a thousand rules takes megabytes."""
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class PolicyCatalog:
@@ -129,7 +128,7 @@ class PolicyCatalog:
         found = [self._catalogue.policies[name] for name in names if name in self._catalogue.policies]
         if len(found) < len(names):
             missing = [name for name in names if name not in self._catalogue.policies]
-            _log.warning("retry policies do not exist", job=job.id, policies=missing)
+            _log.warning("job %s names retry policies that do not exist: %s", job.id, missing)
         return [*found, *spec.inline_policies]
 
 

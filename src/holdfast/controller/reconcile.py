@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
-
-import structlog
 
 from holdfast.domain.events import EventRecord, WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, RunStatus
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST_MESSAGE = 500
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class Quarantine:
@@ -63,7 +62,7 @@ class Quarantine:
         except Unavailable:
             raise  # a fault of the store affects all workloads
         except Exception as error:  # noqa: BLE001 - any bug with this workload
-            _log.exception("a workload was quarantined", workload=key, kind=kind, doing=doing)
+            _log.exception("the %s %s was quarantined: %s", kind, key, doing)
             message = f"{doing}: {type(error).__name__}: {error}"[:_LONGEST_MESSAGE]
             self._put(Quarantined(key, kind, now, message))
 

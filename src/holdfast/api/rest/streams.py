@@ -6,11 +6,11 @@ log in memory at most, and no thread and no query while it waits.
 
 from __future__ import annotations
 
+import logging
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 from anyio import to_thread
 from fastapi.responses import Response
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events import StoredEvent
     from holdfast.service.events import EventPart
 
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 
 HEARTBEAT_S = 15.0
 STALL_S = 30.0
@@ -73,9 +73,9 @@ class EventStream(Response):
                 await self._send_next(send)
             await send({"type": "http.response.body", "body": b""})
         except TimeoutError:
-            _log.info("a client that follows events does not read them; disconnecting it", after=self._after)
+            _log.info("a client that follows events does not read them; disconnecting it after %s", self._after)
         except HoldfastError as error:
-            _log.warning("events cannot be read; disconnecting a client that follows them", error=str(error))
+            _log.warning("events cannot be read; disconnecting a client that follows them: %s", error)
 
     async def _send_next(self, send: Send) -> None:
         """Send what there is, or a sign of life when there was nothing for long; then rest until there is news."""

@@ -1,4 +1,4 @@
-"""Structured logs on stderr: one line per event, key=value, no colours off a terminal."""
+"""Logs on stderr: one line for each event, and plain tracebacks of errors, which show no values of variables."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import logging
 import sys
 import time
 from typing import TYPE_CHECKING
-
-import structlog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,22 +15,14 @@ _MOST = 1000
 
 
 def configure(level: str) -> None:
-    """Send every event of at least ``level`` (debug, info, warning, error) to stderr."""
-    threshold = logging.getLevelNamesMapping().get(level.upper(), logging.WARNING)
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            # Plain tracebacks: the default shows the values of local variables, and a token may be among them.
-            structlog.dev.ConsoleRenderer(
-                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
-            ),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
-        cache_logger_on_first_use=True,
-    )
+    """Send every event of Holdfast of at least ``level`` (debug, info, warning, error) to stderr, a line each."""
+    lines = logging.Formatter("%(asctime)s [%(levelname)s] %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+    lines.converter = time.gmtime
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(lines)
+    ours = logging.getLogger("holdfast")
+    ours.setLevel(logging.getLevelNamesMapping().get(level.upper(), logging.WARNING))
+    ours.handlers[:] = [handler]
 
 
 def quieten() -> None:
