@@ -145,7 +145,7 @@ def test_a_submitted_set_is_there_with_its_jobs_in_order(store: Store) -> None:
 def test_a_submitted_set_is_one_request_and_tells_of_itself_and_of_each_job(store: Store) -> None:
     store.submit(submission())
     (request,) = store.requests(limit=10)
-    assert replace(request, id=0) == Request(RequestKind.SET_SUBMIT, ("s1",), 90.0)
+    assert replace(request, id=0) == Request(RequestKind.SUBMIT, ("s1",), 90.0)
     created, *jobs = store.events(limit=10)
     assert (created.job_id, created.event) == (None, JobSetCreated("s1", "s1", 2))
     assert [(each.job_id, each.event) for each in jobs] == [
@@ -157,7 +157,7 @@ def test_a_submitted_set_is_one_request_and_tells_of_itself_and_of_each_job(stor
 def test_a_set_may_have_no_jobs(store: Store) -> None:
     assert store.submit(submission(jobs=0)) == ()
     assert store.workload(JobSet, "s1") == job_set()
-    assert [each.kind for each in store.requests(limit=10)] == [RequestKind.SET_SUBMIT]
+    assert [each.kind for each in store.requests(limit=10)] == [RequestKind.SUBMIT]
 
 
 def test_a_name_is_taken_once_and_then_nothing_of_the_submission_is_kept(store: Store) -> None:
@@ -210,22 +210,23 @@ def test_of_ten_sets_of_one_name_at_once_one_is_made(place: Place) -> None:
 
 def test_a_request_keeps_what_its_kind_needs(store: Store) -> None:
     payload = '{"group":"workers","index":☃}'
-    store.append(Request(RequestKind.SET_RESTART, ("s1",), 1.0, payload=payload))
+    store.append(Request(RequestKind.RESTART, ("s1",), 1.0, payload=payload))
     (request,) = store.requests(limit=10)
-    assert (request.kind, request.targets, request.payload) == (RequestKind.SET_RESTART, ("s1",), payload)
+    assert (request.kind, request.targets, request.payload) == (RequestKind.RESTART, ("s1",), payload)
 
 
 @pytest.mark.parametrize(
     ("kind", "act"),
     [
-        (RequestKind.SET_UPDATE, Act.UPDATE),
-        (RequestKind.SET_SUSPEND, Act.SUSPEND),
-        (RequestKind.SET_RESUME, Act.RESUME),
-        (RequestKind.SET_RESTART, Act.RESTART),
-        (RequestKind.SET_DELETE, Act.DELETE),
+        (RequestKind.UPDATE, Act.UPDATE),
+        (RequestKind.HOLD, Act.SUSPEND),
+        (RequestKind.RELEASE, Act.RESUME),
+        (RequestKind.RESTART, Act.RESTART),
+        (RequestKind.DELETE, Act.DELETE),
     ],
 )
 def test_what_somebody_asks_of_a_set_is_in_the_audit_log(store: Store, kind: RequestKind, act: Act) -> None:
+    store.submit(submission())
     store.append(Request(kind, ("s1",), 1.0, "user:ann", "tired"), by=Caller("user:ann", 1.0))
     ((_, entry),) = store.audit(limit=10)
     assert (entry.act, entry.subject, entry.name, entry.detail) == (act, Subject.JOB_SET, "s1", "tired")

@@ -34,7 +34,7 @@ def job_set(set_id: str = "s1") -> JobSet:
     return JobSet(id=set_id, name=f"name-{set_id}", created_at=90.0, manifest="{}", updated_at=90.0)
 
 
-def request(kind: RequestKind = RequestKind.SET_SUSPEND, set_id: str = "s1") -> Request:
+def request(kind: RequestKind = RequestKind.HOLD, set_id: str = "s1") -> Request:
     return Request(kind, (set_id,), 1.0)
 
 
@@ -61,7 +61,7 @@ def test_a_set_has_another_version_after_each_request_and_no_other_set_has(store
     store.submit(Submission([], owner=job_set()))
     store.submit(Submission([], owner=job_set("s2")))
     versions = [store.workload(JobSet, "s1").resource_version]
-    for kind in (RequestKind.SET_UPDATE, RequestKind.SET_SUSPEND, RequestKind.SET_RESTART, RequestKind.SET_DELETE):
+    for kind in (RequestKind.UPDATE, RequestKind.HOLD, RequestKind.RESTART, RequestKind.DELETE):
         store.append(request(kind))
         versions.append(store.workload(JobSet, "s1").resource_version)
     assert len({*versions}) == 5
@@ -83,10 +83,10 @@ def test_a_request_for_an_older_version_leaves_nothing(store: Store) -> None:
     store.append(request(), version=1)
     before = store.requests(limit=9)
     with pytest.raises(VersionConflict) as caught:
-        store.append(request(RequestKind.SET_DELETE), by=Caller("ann", 1.0), version=1)
+        store.append(request(RequestKind.DELETE), by=Caller("ann", 1.0), version=1)
     assert caught.value.current == store.workload(JobSet, "s1").resource_version
     assert (store.requests(limit=9), store.workload(JobSet, "s1").version, store.audit(limit=9)) == (before, 2, [])
-    store.append(request(RequestKind.SET_DELETE), by=Caller("ann", 1.0), version=2)
+    store.append(request(RequestKind.DELETE), by=Caller("ann", 1.0), version=2)
     assert [entry.act for _, entry in store.audit(limit=9)] == [Act.DELETE]
     with pytest.raises(NotFound):
         store.append(request(set_id="gone"), version=1)
@@ -95,12 +95,12 @@ def test_a_request_for_an_older_version_leaves_nothing(store: Store) -> None:
 def test_a_set_is_read_with_what_was_asked_of_it_and_not_acted_on_yet(store: Store) -> None:
     for set_id in ("s1", "s2"):
         store.submit(Submission([], owner=job_set(set_id)))
-    for kind, set_id in (("SET_SUSPEND", "s1"), ("SET_RESUME", "s2"), ("SET_DELETE", "s1")):
+    for kind, set_id in (("HOLD", "s1"), ("RELEASE", "s2"), ("DELETE", "s1")):
         store.append(request(RequestKind[kind], set_id))
     store.append(Request(RequestKind.CANCEL, ("s1",), 1.0))
     found = store.asked_of(JobSet, "name-s1")
     assert (found.workload, store.asked_of(JobSet, "s1")) == (store.workload(JobSet, "s1"), found)
-    assert [one.kind for one in found.requests] == [RequestKind.SET_SUSPEND, RequestKind.SET_DELETE]
+    assert [one.kind for one in found.requests] == [RequestKind.HOLD, RequestKind.DELETE, RequestKind.CANCEL]
     assert store.all_asked_of(JobSet) == [found, store.asked_of(JobSet, "s2")]
     assert store.all_asked_of(JobSet, after="name-s1", limit=5) == [store.asked_of(JobSet, "s2")]
     assert [one.workload.id for one in store.all_asked_of(JobSet, limit=1)] == ["s1"]
@@ -147,4 +147,4 @@ def test_of_ten_changes_and_a_deletion_at_once_nothing_is_accepted_after_the_del
     deleting = SetControl(place.open(), VirtualClock())
     raised = at_once([*tasks, lambda: deleting.delete("train")])
     assert all(type(error) is Conflict for error in raised)
-    assert [one.kind for one in store.asked_of(JobSet, "train").requests][-1] is RequestKind.SET_DELETE
+    assert [one.kind for one in store.asked_of(JobSet, "train").requests][-1] is RequestKind.DELETE

@@ -113,7 +113,7 @@ def test_a_controller_goes_on_with_what_was_asked_of_a_set_before_the_upgrade(ol
     ):
         old.ask(kind, "train", payload)
     store = old.upgraded()
-    assert [one.kind for one in store.requests(limit=9)] == ["set_update", "set_resume"]
+    assert [one.kind for one in store.requests(limit=9)] == ["update", "release"]
     lab = Lab()
     lab.store = store  # type: ignore[assignment] # one store is as good as another
     lab.restart_controller()

@@ -128,7 +128,7 @@ def test_job_sets_from_before_versions_begin_with_one(kind: str, path: Path, req
     database.close()
     migrations.upgrade(url)
     store = open_store(url)
-    store.append(Request(RequestKind.SET_RESTART, ("s",), 1.0), version=1)
+    store.append(Request(RequestKind.RESTART, ("s",), 1.0), version=1)
     assert store.workload(JobSet, "s") == replace(old, version=2)
     store.close()
 
@@ -243,6 +243,40 @@ def test_job_sets_and_jobs_made_of_pods_move_into_one_table_as_they_are(
     assert store.set_log("s1")[-1].seq > told[-1].seq + 1
     store.commit(Changes(forgotten={"s1": None}))
     assert store.set_log("s1") == []
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_what_was_asked_of_sets_is_kept_and_those_that_have_ended_say_when_they_are_forgotten(
+    kind: str, path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
+    database = Database(url)
+    asked = ("set_submit", "cancel", "set_update", "set_suspend", "hold", "set_resume", "set_restart", "set_delete")
+    specs = {"kept": '"ttl_s":30.0', "going": '"ttl_s":30.0', "old": '"name":"old"', "odd": 'not "ttl_s":'}
+    with database.writing() as connection:
+        command.upgrade(steps.configuration(connection), "0013")
+        names = ("kind", "job_ids", "created_at", "actor", "reason")
+        for verb in asked:
+            row = dict(zip(names, (verb, '["kept"]', 1.0, "", ""), strict=True))
+            connection.execute(insert(table("requests", *map(column, row))).values(row))
+        for name, spec in specs.items():
+            ended = "" if name == "going" else '"terminal":"Failed","ended_at":100.0'
+            row = {
+                "id": name, "kind": "jobset", "name": name, "generation": 1, "manifest": "", "deleting": False,
+                "spec": f'{{"version":1,"spec":{{{spec}}}}}', "version": 1, "created_at": 1.0, "updated_at": 1.0,
+                "state": f'{{"version":1,"state":{{{ended}}}}}',
+            }  # fmt: skip
+            connection.execute(insert(table("workloads", *map(column, row))).values(row))
+    database.close()
+    migrations.upgrade(url)
+    store = open_store(url)
+    assert [one.kind for one in store.requests(limit=9)] == [
+        *("submit", "cancel", "update", "hold", "hold", "release", "restart", "delete")
+    ]
+    assert {row.name: row.expires_at for row in store.workloads(JobSet)} == {
+        "going": None, "kept": 130.0, "odd": None, "old": None,
+    }  # fmt: skip
     store.close()
 
 

@@ -68,9 +68,9 @@ class SetLab(Lab):
 
     def ask_set(self, kind: RequestKind, set_id: str, **payload: object) -> None:
         text = json.dumps(payload) if payload else ""
-        if kind in {RequestKind.SET_SUSPEND, RequestKind.SET_RESUME}:
+        if kind in {RequestKind.HOLD, RequestKind.RELEASE}:
             row = as_accepted(self.store.asked_of(JobSet, set_id))
-            text = suspending(row, suspend=kind is RequestKind.SET_SUSPEND) or text
+            text = suspending(row, suspend=kind is RequestKind.HOLD) or text
         self.store.append(Request(kind, (set_id,), self.clock.now(), payload=text))
 
     def engine_runs(self) -> list[str]:

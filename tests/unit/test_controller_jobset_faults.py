@@ -61,7 +61,7 @@ def test_a_deleted_job_is_let_go_of_although_the_controller_forgot_that_its_pods
     job = group("w", 1, parallelism=2, completions=2, completionMode="Indexed")
     set_id = lab.submit_set(manifest(replicatedJobs=[job]), plan)
     lab.pass_s(3)
-    lab.ask_set(RequestKind.SET_DELETE, set_id)
+    lab.ask_set(RequestKind.DELETE, set_id)
     lab.pass_s(5)
     lab.restart_controller()
     lab.pass_s(60)
@@ -87,9 +87,9 @@ def test_pods_that_come_after_a_restart_in_place_begin_where_the_others_are(lab:
     document = manifest(replicatedJobs=[in_place_group("w", 2)], failurePolicy=IN_PLACE)
     set_id = lab.submit_set(document, fails_first("train-w-1"))
     lab.pass_s(4)
-    lab.ask_set(RequestKind.SET_SUSPEND, set_id)
+    lab.ask_set(RequestKind.HOLD, set_id)
     lab.pass_s(5)
-    lab.ask_set(RequestKind.SET_RESUME, set_id)
+    lab.ask_set(RequestKind.RELEASE, set_id)
     lab.pass_s(60)
     assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
@@ -114,7 +114,7 @@ def test_what_is_asked_of_a_set_that_ended_while_nothing_could_be_stored_finds_i
 
     monkeypatch.setattr(lab.store, "commit", full)
     lab.pass_s(10)
-    lab.ask_set(RequestKind.SET_RESUME, set_id)
+    lab.ask_set(RequestKind.RELEASE, set_id)
     lab.pass_s(1)
     monkeypatch.setattr(lab.store, "commit", commit)
     lab.pass_s(10)
@@ -135,10 +135,10 @@ def test_a_set_ends_whose_suspended_jobs_wait_for_one_that_was_left_failed(lab: 
 
     set_id = lab.submit_set(document, plan)
     lab.pass_s(5)
-    lab.ask_set(RequestKind.SET_SUSPEND, set_id)
+    lab.ask_set(RequestKind.HOLD, set_id)
     lab.pass_s(5)
-    lab.ask_set(RequestKind.SET_RESTART, set_id, group="a", index=0)
-    lab.ask_set(RequestKind.SET_RESUME, set_id)
+    lab.ask_set(RequestKind.RESTART, set_id, group="a", index=0)
+    lab.ask_set(RequestKind.RELEASE, set_id)
     lab.pass_s(60)
     assert lab.store.workload(JobSet, set_id).state.terminal is not Terminal.NONE
 
@@ -151,7 +151,7 @@ def test_a_suspended_job_gives_its_topology_domain_back(lab: SetLab) -> None:
 
     first = lab.submit_set(alone("one"), lambda _: exits(0, after_s=FOREVER))
     lab.pass_s(3)
-    lab.ask_set(RequestKind.SET_SUSPEND, first)
+    lab.ask_set(RequestKind.HOLD, first)
     lab.pass_s(5)
     second = lab.submit_set(alone("two"), lambda _: exits(0))
     lab.pass_s(10)
@@ -163,9 +163,9 @@ def test_a_pod_of_an_index_waits_until_the_last_one_has_gone(lab: SetLab) -> Non
     job = group("w", 1, parallelism=1, completions=1, podReplacementPolicy="TerminatingOrFailed")
     set_id = lab.submit_set(manifest(replicatedJobs=[job]), lambda _: stubborn)
     lab.pass_s(3)
-    lab.ask_set(RequestKind.SET_SUSPEND, set_id)
+    lab.ask_set(RequestKind.HOLD, set_id)
     lab.pass_s(2)
-    lab.ask_set(RequestKind.SET_RESUME, set_id)
+    lab.ask_set(RequestKind.RELEASE, set_id)
     lab.pass_s(5)
     assert len(lab.engine_runs()) == 1
     lab.pass_s(25)
@@ -188,7 +188,7 @@ def test_a_place_kept_for_a_pod_of_a_job_that_goes_is_given_back_after_a_restart
     job = group("w", 1, parallelism=2, completions=2, **rules)
     set_id = lab.submit_set(manifest(replicatedJobs=[job], failurePolicy=IN_PLACE), plan)
     lab.pass_s(4)
-    lab.ask_set(RequestKind.SET_DELETE, set_id)
+    lab.ask_set(RequestKind.DELETE, set_id)
     lab.pass_s(2)
     lab.restart_controller()
     lab.pass_s(60)
@@ -234,6 +234,6 @@ def test_a_restart_a_person_asked_for_is_made_once_however_often_its_commit_is_r
         commit(changes)
 
     monkeypatch.setattr(lab.store, "commit", moody)
-    lab.ask_set(RequestKind.SET_RESTART, set_id)
+    lab.ask_set(RequestKind.RESTART, set_id)
     lab.pass_s(40)
     assert lab.store.workload(JobSet, "train").state.restarts == 1

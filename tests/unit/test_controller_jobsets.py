@@ -106,7 +106,7 @@ def test_a_suspended_set_runs_nothing_until_it_is_resumed(lab: SetLab) -> None:
     lab.pass_s(5)
     assert not lab.orders
     assert lab.store.job("train-w-0").state is JobState.WAITING
-    lab.ask_set(RequestKind.SET_RESUME, set_id)
+    lab.ask_set(RequestKind.RELEASE, set_id)
     lab.pass_s(5)
     assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
@@ -114,11 +114,11 @@ def test_a_suspended_set_runs_nothing_until_it_is_resumed(lab: SetLab) -> None:
 def test_suspending_stops_what_runs_and_resuming_runs_it_again(lab: SetLab) -> None:
     set_id = lab.submit_set(manifest(replicatedJobs=[group("w", 2)]), lambda _: exits(0, after_s=10.0))
     lab.pass_s(3)
-    lab.ask_set(RequestKind.SET_SUSPEND, set_id)
+    lab.ask_set(RequestKind.HOLD, set_id)
     lab.pass_s(5)
     assert not lab.engine_runs()
     assert lab.store.workload(JobSet, set_id).state.holds("Suspended")
-    lab.ask_set(RequestKind.SET_RESUME, set_id)
+    lab.ask_set(RequestKind.RELEASE, set_id)
     lab.pass_s(20)
     assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
     assert len(lab.orders) == 4
@@ -127,7 +127,7 @@ def test_suspending_stops_what_runs_and_resuming_runs_it_again(lab: SetLab) -> N
 def test_a_deleted_set_is_gone_once_its_programs_have_stopped(lab: SetLab) -> None:
     set_id = lab.submit_set(manifest(replicatedJobs=[group("w", 2)]), lambda _: exits(0, after_s=FOREVER))
     lab.pass_s(3)
-    lab.ask_set(RequestKind.SET_DELETE, set_id)
+    lab.ask_set(RequestKind.DELETE, set_id)
     lab.pass_s(5)
     assert not lab.store.workloads(JobSet)
     assert not lab.engine_runs()
@@ -147,7 +147,7 @@ def test_a_finished_set_is_deleted_when_its_time_to_live_is_over(lab: SetLab) ->
 def test_a_finished_set_can_be_deleted(lab: SetLab) -> None:
     set_id = lab.submit_set(manifest(replicatedJobs=[group("w", 1)]), lambda _: exits(0))
     lab.pass_s(5)
-    lab.ask_set(RequestKind.SET_DELETE, set_id)
+    lab.ask_set(RequestKind.DELETE, set_id)
     lab.pass_s(2)
     assert not lab.store.workloads(JobSet)
 
@@ -166,7 +166,7 @@ def test_a_person_restarts_a_whole_set_uncounted(lab: SetLab) -> None:
     document = manifest(replicatedJobs=[group("w", 2)], failurePolicy={"maxRestarts": 0})
     set_id = lab.submit_set(document, lambda _: exits(0, after_s=10.0))
     lab.pass_s(3)
-    lab.ask_set(RequestKind.SET_RESTART, set_id)
+    lab.ask_set(RequestKind.RESTART, set_id)
     lab.pass_s(30)
     state = lab.store.workload(JobSet, set_id).state
     assert state.terminal is Terminal.COMPLETED
@@ -181,7 +181,7 @@ def test_a_person_restarts_one_job_even_when_it_has_succeeded(lab: SetLab) -> No
     set_id = lab.submit_set(manifest(replicatedJobs=[group("w", 2)]), plan)
     lab.pass_s(5)
     assert lab.store.job("train-w-0").state is JobState.WAITING
-    lab.ask_set(RequestKind.SET_RESTART, set_id, group="w", index=0)
+    lab.ask_set(RequestKind.RESTART, set_id, group="w", index=0)
     lab.pass_s(40)
     assert attempts_started(lab) == {"train-w-0": [1, 2], "train-w-1": [1]}
     assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
@@ -205,7 +205,7 @@ def test_more_parallelism_starts_more_pods_of_a_running_job(lab: SetLab) -> None
     set_id = lab.submit_set(document, lambda _: exits(0, after_s=20.0))
     lab.pass_s(3)
     document["spec"]["replicatedJobs"][0]["template"]["spec"].update(parallelism=3, completions=3)
-    lab.store.append(Request(RequestKind.SET_UPDATE, (set_id,), lab.clock.now(), payload=change_to(document)))
+    lab.store.append(Request(RequestKind.UPDATE, (set_id,), lab.clock.now(), payload=change_to(document)))
     lab.pass_s(5)
     assert sorted(order.rank for order in lab.orders) == [0, 1, 2]
     assert lab.store.workload(JobSet, set_id).generation == 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.controller.controller import ControllerSettings
 from holdfast.controller.kind import Pace
@@ -29,15 +29,13 @@ class Relays:
 
     name = "relay"
     pace = Pace(1, 10)
+    works: ClassVar = {"broken": None, "run-": None}
 
     def __init__(self, state: ControllerState) -> None:
         self._state = state
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Nothing of a relay is stored."""
-
-    def asks(self, kind: RequestKind) -> bool:
-        return kind is RequestKind.RELEASE
 
     def ask(self, request: Request, key: str, now: float) -> None:
         del request, now

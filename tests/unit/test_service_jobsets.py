@@ -70,7 +70,7 @@ def test_a_set_is_stored_with_all_of_its_jobs(sets: JobSets, lab: SetLab) -> Non
     assert {job.queue for job in jobs} == {"small"}
     assert jobs[1].spec == jobs[2].spec != jobs[0].spec
     (request,) = lab.store.requests(limit=9)
-    assert (request.kind, request.targets) == (RequestKind.SET_SUBMIT, (applied.job_set.id,))
+    assert (request.kind, request.targets) == (RequestKind.SUBMIT, (applied.job_set.id,))
     labelled = JobFilter(labels=(("team", "blue"), ("jobset.sigs.k8s.io/replicatedjob-name", "workers")))
     assert [job.name for job in lab.store.jobs(labelled)] == ["short-workers-0", "short-workers-1"]
 
@@ -209,7 +209,7 @@ def test_applying_creates_then_leaves_alone_then_asks_for_a_change(sets: JobSets
     assert sets.put(document, dry_run=True).result == "valid"
     assert sets.put(document, by=BY).result == "updated"
     request = lab.store.requests(limit=9)[-1]
-    assert (request.kind, request.actor) == (RequestKind.SET_UPDATE, "ann")
+    assert (request.kind, request.actor) == (RequestKind.UPDATE, "ann")
     change = load_change(request.payload)
     assert load_set_spec(change.spec).suspend
     assert json.loads(change.manifest)["spec"]["suspend"]
@@ -311,13 +311,13 @@ def test_what_is_asked_of_the_controller_names_the_set_who_and_why(
     control.restart("short")
     control.delete("short")
     suspend, *others = lab.store.requests(limit=9)
-    assert (suspend.kind, suspend.actor, suspend.reason) == (RequestKind.SET_SUSPEND, "bob", "lunch")
+    assert (suspend.kind, suspend.actor, suspend.reason) == (RequestKind.HOLD, "bob", "lunch")
     assert load_set_spec(load_change(suspend.payload).spec).suspend
     assert [(one.kind, one.actor, one.reason, one.payload) for one in others] == [
-        (RequestKind.SET_RESTART, "ann", "odd", '{"group": "workers", "index": 1}'),
-        (RequestKind.SET_RESTART, "bob", "", '{"group": "workers"}'),
-        (RequestKind.SET_RESTART, "bob", "", "{}"),
-        (RequestKind.SET_DELETE, "bob", "", ""),
+        (RequestKind.RESTART, "ann", "odd", '{"group": "workers", "index": 1}'),
+        (RequestKind.RESTART, "bob", "", '{"group": "workers"}'),
+        (RequestKind.RESTART, "bob", "", "{}"),
+        (RequestKind.DELETE, "bob", "", ""),
     ]
     (_, entry) = lab.store.audit(after=0, limit=9)[-1]
     assert (entry.act, entry.subject, entry.name, entry.detail) == (Act.RESTART, Subject.JOB_SET, set_id, "odd")
@@ -332,7 +332,7 @@ def test_what_is_so_already_is_not_asked_for_unless_something_is_pending(
     assert lab.store.requests(limit=9) == []
     control.suspend("short")
     control.resume("short")
-    assert [one.kind for one in lab.store.requests(limit=9)] == [RequestKind.SET_SUSPEND, RequestKind.SET_RESUME]
+    assert [one.kind for one in lab.store.requests(limit=9)] == [RequestKind.HOLD, RequestKind.RELEASE]
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
             self._table.labels.update(submission.labels)
             if submission.idempotency_key is not None:
                 self._keys[submission.idempotency_key] = (submission.fingerprint, ids, request.created_at)
-            self.append(request)
+            self._append(request)
             self.append_events(submission_events(submission))
         return ids
 
@@ -145,12 +145,15 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
             raise Internal(message)
 
     def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
-        """Append a request; with a caller, also to the audit log. The version of a job set it is about grows by one."""
+        """Append a request; with a caller, also to the audit log. The version of a named workload grows by one."""
         with self._lock:
-            self.move_versions(request, version)
-            self.append_audited(audited_changes(request, by))
-            self._requested += 1
-            self._requests[self._requested] = replace(request, id=self._requested)
+            named = self.move_versions(request, version)
+            self.append_audited(audited_changes(request, by, named))
+            self._append(request)
+
+    def _append(self, request: Request) -> None:
+        self._requested += 1
+        self._requests[self._requested] = replace(request, id=self._requested)
 
     def job(self, reference: str) -> Job:
         """Find a job by id, newest name, or unique id prefix."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.ports.store import ASKED_OF_SETS, AskedOf
-from holdfast.storage.rules import known_workload, no_such_workload, require_version, unknown_workload
+from holdfast.ports.store import AskedOf, RequestKind
+from holdfast.storage.rules import gone_workload, known_workload, no_such_workload, require_version, unknown_workload
 from tools.memory_store.jobs import in_set
 
 if TYPE_CHECKING:
@@ -65,8 +64,8 @@ class MemoryWorkloadStore:
             return [self._asked_of(each) for each in self.workloads(kind, after=after, limit=limit)]
 
     def _asked_of(self, workload: W) -> AskedOf[W]:
-        asked = [one for one in self._requests.values() if one.kind in ASKED_OF_SETS and workload.id in one.targets]
-        return AskedOf(workload, asked)
+        asked = [one for one in self._requests.values() if workload.id in one.targets]
+        return AskedOf(workload, [one for one in asked if one.kind is not RequestKind.SUBMIT])
 
     def children_of(self, owner: str) -> Sequence[Job]:
         """Return every job of a workload, in order of submission."""
@@ -81,23 +80,22 @@ class MemoryWorkloadStore:
     def _of(self, kind: type[W]) -> list[W]:
         return [each for each in self._of_jobs.sorted_workloads() if isinstance(each, kind)]
 
-    def move_versions(self, request: Request, version: int | None) -> None:
-        """Advance the versions of the sets a request is about.
+    def move_versions(self, request: Request, version: int | None) -> Mapping[str, str]:
+        """Advance the versions of the named workloads a request is about; returns their kinds, by id.
 
         Raises:
-            NotFound: A version is given, and there is no such set.
+            NotFound: A version is given, and there is no such workload.
             VersionConflict: It has another version.
         """
-        if request.kind not in ASKED_OF_SETS:
-            return
         known = self._of_jobs.workloads
-        for set_id in request.targets:
-            if version is not None:
-                if set_id not in known:
-                    raise no_such_workload(JobSet, set_id)
-                require_version(known[set_id], version)
-            if (row := known.get(set_id)) is not None:
-                known[set_id] = replace(row, version=row.version + 1)
+        named = {key: known[key] for key in request.targets if key in known and known[key].name}
+        for key in request.targets if version is not None else ():
+            if key not in named:
+                raise gone_workload(key)
+            require_version(named[key], version or 0)
+        for key, each in named.items():
+            known[key] = replace(each, version=each.version + 1)
+        return {key: each.kind for key, each in named.items()}
 
     def require_new_workload(self, workload: Workload | None) -> None:
         """Check that a workload, if there is one, is new.

@@ -79,7 +79,7 @@ class SetPeople:
         """Resume what is suspended, most of it."""
         for row in list(self._record.rows.values()):
             if not row.deleting and self._chance.happens(0.8):
-                self._steer(RequestKind.SET_RESUME, row)
+                self._steer(RequestKind.RELEASE, row)
 
     def _name(self, kind: str) -> str:
         self._submitted += 1
@@ -127,19 +127,19 @@ class SetPeople:
         if row is None:
             return
         there = as_accepted(self._store().asked_of(JobSet, row.id))
-        change = suspending(there, suspend=kind is RequestKind.SET_SUSPEND)
+        change = suspending(there, suspend=kind is RequestKind.HOLD)
         if change is not None:
             self._ask(kind, row, change)
 
     def _suspend(self) -> None:
-        self._steer(RequestKind.SET_SUSPEND, self._any())
+        self._steer(RequestKind.HOLD, self._any())
 
     def _resume(self) -> None:
-        self._steer(RequestKind.SET_RESUME, self._any())
+        self._steer(RequestKind.RELEASE, self._any())
 
     def _delete(self) -> None:
         if self._chance.happens(0.5):
-            self._ask(RequestKind.SET_DELETE, self._any())
+            self._ask(RequestKind.DELETE, self._any())
 
     def _restart(self) -> None:
         row = self._any()
@@ -148,7 +148,7 @@ class SetPeople:
         group = self._chance.choice(load_set_spec(row.spec).replicated_jobs)
         index = self._chance.randint(0, max(0, group.replicas - 1))
         wanted = self._chance.choice(({}, {"group": group.name}, {"group": group.name, "index": index}))
-        self._ask(RequestKind.SET_RESTART, row, json.dumps(wanted) if wanted else "")
+        self._ask(RequestKind.RESTART, row, json.dumps(wanted) if wanted else "")
 
     def _resize(self) -> None:
         row = self._any()
@@ -161,7 +161,7 @@ class SetPeople:
             if job.get("completionMode", "Indexed") == "Indexed" and job["parallelism"] == job["completions"]:
                 job["parallelism"] = job["completions"] = max(size, job.get("maxFailedIndexes", 0))
         change = SetChange(dump_set(document), dump_set_spec(_read(document)))
-        self._ask(RequestKind.SET_UPDATE, row, dump_change(change))
+        self._ask(RequestKind.UPDATE, row, dump_change(change))
 
 
 def _read(document: Mapping[str, Any]) -> JobSetSpec:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from holdfast.domain.job import Job
     from holdfast.domain.placement import PlaceKey
-    from holdfast.ports.store import Request, RequestKind, Snapshot
+    from holdfast.ports.store import Request, Snapshot
 
 
 class Pace(NamedTuple):
@@ -43,10 +43,11 @@ class Kind(Protocol):
 
 
 class OwnerKind(Kind, Protocol):
-    """A kind whose workloads are made of other workloads."""
+    """A kind whose workloads are made of other workloads; it may be asked about one that is not in memory."""
 
-    def asks(self, kind: RequestKind) -> bool:
-        """Whether a request of this kind is about workloads of this kind."""
+    @property
+    def works(self) -> Mapping[str, object]:
+        """What is in memory of workloads that are new or not over, by id."""
         ...
 
 

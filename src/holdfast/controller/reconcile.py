@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.events import EventRecord, WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, RunStatus
-from holdfast.domain.workloads.base import UNREAD, Quarantined
+from holdfast.domain.workloads.base import UNREAD, Quarantined, Workload
 from holdfast.domain.workloads.gang.conclusion import cancelled, cancelled_while_pending
 from holdfast.errors import Unavailable
 from holdfast.ports.store import Request, RequestKind
@@ -153,28 +153,31 @@ class Requests:
         owners: Iterable[OwnerKind],
         quarantine: Quarantine,
     ) -> None:
-        """Remember where submitted jobs are, and the kinds made of jobs."""
+        """Remember where submitted workloads are, and the kinds made of jobs."""
         self._state = state
         self._store = store
-        self._owners = tuple(owners)
+        self._owners = {kind.name: kind for kind in owners}
         self._quarantine = quarantine
 
     def take(self, requests: Sequence[Request], now: float) -> None:
         """Act on requests; this tick's commit removes them."""
         for request in requests:
+            keys: Iterable[str] = request.targets
             if request.kind is RequestKind.SUBMIT:
-                self._admit(request.targets, now)
-            else:
-                for key in request.targets:
-                    self._ask(request, key, now)
+                keys = self._admit(request.targets, now)
+            for key in keys:
+                self._ask(request, key, now)
             self._state.handled(request.id)
 
-    def _admit(self, job_ids: Sequence[str], now: float) -> None:
+    def _admit(self, keys: Sequence[str], now: float) -> Iterable[str]:
+        """Take in submitted jobs; returns those that are no jobs."""
         state = self._state
-        unknown = [job_id for job_id in job_ids if job_id not in state.jobs]
-        for job in self._store.jobs_by_id(unknown):
+        unknown = dict.fromkeys(key for key in keys if key not in state.jobs)
+        for job in self._store.jobs_by_id(list(unknown)):
+            del unknown[job.id]
             if not job.terminal:
                 self._quarantine.attempt_to_take_in(UNREAD, job.id, now, partial(state.take_in, job))
+        return unknown
 
     def _ask(self, request: Request, key: str, now: float) -> None:
         if key in self._quarantine:
@@ -182,13 +185,21 @@ class Requests:
             self._admit([key], now)
         if key in self._quarantine and request.kind is RequestKind.CANCEL:
             self._end(key, request, now)
+        doing = f"acting on {request.kind.value}"
         job = self._state.jobs.get(key)
-        kinds: list[Kind] = [kind for kind in self._owners if kind.asks(request.kind)]
+        kind: Kind | None = next((each for each in self._owners.values() if key in each.works), None)
         if job is not None:
-            kinds = [self._state.kinds[self._state.kind_of(job)]]
-        for kind in kinds:
-            doing = f"acting on {request.kind.value}"
+            kind = self._state.kinds[self._state.kind_of(job)]
+        if kind is None:  # it is not in memory: new, or over
+            self._quarantine.attempt(UNREAD, key, now, doing, partial(self._ask_stored, request, key, now))
+        else:
             self._quarantine.attempt(kind.name, key, now, doing, partial(kind.ask, request, key, now))
+
+    def _ask_stored(self, request: Request, key: str, now: float) -> None:
+        for found in self._store.workloads_by_id(Workload, [key]).values():
+            kind = self._owners.get(found.kind)
+            if kind is not None:
+                kind.ask(request, key, now)
 
     def _end(self, key: str, request: Request, now: float) -> None:
         """Cancel a job of which only the row can be read; its runs are stopped already."""

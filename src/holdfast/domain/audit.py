@@ -24,6 +24,7 @@ from holdfast.domain.events import (
     QueueUpdated,
     SettingsUpdated,
 )
+from holdfast.domain.workloads.base import JOBSET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -68,6 +69,8 @@ class Subject(StrEnum):
     SETTINGS = "settings"
 
 
+_SUBJECTS = {JOBSET: Subject.JOB_SET}
+"""By kind of workload."""
 ACCEPTED = "accepted"
 """The outcome of what was done; anything else is the code of the refusal."""
 
@@ -156,9 +159,9 @@ def on_job(by: Caller | None, act: Act, job_id: str, reason: str) -> AuditedChan
     return _audited(by, act, Subject.JOB, job_id, detail=reason)
 
 
-def on_job_set(by: Caller | None, act: Act, set_id: str, reason: str) -> AuditedChange | None:
-    """Describe a request about a job set; what comes of it is in its own events."""
-    return _audited(by, act, Subject.JOB_SET, set_id, detail=reason)
+def on_workload(by: Caller | None, act: Act, kind: str, key: str, reason: str) -> AuditedChange | None:
+    """Describe a request about a workload of some kind; what comes of it is in its own events."""
+    return _audited(by, act, _SUBJECTS[kind], key, detail=reason)
 
 
 def _audited(

@@ -34,32 +34,20 @@ RECENT_EVENTS = 50_000
 
 
 class RequestKind(StrEnum):
-    """What an API asks the controller to do."""
+    """What an API asks the controller to do with workloads of any kind, which are found by their ids."""
 
     SUBMIT = "submit"
-    """The named jobs, or workloads whose kind has no request of its own for it, were appended; take them in."""
+    """They were appended, those made of jobs together with these; take them in."""
+    UPDATE = "update"
+    """Make one what ``payload`` says (``compiled.codec.SetChange``, already checked)."""
     CANCEL = "cancel"
     HOLD = "hold"
+    """Stop and keep it; ``payload`` is as for ``UPDATE`` where its manifest says so."""
     RELEASE = "release"
-    SET_SUBMIT = "set_submit"
-    """The named job sets were appended with their jobs; take them in. Here and below the targets are job sets."""
-    SET_UPDATE = "set_update"
-    """``payload`` is what the set becomes (``compiled.codec.SetChange``), already checked; below, too."""
-    SET_SUSPEND = "set_suspend"
-    SET_RESUME = "set_resume"
-    SET_RESTART = "set_restart"
-    """``payload`` is ``{"group": name, "index": number}`` as JSON; without them the whole set or replicated job."""
-    SET_DELETE = "set_delete"
-
-
-ASKED_OF_SETS = (
-    RequestKind.SET_UPDATE,
-    RequestKind.SET_SUSPEND,
-    RequestKind.SET_RESUME,
-    RequestKind.SET_RESTART,
-    RequestKind.SET_DELETE,
-)
-"""What may be asked of an existing job set."""
+    """Let it go on; ``payload`` as above."""
+    RESTART = "restart"
+    """Restart all of it or a part, which its kind reads from ``payload``."""
+    DELETE = "delete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +56,7 @@ class Request:
 
     kind: RequestKind
     targets: tuple[str, ...]
-    """Ids of jobs, or of job sets where it is about those."""
+    """Ids of workloads."""
     created_at: float
     actor: str = ""
     reason: str = ""
@@ -266,15 +254,17 @@ class SubmissionStore(Protocol):
         ...
 
     def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
-        """Append a request; with a caller, also to the audit log. The version of a job set it is about grows by one.
+        """Append a request; with a caller, also to the audit log.
+
+        The version of a workload that has a name of its own grows by one.
 
         Args:
             request: The request.
             by: Who asks for it.
-            version: That of the job set it is about; others may have asked for something meanwhile.
+            version: That of the workload it is about; others may have asked for something meanwhile.
 
         Raises:
-            NotFound: A version is given, and the job set is gone.
+            NotFound: A version is given, and the workload is gone.
             VersionConflict: It has another version.
         """
         ...

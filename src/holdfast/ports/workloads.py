@@ -30,7 +30,7 @@ class WorkloadQueries(Protocol):
         ...
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
-        """Return those workloads, by id; others are left out."""
+        """Return those workloads, by id; others are left out. ``Workload`` itself stands for every kind."""
         ...
 
     def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from holdfast.domain.audit import Act, on_job, on_job_set
+from holdfast.domain.audit import Act, on_job, on_workload
 from holdfast.domain.event_mapping import submitted
 from holdfast.domain.events import EventRecord, JobSetCreated
 from holdfast.domain.workloads.base import JOBSET
@@ -23,7 +23,7 @@ from holdfast.errors import (
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.job import Queue
@@ -33,15 +33,16 @@ if TYPE_CHECKING:
 SHORTEST_PREFIX = 6
 """Of a job's id, to be taken as one."""
 REVISION = "revision of a retry policy"
-_TAKING_IN = {JOBSET: RequestKind.SET_SUBMIT}
-_ACTS = {RequestKind.CANCEL: Act.CANCEL, RequestKind.HOLD: Act.HOLD, RequestKind.RELEASE: Act.RELEASE}
-_SET_ACTS = {
-    RequestKind.SET_UPDATE: Act.UPDATE,
-    RequestKind.SET_SUSPEND: Act.SUSPEND,
-    RequestKind.SET_RESUME: Act.RESUME,
-    RequestKind.SET_RESTART: Act.RESTART,
-    RequestKind.SET_DELETE: Act.DELETE,
+_ACTS = {
+    RequestKind.UPDATE: Act.UPDATE,
+    RequestKind.CANCEL: Act.CANCEL,
+    RequestKind.HOLD: Act.HOLD,
+    RequestKind.RELEASE: Act.RELEASE,
+    RequestKind.RESTART: Act.RESTART,
+    RequestKind.DELETE: Act.DELETE,
 }
+_ACTS_ON_NAMED = {**_ACTS, RequestKind.HOLD: Act.SUSPEND, RequestKind.RELEASE: Act.RESUME}
+"""On workloads that have names of their own."""
 
 
 def no_such_job(reference: str) -> NotFound:
@@ -70,6 +71,11 @@ def known_workload(workload: Workload) -> AlreadyExists:
     """Say that the name of a workload is taken."""
     message = f"{workload.noun} {workload.name!r} exists already"
     return AlreadyExists(message, problems=[Problem("metadata.name", message)], hint="delete it first, or rename this")
+
+
+def gone_workload(key: str) -> NotFound:
+    """Say that a workload that was read is there no more."""
+    return NotFound(f"{key!r} was deleted meanwhile")
 
 
 def require_version(workload: Workload, version: int) -> None:
@@ -178,7 +184,7 @@ def request_of(submission: Submission) -> Request:
     """Return the controller request of a submission."""
     owner = submission.owner
     if owner is not None:
-        return Request(_TAKING_IN.get(owner.kind, RequestKind.SUBMIT), (owner.id,), owner.created_at)
+        return Request(RequestKind.SUBMIT, (owner.id,), owner.created_at)
     now = max(job.submitted_at for job in submission.jobs)
     return Request(RequestKind.SUBMIT, tuple(job.id for job in submission.jobs), now)
 
@@ -191,12 +197,18 @@ def submission_events(submission: Submission) -> Iterator[EventRecord]:
     yield from map(submitted, submission.jobs)
 
 
-def audited_changes(request: Request, by: Caller | None) -> list[AuditedChange]:
-    """Return an audited change for each job or job set, if the caller is known; submissions have events only."""
-    if request.kind in _SET_ACTS:
-        audited = [on_job_set(by, _SET_ACTS[request.kind], set_id, request.reason) for set_id in request.targets]
-    elif request.kind in _ACTS:
-        audited = [on_job(by, _ACTS[request.kind], job_id, request.reason) for job_id in request.targets]
-    else:
-        audited = []
+def audited_changes(request: Request, by: Caller | None, named: Mapping[str, str]) -> list[AuditedChange]:
+    """Return an audited change for each workload, if the caller is known; submissions have events only.
+
+    Args:
+        request: What is asked for.
+        by: Who asks.
+        named: The kinds of those that have names of their own, by id; the others are jobs.
+    """
+    kind, audited = request.kind, []
+    for key in request.targets if kind in _ACTS else ():
+        if key in named:
+            audited.append(on_workload(by, _ACTS_ON_NAMED[kind], named[key], key, request.reason))
+        else:
+            audited.append(on_job(by, _ACTS[kind], key, request.reason))
     return [change for change in audited if change is not None]

@@ -186,17 +186,8 @@ class Gangs:
             case RequestKind.RELEASE:
                 if job.state is JobState.HELD:
                     self._state.put_job(conclusion.queued(job, now))
-            case RequestKind.SUBMIT:
-                pass  # it exists already
-            case (
-                RequestKind.SET_SUBMIT
-                | RequestKind.SET_UPDATE
-                | RequestKind.SET_SUSPEND
-                | RequestKind.SET_RESUME
-                | RequestKind.SET_RESTART
-                | RequestKind.SET_DELETE
-            ):
-                pass  # about job sets
+            case RequestKind.SUBMIT | RequestKind.UPDATE | RequestKind.RESTART | RequestKind.DELETE:
+                pass  # it exists already, and nobody asks these of a job
             case _:
                 assert_never(request.kind)
 

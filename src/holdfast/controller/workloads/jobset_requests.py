@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import Transition
     from holdfast.ports.store import ControllerStore, Request
 
-SET_REQUESTS = frozenset(
-    {
-        RequestKind.SET_SUBMIT,
-        RequestKind.SET_UPDATE,
-        RequestKind.SET_SUSPEND,
-        RequestKind.SET_RESUME,
-        RequestKind.SET_RESTART,
-        RequestKind.SET_DELETE,
-    }
-)
-
 
 class SetRequests:
     """Acts on requests about job sets."""
@@ -84,20 +73,18 @@ class SetRequests:
 
     def _act(self, request: Request, work: SetWork, now: float) -> None:
         match request.kind:
-            case RequestKind.SET_UPDATE:
+            case RequestKind.UPDATE:
                 self._change(work, request.payload, "updated", now)
-            case RequestKind.SET_SUSPEND | RequestKind.SET_RESUME:
-                change = "suspended" if request.kind is RequestKind.SET_SUSPEND else "resumed"
+            case RequestKind.HOLD | RequestKind.RELEASE:
+                change = "suspended" if request.kind is RequestKind.HOLD else "resumed"
                 if not work.row.state.terminal:
                     self._change(work, request.payload, change, now)
-            case RequestKind.SET_RESTART:
+            case RequestKind.RESTART:
                 self._restart(work, request, now)
-            case RequestKind.SET_DELETE:
+            case RequestKind.DELETE:
                 self._delete(work, now)
-            case RequestKind.SET_SUBMIT:
-                pass  # finding it has taken it in
-            case RequestKind.SUBMIT | RequestKind.CANCEL | RequestKind.HOLD | RequestKind.RELEASE:
-                pass  # about jobs
+            case RequestKind.SUBMIT | RequestKind.CANCEL:
+                pass  # finding it has taken it in, and nobody cancels a set
             case _:
                 assert_never(request.kind)
         self._state.queue.add(JOBSET, work.row.id)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.kind import ForEach, Pace
-from holdfast.controller.workloads.jobset_requests import SET_REQUESTS, SetRequests
+from holdfast.controller.workloads.jobset_requests import SetRequests
 from holdfast.controller.workloads.plans import created
 from holdfast.domain.events import JobSetDeleted, JobSetEnded
 from holdfast.domain.workloads.base import JOBSET, KUBEJOB
@@ -30,7 +30,7 @@ from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.kubejobs import KubeJobs
@@ -42,11 +42,10 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.model import JobSetSpec
     from holdfast.domain.workloads.jobset.reconcile import SetResult
     from holdfast.domain.workloads.jobset.state import JobSetState
-    from holdfast.ports.store import ControllerStore, Request, RequestKind, Snapshot
+    from holdfast.ports.store import ControllerStore, Request, Snapshot
 
 
 _ALL = 1 << 30
-_TIME_TO_LIVE = '"ttl_s":'
 
 
 class JobSets:
@@ -74,9 +73,10 @@ class JobSets:
         self._requests = SetRequests(state, owners, pods, plans, store, delete=self.delete)
         pods.changed = self.see
 
-    def asks(self, kind: RequestKind) -> bool:
-        """Whether a request is about a job set."""
-        return kind in SET_REQUESTS
+    @property
+    def works(self) -> Mapping[str, SetWork]:
+        """The sets in memory."""
+        return self._owners.sets
 
     def ask(self, request: Request, key: str, now: float) -> None:
         """Act on a request about a job set."""
@@ -90,7 +90,7 @@ class JobSets:
                 jobs.setdefault(job.child.set_id, []).append(job)
         for row in snapshot.of(JobSet).values():
             # Reading all that have ended takes long; all they still need is their time to live.
-            if row.id in jobs or not row.state.terminal or row.deleting or _TIME_TO_LIVE in row.spec:
+            if row.id in jobs or not row.state.terminal or row.deleting or row.expires_at is not None:
                 each(row.id, partial(self._owners.take_in, row, jobs.get(row.id, ())))
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:
@@ -137,7 +137,7 @@ class JobSets:
         passed = converge(work.spec, work.row.state, list(work.children.values()), look)
         self._tell(work, passed, now)
         barrier = self._barrier(work.row.state) != self._barrier(passed.state)
-        self._put(work, passed.state, now)
+        self._put(work, passed, now)
         for order in passed.orders:
             self._carry_out(work, order, now)
         if barrier:
@@ -164,9 +164,10 @@ class JobSets:
         absent = expected_pods(work.spec) - len(attempts)
         return InPlace((*attempts, *[max(attempts, default=0)] * absent))
 
-    def _put(self, work: SetWork, state: JobSetState, now: float) -> None:
-        if state != work.row.state:
-            work.row = replace(work.row, state=state, updated_at=now)
+    def _put(self, work: SetWork, passed: SetResult, now: float) -> None:
+        row = work.row
+        if passed.state != row.state or passed.expires_at != row.expires_at:
+            work.row = replace(row, state=passed.state, expires_at=passed.expires_at, updated_at=now)
             self._state.put_job_set(work.row)
 
     def _tell(self, work: SetWork, passed: SetResult, now: float) -> None:

@@ -136,17 +136,8 @@ class KubeJobs:
                 self.suspend(job.id, suspended=True)
             case RequestKind.RELEASE:
                 self.suspend(job.id, suspended=False)
-            case RequestKind.SUBMIT:
-                pass  # it exists already
-            case (
-                RequestKind.SET_SUBMIT
-                | RequestKind.SET_UPDATE
-                | RequestKind.SET_SUSPEND
-                | RequestKind.SET_RESUME
-                | RequestKind.SET_RESTART
-                | RequestKind.SET_DELETE
-            ):
-                pass  # about job sets
+            case RequestKind.SUBMIT | RequestKind.UPDATE | RequestKind.RESTART | RequestKind.DELETE:
+                pass  # it exists already, and nobody asks these of a job
             case _:
                 assert_never(request.kind)
 

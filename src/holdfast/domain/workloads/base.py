@@ -31,6 +31,8 @@ class Result(Generic[State, Order, Note, Decided]):
     decisions: tuple[Decided, ...] = ()
     wake_at: float | None = None
     """When to reconcile again although nothing happens."""
+    expires_at: float | None = None
+    """When to forget it; only of one that has ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,17 +44,15 @@ def _done(row: JobSet, request: Request) -> JobSet:
     if row.deleting:
         return row
     match request.kind:
-        case RequestKind.SET_SUSPEND | RequestKind.SET_RESUME if row.state.terminal:
+        case RequestKind.HOLD | RequestKind.RELEASE if row.state.terminal:
             return row
-        case RequestKind.SET_UPDATE | RequestKind.SET_SUSPEND | RequestKind.SET_RESUME:
+        case RequestKind.UPDATE | RequestKind.HOLD | RequestKind.RELEASE:
             change = load_change(request.payload)
             return replace(row, manifest=change.manifest, spec=change.spec, generation=row.generation + 1)
-        case RequestKind.SET_DELETE:
+        case RequestKind.DELETE:
             return replace(row, deleting=True)
-        case RequestKind.SET_SUBMIT | RequestKind.SET_RESTART:
+        case RequestKind.SUBMIT | RequestKind.RESTART | RequestKind.CANCEL:
             return row
-        case RequestKind.SUBMIT | RequestKind.CANCEL | RequestKind.HOLD | RequestKind.RELEASE:
-            return row  # about jobs
         case _:
             assert_never(request.kind)
 

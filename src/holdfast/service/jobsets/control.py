@@ -46,7 +46,7 @@ class SetControl:
             Conflict: It has ended, or is being deleted.
         """
         with audited(self.store, by, Act.SUSPEND, Subject.JOB_SET, reference):
-            return in_order(lambda: self._steer(RequestKind.SET_SUSPEND, reference, reason, by, if_match), if_match)
+            return in_order(lambda: self._steer(RequestKind.HOLD, reference, reason, by, if_match), if_match)
 
     def resume(
         self, reference: str, reason: str = "", *, by: Caller | None = None, if_match: Versions = None
@@ -58,7 +58,7 @@ class SetControl:
             Conflict: It has ended, or is being deleted.
         """
         with audited(self.store, by, Act.RESUME, Subject.JOB_SET, reference):
-            return in_order(lambda: self._steer(RequestKind.SET_RESUME, reference, reason, by, if_match), if_match)
+            return in_order(lambda: self._steer(RequestKind.RELEASE, reference, reason, by, if_match), if_match)
 
     def restart(
         self,
@@ -88,7 +88,7 @@ class SetControl:
                 found = self._find(reference, if_match)
                 self._check_alive(found, "restarted")
                 self._check_restart(found, group, index)
-                return self._ask(RequestKind.SET_RESTART, found, reason, by, payload)
+                return self._ask(RequestKind.RESTART, found, reason, by, payload)
 
             return in_order(ask, if_match)
 
@@ -106,7 +106,7 @@ class SetControl:
 
             def ask() -> JobSet:
                 found = self._find(reference, if_match)
-                return found if found.deleting else self._ask(RequestKind.SET_DELETE, found, reason, by)
+                return found if found.deleting else self._ask(RequestKind.DELETE, found, reason, by)
 
             return in_order(ask, if_match)
 
@@ -117,7 +117,7 @@ class SetControl:
 
     def _steer(self, kind: RequestKind, reference: str, reason: str, by: Caller | None, if_match: Versions) -> JobSet:
         found = self._find(reference, if_match)
-        suspend = kind is RequestKind.SET_SUSPEND
+        suspend = kind is RequestKind.HOLD
         self._check_alive(found, "suspended" if suspend else "resumed")
         change = suspending(found, suspend=suspend)
         return found if change is None else self._ask(kind, found, reason, by, change)

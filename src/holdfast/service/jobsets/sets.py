@@ -303,7 +303,7 @@ class JobSets:
             return Applied(there, read.spec, "valid", read.warnings)
         actor = by.actor if by else ""
         change = dump_change(SetChange(read.manifest, dump_set_spec(read.spec)))
-        request = Request(RequestKind.SET_UPDATE, (there.id,), self.clock.now(), actor=actor, payload=change)
+        request = Request(RequestKind.UPDATE, (there.id,), self.clock.now(), actor=actor, payload=change)
         self.store.append(request, by=by, version=there.version)
         return Applied(accepted(there, request), read.spec, "updated", read.warnings)
 

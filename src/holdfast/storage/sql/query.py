@@ -14,9 +14,9 @@ from sqlalchemy import func, literal, or_, select
 from holdfast.compiled.records import dump_json
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import EntityKind
-from holdfast.domain.workloads.base import Quarantined
+from holdfast.domain.workloads.base import Quarantined, Workload
 from holdfast.errors import HoldfastError
-from holdfast.ports.store import ASKED_OF_SETS, AskedOf, Request
+from holdfast.ports.store import AskedOf, Request, RequestKind
 from holdfast.storage.rules import SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
 from holdfast.storage.sql import codec, tables
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
-    from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.ports.store import JobFilter
     from holdfast.ports.workloads import W
@@ -260,7 +259,7 @@ def _find_by_prefix(connection: Connection, prefix: str) -> Row[*tuple[Any, ...]
 
 
 def _workloads(connection: Connection, kind: type[W], query: Select[Any]) -> list[W]:
-    rows = connection.execute(query.where(_TABLE.c.kind == kind.kind))
+    rows = connection.execute(query if kind is Workload else query.where(_TABLE.c.kind == kind.kind))
     return [cast("W", codec.read_workload(row)) for row in rows]
 
 
@@ -280,7 +279,7 @@ def _asked_of(connection: Connection, workloads: Sequence[W]) -> list[AskedOf[W]
     """Add the pending requests of workloads; each of these requests is about one."""
     table, asked = tables.requests, defaultdict[str, list[Request]](list)
     for ids in chunks([dump_json((each.id,)) for each in workloads]):
-        query = select(table).where(table.c.kind.in_(ASKED_OF_SETS), table.c.job_ids.in_(ids)).order_by(table.c.id)
+        query = select(table).where(table.c.kind != RequestKind.SUBMIT, table.c.job_ids.in_(ids)).order_by(table.c.id)
         for request in map(codec.read_request, connection.execute(query)):
             asked[request.targets[0]].append(request)
     return [AskedOf(each, asked[each.id]) for each in workloads]

@@ -10,14 +10,12 @@ from sqlalchemy import Text, bindparam, delete, exists, func, insert, select, te
 
 from holdfast.compiled.records import dump_json, load_json
 from holdfast.domain.job import JOB_TERMINAL
-from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.ports.retention import FinishedJob
-from holdfast.ports.store import ASKED_OF_SETS
 from holdfast.storage.rules import (
     audited_changes,
+    gone_workload,
     known_jobs,
     known_workload,
-    no_such_workload,
     request_of,
     require_version,
     reused_key,
@@ -110,29 +108,38 @@ class SqlSubmissionStore:
         return tuple(load_json(known.job_ids))
 
     def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
-        """Append a request; with a caller, also to the audit log. The version of a job set it is about grows by one.
+        """Append a request; with a caller, also to the audit log.
+
+        The version of a workload that has a name of its own grows by one.
 
         Raises:
-            NotFound: A version is given, and the job set is gone.
+            NotFound: A version is given, and the workload is gone.
             VersionConflict: It has another version.
         """
         with self._database.writing() as connection:
-            if request.kind in ASKED_OF_SETS:
-                _move_versions(connection, request, version)
+            named = _move_versions(connection, request, version)
             _append(connection, request)
-            append_audited(connection, self._batches, audited_changes(request, by))
+            append_audited(connection, self._batches, audited_changes(request, by, named))
 
 
-def _move_versions(connection: Connection, request: Request, version: int | None) -> None:
-    """Advance the versions of the sets a request is about; until the commit nobody else can make one."""
-    table = tables.workloads
-    for set_id in request.targets:
-        if version is not None:
-            row = connection.execute(select(table).where(table.c.id == set_id).with_for_update()).one_or_none()
-            if row is None:
-                raise no_such_workload(JobSet, set_id)
-            require_version(codec.read_workload(row), version)
-        connection.execute(update(table).where(table.c.id == set_id).values(version=table.c.version + 1))
+def _move_versions(connection: Connection, request: Request, version: int | None) -> dict[str, str]:
+    """Advance the versions of the named workloads a request is about; until the commit nobody else can make one.
+
+    Returns:
+        Their kinds, by id.
+    """
+    table, kinds = tables.workloads, {}
+    for keys in chunks(request.targets):
+        named = table.c.id.in_(keys) & table.c.name.is_not(None)
+        locked = connection.execute(select(table).where(named).with_for_update()) if version is not None else ()
+        found = {row.id: row for row in locked}
+        for key in keys if version is not None else ():
+            if key not in found:
+                raise gone_workload(key)
+            require_version(codec.read_workload(found[key]), version or 0)
+        moved = update(table).where(named).values(version=table.c.version + 1).returning(table.c.id, table.c.kind)
+        kinds.update({row.id: row.kind for row in connection.execute(moved)})
+    return kinds
 
 
 def _append(connection: Connection, request: Request) -> None:

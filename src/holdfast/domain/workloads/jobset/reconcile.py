@@ -203,6 +203,7 @@ def converge(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], lo
         events=tuple(events),
         decisions=tuple(decisions),
         wake_at=last.wake_at,
+        expires_at=last.expires_at,
     )
 
 
@@ -222,6 +223,7 @@ class _Passing:
         self._events: list[Event] = []
         self._decisions: tuple[SetDecision, ...] = ()
         self._due: list[float] = []
+        self._expires_at: float | None = None
 
     def run(self) -> None:
         """Take the steps in upstream's order."""
@@ -247,6 +249,7 @@ class _Passing:
             events=tuple(self._events),
             decisions=self._decisions,
             wake_at=min((at for at in self._due if at > self._now), default=None),
+            expires_at=self._expires_at,
         )
 
     def _turn(self, turned: Transition) -> None:
@@ -270,7 +273,7 @@ class _Passing:
         self._delete((*self._jobs.previous, *self._jobs.active))
         if self._spec.ttl_s is None or self._state.ended_at is None:
             return
-        due = self._state.ended_at + self._spec.ttl_s
+        due = self._expires_at = self._state.ended_at + self._spec.ttl_s
         self._due.append(due)
         if due <= self._now:
             self._orders.append(DeleteJobSet())
