@@ -157,6 +157,15 @@ def test_a_new_database_is_private(sqlite: Place) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
+def test_a_database_that_was_removed_is_not_made_again_by_who_had_it_open(sqlite: Place) -> None:
+    store = sqlite.open()
+    store.close()
+    Path(sqlite.url).unlink()
+    with pytest.raises(Unavailable):
+        store.submit(Submission([job("j1")]))
+    assert not Path(sqlite.url).exists()
+
+
 def test_a_database_of_a_newer_holdfast_is_refused(sqlite: Place) -> None:
     sqlite.open().close()
     with closing(sqlite3.connect(sqlite.url)) as other, other:

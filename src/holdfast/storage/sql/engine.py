@@ -17,7 +17,7 @@ from sqlalchemy import QueuePool, create_engine, event, exc, make_url
 from holdfast.errors import HoldfastError, Internal, InvalidRequest, InvalidSetting, Problem, Unavailable, Uncertain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import psycopg
     from sqlalchemy import URL, Connection, Dialect, Engine, PoolProxiedConnection, Select
@@ -94,8 +94,9 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._watching: PoolProxiedConnection | None = None
         if self.is_sqlite:
-            self._writers = _sqlite_engine(self.url, size=1, pragmas=_SQLITE_WRITER_PRAGMAS, begin="BEGIN IMMEDIATE")
-            self._readers = _sqlite_engine(self.url, size=_READERS, pragmas=_SQLITE_READER_PRAGMAS, begin="BEGIN")
+            connect = _sqlite_connector(Path(self.url.database or ""))
+            self._writers = _sqlite_engine(connect, size=1, pragmas=_SQLITE_WRITER_PRAGMAS, begin="BEGIN IMMEDIATE")
+            self._readers = _sqlite_engine(connect, size=_READERS, pragmas=_SQLITE_READER_PRAGMAS, begin="BEGIN")
         else:
             self._writers = _postgres_engine(self.url, size=_POSTGRES_WRITERS, isolation="READ COMMITTED")
             event.listen(self._writers, "connect", _end_when_abandoned)
@@ -161,16 +162,31 @@ class Database:
         self._readers.dispose()
 
 
-def _sqlite_engine(url: URL, *, size: int, pragmas: tuple[str, ...], begin: str) -> Engine:
+def _sqlite_connector(path: Path) -> Callable[[], sqlite3.Connection]:
+    """Return a function that connects to a database file.
+
+    Only its first call makes a file that is missing. Later, a missing file was removed under a running process, and an
+    empty one in its place would take in what nobody ever finds.
+    """
+    first = True
+
+    def connect() -> sqlite3.Connection:
+        nonlocal first
+        if first and not path.exists() and path.parent.is_dir():
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, _PRIVATE))
+        first = False
+        existing = f"{path.absolute().as_uri()}?mode=rw"
+        return sqlite3.connect(existing, uri=True, check_same_thread=False, timeout=_BUSY_S)
+
+    return connect
+
+
+def _sqlite_engine(
+    connect: Callable[[], sqlite3.Connection], *, size: int, pragmas: tuple[str, ...], begin: str
+) -> Engine:
     engine = create_engine(
-        url,
-        poolclass=QueuePool,
-        pool_size=size,
-        max_overflow=0,
-        pool_timeout=_BUSY_S,
-        connect_args={"check_same_thread": False, "timeout": _BUSY_S},
+        "sqlite://", creator=connect, poolclass=QueuePool, pool_size=size, max_overflow=0, pool_timeout=_BUSY_S
     )
-    path = Path(url.database or "")
 
     def connected(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # transactions begin where we say, not where the driver guesses
@@ -181,11 +197,6 @@ def _sqlite_engine(url: URL, *, size: int, pragmas: tuple[str, ...], begin: str)
         with closing(connection.connection.cursor()) as cursor:
             cursor.execute(begin)
 
-    def make_private(*_: object) -> None:
-        if not path.exists() and path.parent.is_dir():
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, _PRIVATE))
-
-    event.listen(engine, "do_connect", make_private)
     event.listen(engine, "connect", connected)
     event.listen(engine, "begin", begun)
     return engine
