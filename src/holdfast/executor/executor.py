@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from holdfast.ports.engine import Engine, RunOrder
     from holdfast.ports.exchange import DesiredRun, Transport
 
+    Stop = tuple[str, float, StopReason]
+    """A uid, how much grace it has in seconds, and why."""
+
 _TOLD_AGAIN_S = 5.0
 """How long a run that was told to stop may run on before it is told again."""
 _UNSTARTED = frozenset({RunPhase.PREPARING, RunPhase.PULLING, RunPhase.PREPARED})
@@ -53,6 +56,7 @@ class Executor:
         """
         self._name = name
         self._engine = engine
+        self._info = engine.info()
         self._transport = transport
         self._clock = clock
         self._lease_s = lease_s
@@ -73,10 +77,9 @@ class Executor:
             self._fence(observed)
             return False
         self._sequence += 1
-        engine = self._engine.info()
         asked_at = self._clock.steady()
         request = ExchangeRequest(
-            self._name, self._sequence, self._engine.nodes(), observed, self._incarnation, self._acked, engine
+            self._name, self._sequence, self._engine.nodes(), observed, self._incarnation, self._acked, self._info
         )
         try:
             response = self._transport.exchange(request)
@@ -97,35 +100,38 @@ class Executor:
         return True
 
     def _close_difference(self, observed: Mapping[str, Observation], desired: Mapping[str, DesiredRun]) -> None:
-        begins = [wanted for uid, wanted in desired.items() if _begins(wanted, observed.get(uid))]
-        self._stop([(wanted.order, wanted.stop) for wanted in desired.values() if wanted.stop is not None], observed)
-        unwanted = [seen for uid, seen in observed.items() if uid not in desired]
-        self._drop(unwanted)
-        prepares = [wanted.order for wanted in begins if wanted.prepare]
-        if prepares and Capability.PREPARING in self._engine.info().capabilities:
+        stops = self._drop(observed, desired)
+        starts: list[RunOrder] = []
+        prepares: list[RunOrder] = []
+        for uid, wanted in desired.items():
+            order, seen = wanted.order, observed.get(uid)
+            if wanted.stop is not None:
+                if seen is None:
+                    self._never_started[uid] = self._not_started(order, wanted.stop)
+                elif self._is_worth_telling(seen, order.grace_s):
+                    stops.append((uid, order.grace_s, wanted.stop))
+            elif seen is None or (not wanted.prepare and seen.phase in _UNSTARTED):
+                (prepares if wanted.prepare else starts).append(order)
+        self._stop_now(stops)
+        if prepares and Capability.PREPARING in self._info.capabilities:
             self._engine.prepare(prepares)
-        starts = [wanted.order for wanted in begins if not wanted.prepare]
         if starts:
             self._engine.start(starts)
 
-    def _stop(self, orders: Sequence[tuple[RunOrder, StopReason]], observed: Mapping[str, Observation]) -> None:
-        stops = []
-        for order, reason in orders:
-            seen = observed.get(order.uid)
-            if seen is None:
-                self._never_started[order.uid] = self._not_started(order, reason)
-            elif self._is_worth_telling(seen, order.grace_s):
-                stops.append((order.uid, order.grace_s, reason))
-        self._stop_now(stops)
-
-    def _drop(self, unwanted: Sequence[Observation]) -> None:
-        """Forget results that are safe with the controller; stop what it does not know."""
-        finished = [seen.uid for seen in unwanted if seen.phase is RunPhase.FINISHED]
-        self._stop_now([(seen.uid, 0.0, StopReason.LOST) for seen in unwanted if self._is_worth_telling(seen, 0.0)])
+    def _drop(self, observed: Mapping[str, Observation], desired: Mapping[str, DesiredRun]) -> list[Stop]:
+        """Forget results that are safe with the controller; return how to stop what it does not know."""
+        finished, stops = [], []
+        for uid, seen in observed.items():
+            if uid not in desired:
+                if seen.phase is RunPhase.FINISHED:
+                    finished.append(uid)
+                elif self._is_worth_telling(seen, 0.0):
+                    stops.append((uid, 0.0, StopReason.LOST))
         if finished:
             self._forget(finished)
+        return stops
 
-    def _stop_now(self, stops: list[tuple[str, float, StopReason]]) -> None:
+    def _stop_now(self, stops: Sequence[Stop]) -> None:
         if stops:
             now = self._clock.steady()
             self._stopping.update((uid, (grace_s, now)) for uid, grace_s, _ in stops)
@@ -173,8 +179,3 @@ class Executor:
         if self._fenced():
             return True
         return self._lease_s is not None and self._clock.steady() - self._answered_at > self._lease_s
-
-
-def _begins(wanted: DesiredRun, seen: Observation | None) -> bool:
-    """Whether there is something to begin: preparing a run, or starting one that was at most prepared."""
-    return wanted.stop is None and (seen is None or (not wanted.prepare and seen.phase in _UNSTARTED))

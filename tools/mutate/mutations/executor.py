@@ -43,8 +43,8 @@ MUTATIONS = (
     Mutation(
         "what nobody knows goes on",
         "executor/executor.py",
-        "for seen in unwanted if self._is_worth_telling(seen, 0.0)",
-        "for seen in unwanted if seen.phase is None",
+        "elif self._is_worth_telling(seen, 0.0):",
+        "elif seen.phase is None:",
         ("unit/test_controller.py",),
     ),
     Mutation(
@@ -57,8 +57,8 @@ MUTATIONS = (
     Mutation(
         "a stop that comes before the start is not told of",
         "executor/executor.py",
-        ("                self._never_started[order.uid] = self._not_started(order, reason)\n"),
-        ("                pass\n"),
+        ("                    self._never_started[uid] = self._not_started(order, wanted.stop)\n"),
+        ("                    pass\n"),
         ("unit/test_controller_repeats.py",),
     ),
     Mutation(

@@ -52,21 +52,13 @@ class Connection:
         """
         left = memoryview(json.dumps(message, separators=(",", ":")).encode() + b"\n")
         until = time.monotonic() + _SEND_TIMEOUT_S
-        try:
-            while left:
-                left = left[self._sent(left, until) :]
-        except OSError:
-            self.shut()
-            raise
-
-    def _sent(self, data: memoryview, until: float) -> int:
-        """Send what fits; returns how much that was."""
-        try:
-            return self._sock.send(data)
-        except TimeoutError:
-            if time.monotonic() > until:
-                raise
-            return 0
+        while left:
+            try:
+                left = left[self._sock.send(left) :]
+            except OSError as error:
+                if not isinstance(error, TimeoutError) or time.monotonic() > until:
+                    self.shut()
+                    raise
 
     def receive(self) -> Iterator[dict[str, Any] | None]:
         """Yield messages until the connection ends; ``None`` whenever there was none for a while."""

@@ -139,24 +139,29 @@ class ProcessEngine:
 
     def start(self, orders: Sequence[RunOrder]) -> None:
         """Begin to start runs; known uids are ignored."""
-        with self._lock:
-            fresh = list({order.uid: order for order in orders if order.uid not in self._observed}.values())
-        for first in range(0, len(fresh), _ORDERS_PER_MESSAGE):
-            self._order(fresh[first : first + _ORDERS_PER_MESSAGE])
+        for first in range(0, len(orders), _ORDERS_PER_MESSAGE):
+            with self._lock:
+                self._order(orders[first : first + _ORDERS_PER_MESSAGE])
 
     def _order(self, orders: Sequence[RunOrder]) -> None:
-        messages = [files.launch_message(self._directory, order) for order in orders]
-        with self._lock:
-            for order, message in zip(orders, messages, strict=True):
-                self._observed.setdefault(order.uid, Observation(order.uid, RunPhase.STARTING))
-                self._orders[order.uid] = message
+        messages = []
+        for order in orders:
+            if order.uid not in self._observed:
+                message = self._orders[order.uid] = files.launch_message(self._directory, order)
+                self._observed[order.uid] = Observation(order.uid, RunPhase.STARTING)
+                messages.append(message)
+        if messages:
             self._snapshot = None
             self._send({"orders": messages})
 
     def stop(self, stops: Sequence[tuple[str, float, StopReason]]) -> None:
         """Stop runs: SIGTERM, then SIGKILL after the grace; unknown and finished ones are ignored."""
         with self._lock:
-            known = [(uid, grace_s, reason.value) for uid, grace_s, reason in stops if self._is_unfinished(uid)]
+            known = []
+            for uid, grace_s, reason in stops:
+                seen = self._observed.get(uid)
+                if seen is not None and seen.phase is not RunPhase.FINISHED:
+                    known.append((uid, grace_s, reason.value))
             if known:
                 self._send({"stops": known})
 
@@ -172,7 +177,8 @@ class ProcessEngine:
         with self._lock:
             gone = []
             for uid in uids:
-                if uid in self._observed and not self._is_unfinished(uid):
+                seen = self._observed.get(uid)
+                if seen is not None and seen.phase is RunPhase.FINISHED:
                     del self._observed[uid]
                     self._orders.pop(uid, None)
                     gone.append(uid)
@@ -197,10 +203,6 @@ class ProcessEngine:
             self._reader.join()
 
     # the shim
-
-    def _is_unfinished(self, uid: str) -> bool:
-        seen = self._observed.get(uid)
-        return seen is not None and seen.phase is not RunPhase.FINISHED
 
     def _send(self, body: dict[str, Any]) -> None:
         """Send with the lock held, so that messages are in order; the reader repairs a broken connection."""
@@ -320,8 +322,9 @@ class ProcessEngine:
 
     def _apply(self, message: Mapping[str, Any]) -> None:
         with self._lock:
-            for number in [number for number in self._unacknowledged if number <= message["ack"]]:
-                del self._unacknowledged[number]
+            for number in tuple(self._unacknowledged):
+                if number <= message["ack"]:
+                    del self._unacknowledged[number]
             for report in message["runs"]:
                 self._see(report, self._observed)
             for uid in message.get("gone", ()):

@@ -14,6 +14,7 @@ import errno
 import os
 import re
 import shutil
+from bisect import bisect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ def log_path(directory: Path, job_id: str, attempt: int, rank: int) -> Path:
 
     Its beginning may have been freed, see ``log_start``.
     """
-    return Path(run_directory(directory, job_id, attempt, rank), LOG)
+    return Path(job_directory(directory, job_id), f"{attempt}.{rank}", LOG)
 
 
 def log_start(path: Path) -> int:
@@ -66,8 +67,8 @@ def log_start(path: Path) -> int:
 def log_beginnings(path: Path, size: int) -> tuple[int, ...]:
     """Return the offsets within a log of that size where programs after the first began, in order."""
     text = files.tail_text(os.fspath(path.with_name(BEGAN)), _MOST_BEGINNINGS)
-    found = sorted({files.offset_in(line) for line in text.splitlines()})
-    return tuple(offset for offset in found if 0 < offset <= size)
+    found = sorted(set(map(files.offset_in, text.splitlines())))
+    return tuple(found[bisect(found, 0) : bisect(found, size)])
 
 
 def job_directory(directory: Path, job_id: str) -> str:
@@ -80,11 +81,6 @@ def job_directory(directory: Path, job_id: str) -> str:
         msg = f"{job_id!r} is not a job id"
         raise InvalidRequest(msg)
     return f"{directory}/jobs/{job_id}"
-
-
-def run_directory(directory: Path, job_id: str, attempt: int, rank: int) -> str:
-    """Return the directory of one rank of one attempt."""
-    return f"{job_directory(directory, job_id)}/{attempt}.{rank}"
 
 
 class ProcessLogs:
@@ -174,7 +170,8 @@ def port_variable(name: str) -> str:
 def launch_message(directory: Path, order: RunOrder) -> dict[str, Any]:
     """Build the shim's launch message; ports are the shim's to choose."""
     main = order.main
-    run = run_directory(directory, order.job_id, order.attempt, order.rank)
+    job = job_directory(directory, order.job_id)
+    run = f"{job}/{order.attempt}.{order.rank}"
     identity = {
         "HOLDFAST_JOB_ID": order.job_id,
         "HOLDFAST_JOB_NAME": order.job_name,
@@ -184,7 +181,7 @@ def launch_message(directory: Path, order: RunOrder) -> dict[str, Any]:
         "HOLDFAST_ATTEMPT_UID": order.uid,
         "HOLDFAST_TERMINATION_LOG": f"{run}/{TERMINATION}",
         "HOLDFAST_PROGRESS_FILE": f"{run}/{PROGRESS}",
-        "HOLDFAST_CHECKPOINT_DIR": f"{job_directory(directory, order.job_id)}/{CHECKPOINTS}",
+        "HOLDFAST_CHECKPOINT_DIR": f"{job}/{CHECKPOINTS}",
         "HOLDFAST_MASTER_ADDR": "127.0.0.1",
     }
     return {
@@ -197,7 +194,7 @@ def launch_message(directory: Path, order: RunOrder) -> dict[str, Any]:
         "memory": order.resources.memory if main.memory_limit is None else main.memory_limit,
         "deadline_s": order.deadline_s,
         "grace_s": order.grace_s,
-        "ports": [port_variable(name) for name in order.ports],
+        "ports": list(map(port_variable, order.ports)),
         "gang": f"{order.job_id}/{order.attempt}" if order.size > 1 else "",
     }
 
@@ -216,8 +213,18 @@ def observation(report: Mapping[str, Any]) -> Observation:
 
 
 def _outcome(report: Mapping[str, Any], facts: Mapping[str, Any]) -> RunOutcome:
+    containers: tuple[ContainerResult, ...] = ()
+    if "reason" in facts or facts.get("message"):  # else it never had a process
+        result = ContainerResult(
+            exit_code=facts.get("exit_code"),
+            name=CONTAINER,
+            signal=facts.get("signal"),
+            reason=facts.get("reason", ""),
+            message=facts.get("message", ""),
+        )
+        containers = (result,)
     return RunOutcome(
-        containers=_containers(facts),
+        containers=containers,
         conditions=frozenset(facts.get("conditions", ())),
         ended_by=EndedBy(facts["ended_by"]),
         started=facts["started"],
@@ -229,17 +236,3 @@ def _outcome(report: Mapping[str, Any], facts: Mapping[str, Any]) -> RunOutcome:
         progress=report["progress"],
         peak_memory=facts.get("peak_memory"),
     )
-
-
-def _containers(facts: Mapping[str, Any]) -> tuple[ContainerResult, ...]:
-    """Return the process as a container; none for a run that never had one."""
-    if "reason" not in facts and not facts.get("message"):
-        return ()
-    result = ContainerResult(
-        exit_code=facts.get("exit_code"),
-        name=CONTAINER,
-        signal=facts.get("signal"),
-        reason=facts.get("reason", ""),
-        message=facts.get("message", ""),
-    )
-    return (result,)
