@@ -15,8 +15,6 @@ import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import psutil
-
 from holdfast.domain.containers import LOCAL
 from holdfast.domain.job import Resources
 from holdfast.engines.process import files
@@ -59,8 +57,8 @@ _log = logging.getLogger(__name__)
 def default_nodes(count: int = 1) -> tuple[NodeInfo, ...]:
     """Describe this machine as one node, or as several that each have all of it (to try things out)."""
     host = socket.gethostname().split(".")[0].lower() or "local"
-    cores = psutil.cpu_count(logical=True) or 1
-    capacity = Resources(cpu_m=cores * 1000, memory=psutil.virtual_memory().total)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    capacity = Resources(cpu_m=(os.cpu_count() or 1) * 1000, memory=memory)
     names = [host] if count == 1 else [f"{host}-{number}" for number in range(count)]
     return tuple(NodeInfo(name, capacity, {HOSTNAME_LABEL: name}) for name in names)
 
