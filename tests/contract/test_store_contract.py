@@ -351,6 +351,28 @@ def test_ten_equal_submissions_at_once_make_one_job(store: Store) -> None:
     assert len(answers) == 10
 
 
+def test_of_ten_that_saw_the_same_newest_job_of_a_name_one_submits_another(store: Store) -> None:
+    refused: list[AlreadyExists] = []
+    together = threading.Barrier(10)
+
+    def send(number: int, newest: str) -> None:
+        together.wait()
+        try:
+            store.submit(Submission([job(f"job-{newest}-{number}")], newest=newest))
+        except AlreadyExists as error:
+            refused.append(error)
+
+    for count in (1, 2):
+        newest = max((each.id for each in store.jobs(JobFilter())), default="")
+        threads = [threading.Thread(target=send, args=(number, newest)) for number in range(10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(store.jobs(JobFilter())) == len(store.requests(limit=10)) == count
+        assert len(refused) == 9 * count
+
+
 def test_submissions_and_commits_go_on_side_by_side(store: Store) -> None:
     (watched,) = submit(store, "watched")
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.errors import InvalidManifest
+from holdfast.errors import AlreadyExists, InvalidManifest
+from holdfast.ports.store import JobFilter
+from holdfast.service.api.manifests import written_job
+from holdfast.service.apply import Applier
+from holdfast.service.control import Control
+from holdfast.service.submit import Submitter
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab
 
@@ -66,6 +74,29 @@ def test_a_job_that_is_another_or_has_ended_otherwise_is_submitted(client: Clien
     lab.pass_s(60)
     assert client.put_job("pi", {**relabelled, "spec": pi(suspend=True)["spec"]}).result == "unchanged"
     assert first.id in {job.id for job in client.jobs()}
+
+
+@pytest.mark.parametrize(("other", "answer"), [({}, "unchanged"), ({"backoffLimit": 2}, "already_exists")])
+def test_of_two_jobs_applied_at_the_same_time_one_is_submitted(lab: SetLab, other: dict[str, Any], answer: str) -> None:
+    both_have_looked, ids = threading.Barrier(2), itertools.count(1)
+
+    class Ids:
+        def new(self) -> str:
+            both_have_looked.wait(10)
+            return f"job-{next(ids)}"
+
+    applier = Applier(Submitter(lab.store, lab.clock, Ids()), Control(lab.store, lab.clock))
+
+    def result(document: dict[str, Any]) -> str:
+        try:
+            return applier.apply(written_job(document)).result
+        except AlreadyExists as error:
+            return error.code
+
+    with ThreadPoolExecutor(2) as threads:
+        results = list(threads.map(result, [pi(), pi(**other)]))
+    assert sorted(results) == sorted(["created", answer])
+    assert len(lab.store.jobs(JobFilter())) == 1
 
 
 def test_only_jobs_of_kubernetes_are_applied_and_under_their_own_name(client: Client, http: httpx.Client) -> None:

@@ -12,6 +12,7 @@ from holdfast.errors import Internal
 from holdfast.storage.rules import (
     audited_changes,
     known_jobs,
+    newer_job,
     overtaken,
     request_of,
     require_free_lease,
@@ -140,6 +141,11 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
         twice = {job_id for job_id, times in Counter(ids).items() if times > 1} | self._table.by_id.keys() & {*ids}
         if twice:
             raise known_jobs(twice)
+        if submission.newest is not None:
+            name = submission.jobs[0].name
+            of_name = [job.id for job in self._table.by_id.values() if job.name == name]
+            if submission.newest != (of_name[-1] if of_name else ""):
+                raise newer_job(name)
         if not {*ids} >= submission.labels.keys():
             message = "labels are about a job that is not submitted with them"
             raise Internal(message)

@@ -89,6 +89,8 @@ class Submission:
     idempotency_key: str | None = None
     fingerprint: str = ""
     """Of the request the key was sent with."""
+    newest: str | None = None
+    """What must be the id of the newest job of the first one's name, empty for none; ``None`` is not checked."""
     owner: Workload | None = None
     """The workload all of these jobs belong to; the request is to take it in, and it may have no jobs."""
 
@@ -249,7 +251,8 @@ class SubmissionStore(Protocol):
 
         Raises:
             Conflict: The idempotency key is known with another fingerprint.
-            AlreadyExists: A job of that id is there already, or a workload of that kind and name.
+            AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
+                workload of that kind and name.
         """
         ...
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
-from holdfast.errors import InvalidManifest, NotFound, Problem
+from holdfast.errors import AlreadyExists, InvalidManifest, NotFound, Problem
 
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
@@ -39,26 +39,35 @@ class Applier:
         Raises:
             InvalidManifest: It is not valid, or not a Kubernetes Job; with all problems.
             Refused: A limit of its queue could never hold it.
+            AlreadyExists: Another one of its name was submitted at the same time.
         """
         spec = written.spec
         if written.error is None and spec.kube is None:
             hint = "submit it; jobs in Holdfast's own form may share a name"
             raise InvalidManifest(problems=[Problem("apiVersion", "only batch/v1 Jobs are applied", hint=hint)])
-        there = None if written.error is not None else self._there(spec)
+        there, newest = (None, None) if written.error is not None else self._there(spec)
         if there is None:
-            return AppliedJob(self.submitter.submit(written), "created", written.warnings)
+            try:
+                return AppliedJob(self.submitter.submit(written, newest=newest), "created", written.warnings)
+            except AlreadyExists:  # whoever applied the same at the same time was first
+                there, _ = self._there(spec)
+                if there is None:
+                    raise
         suspend = spec.kube is not None and spec.kube.spec.suspend
         changed = self.control.suspend_as(there, suspend=suspend, by=by)
         result = ("suspended" if suspend else "resumed") if changed else "unchanged"
         return AppliedJob(there, result, written.warnings)
 
-    def _there(self, spec: JobSpec) -> Job | None:
+    def _there(self, spec: JobSpec) -> tuple[Job | None, str]:
+        """Return the newest job of a name, if it is the same, and its id, whether it is or not."""
         try:
             job = self.submitter.store.job(spec.name)
         except NotFound:
-            return None
-        same = job.name == spec.name and job.child is None and _suspended(load_spec(job.spec)) == _suspended(spec)
-        return job if same else None
+            return None, ""
+        if job.name != spec.name:
+            return None, ""
+        same = job.child is None and _suspended(load_spec(job.spec)) == _suspended(spec)
+        return (job if same else None), job.id
 
 
 def _suspended(spec: JobSpec) -> JobSpec:

@@ -66,19 +66,24 @@ class Submitter:
     clock: Clock
     ids: Ids
 
-    def submit(self, item: JobSpec | Written, *, key: str | None = None) -> Job:
+    def submit(self, item: JobSpec | Written, *, key: str | None = None, newest: str | None = None) -> Job:
         """Submit one job.
+
+        Args:
+            item: What it asks for.
+            key: Sending the same again with this key stores nothing and answers as the first time.
+            newest: Id of what must be the newest job of its name, empty for none; ``None`` is not checked.
 
         Raises:
             InvalidManifest: It is not valid, or names something that does not exist; with all problems.
             Refused: A limit of its queue could never hold it.
-            Conflict: The idempotency key was used for something else.
+            Conflict: The idempotency key was used for something else, or there is a newer job of its name.
         """
         written = _written(item)
         error = _error_of(written, self.store.catalogue())
         if error is not None:
             raise error
-        return self._store([(0, written.spec)], key)[0]
+        return self._store([(0, written.spec)], key, newest)[0]
 
     def submit_many(
         self, items: Sequence[JobSpec | Written | HoldfastError], *, atomic: bool = True, key: str | None = None
@@ -131,7 +136,9 @@ class Submitter:
             if (error := item if isinstance(item, HoldfastError) else _error_of(item, catalogue)) is not None
         }
 
-    def _store(self, accepted: Sequence[tuple[int, JobSpec]], key: str | None) -> Sequence[Job]:
+    def _store(
+        self, accepted: Sequence[tuple[int, JobSpec]], key: str | None, newest: str | None = None
+    ) -> Sequence[Job]:
         if not accepted:
             return []
         check_key(key)
@@ -143,6 +150,7 @@ class Submitter:
                 labels={job.id: spec.labels for job, (_, spec) in zip(jobs, accepted, strict=True) if spec.labels},
                 idempotency_key=key,
                 fingerprint=_fingerprint(accepted, jobs) if key else "",
+                newest=newest,
             )
         )
         if ids and ids[0] != jobs[0].id:

@@ -61,6 +61,12 @@ def known_jobs(ids: Iterable[str]) -> AlreadyExists:
     return AlreadyExists("a job of that id exists already", problems=problems)
 
 
+def newer_job(name: str) -> AlreadyExists:
+    """Say that somebody else submitted a job of that name meanwhile."""
+    message = f"another job {name!r} was submitted at the same time"
+    return AlreadyExists(message, problems=[Problem("metadata.name", message)], hint="look at that one, then try again")
+
+
 def no_such_workload(kind: type[Workload], reference: str) -> NotFound:
     """Say that no workload of a kind matches a reference."""
     hint = f"list {kind.noun}s with: holdfast get {kind.kind}s"

@@ -89,6 +89,7 @@ def submit(
     "/jobs/{ref}",
     JobApplied,
     403,
+    409,
     summary="Apply a Kubernetes Job",
     created=(JobApplied, "The job submitted."),
     takes=Takes("A manifest of kind Job, batch/v1.", _MANIFEST),

@@ -16,6 +16,7 @@ from holdfast.storage.rules import (
     gone_workload,
     known_jobs,
     known_workload,
+    newer_job,
     request_of,
     require_version,
     reused_key,
@@ -60,7 +61,8 @@ class SqlSubmissionStore:
 
         Raises:
             Conflict: The idempotency key is known with another fingerprint.
-            AlreadyExists: A job of that id is there already, or a job set of that name.
+            AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
+                job set of that name.
         """
         ids = tuple(job.id for job in submission.jobs)
         owner = submission.owner
@@ -79,6 +81,8 @@ class SqlSubmissionStore:
             if owner is not None and self._batches.new_workloads.run(connection, [codec.workload_row(owner)]) != 1:
                 raise known_workload(owner)
             _refuse_known(connection, ids)
+            if submission.newest is not None:
+                _require_newest(connection, submission.jobs[0].name, submission.newest)
             if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
                 connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _SPECS_LOCK})
             self._batches.new_specs.run(connection, specs)
@@ -170,6 +174,17 @@ def _refuse_known(connection: Connection, ids: tuple[str, ...]) -> None:
         known.update(connection.execute(select(tables.jobs.c.id).where(tables.jobs.c.id.in_(some))).scalars())
     if known:
         raise known_jobs(known)
+
+
+def _require_newest(connection: Connection, name: str, newest: str) -> None:
+    """Make sure that nobody submitted a job of a name since its newest one was looked up."""
+    if connection.dialect.name == "postgresql":
+        locked = text("SELECT pg_advisory_xact_lock(:lock, hashtext(:name))")
+        connection.execute(locked, {"lock": _SPECS_LOCK, "name": name})
+    jobs = tables.jobs
+    found = connection.execute(select(jobs.c.id).where(jobs.c.name == name).order_by(jobs.c.seq.desc()).limit(1))
+    if (found.scalar_one_or_none() or "") != newest:
+        raise newer_job(name)
 
 
 class SqlRetentionStore:
