@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.ports.engine import NodeInfo
 from holdfast.wire.render_jobsets import set_summary
 from tests.unit.conftest import exits
-from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
+from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest
 
 if TYPE_CHECKING:
     from typing import Any
@@ -101,3 +102,24 @@ def test_a_set_that_restarted_in_place_too_often_names_the_job_that_failed(lab: 
     assert [one.exit_code for one in attempt.failure.containers] == [7]
     summary = set_summary(row, set_spec_of(row), queue="default")
     assert (summary.restarts_counted, summary.max_restarts) == (2, 2)
+
+
+def test_a_job_that_failed_for_good_in_place_is_failed_although_the_controller_dies_while_its_pods_stop(
+    lab: SetLab,
+) -> None:
+    policy = {"maxRestarts": 0, "restartStrategy": "InPlaceRestart"}
+    two = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "parallelism": 2, "completions": 2}
+    document = manifest(replicatedJobs=[group("w", 1, **two, completionMode="Indexed")], failurePolicy=policy)
+    slow = replace(exits(0, after_s=FOREVER), term_delay_s=5.0)
+    lab.submit_set(document, lambda order: slow if order.rank else exits(7, after_s=5.0))
+    for _ in range(60):
+        lab.clock.time += 0.5
+        lab.step()
+        lab.restart_controller()
+    job = lab.store.job("train-w-0")
+    reason = "exit code 7; all 0 restarts in place of its job set are used (maxRestarts)"
+    assert (job.state, job.reason) == (JobState.FAILED, reason)
+    (attempt,) = lab.store.attempts(job.id)
+    assert (attempt.ending, attempt.message) == (Ending.FAILED, reason)
+    assert attempt.failure is not None
+    assert [one.exit_code for one in attempt.failure.containers] == [7]

@@ -252,7 +252,7 @@ POD = PodRecord(
 POD_JOB = KubeJobRecord(
     id="j", owner="s", name="n", generation=2, spec="{}", manifest="m", deleting=True, expires_at=12.5, version=2,
     created_at=1.0, updated_at=2.0, restart=1, job_restart=2, present=False, suspended=True, deleting_since=1.5,
-    domain="rack", parallelism=3, completions=4, state=POD_STATE, pods=(POD,),
+    domain="rack", parallelism=3, completions=4, failed_in_place="why", state=POD_STATE, pods=(POD,),
 )  # fmt: skip
 EXAMPLES = [JOB, ATTEMPT, RUN, HISTORY, NODE, SET_STATE, JOB_SET, LOGGED, POD_STATE, POD, POD_JOB]
 

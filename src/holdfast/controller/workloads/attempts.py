@@ -19,6 +19,7 @@ from holdfast.domain.lifecycle import (
     Step,
 )
 from holdfast.domain.lifecycle.judge import resolve_options
+from holdfast.domain.workloads.kubejob.observed import failed_by_itself
 from holdfast.domain.workloads.kubejob.reconcile import DEADLINE
 from holdfast.domain.workloads.kubejob.standing import END_PODS, PodsAre, moves, standing
 
@@ -76,7 +77,7 @@ class PodAttempts:
             if run.status in RUN_TERMINAL and run.started_at is not None and active.attempt.started_at is None:
                 # It was over before it was seen running.
                 self._state.put_attempt(active, evolve(active.attempt, started_at=run.started_at))
-            if run.outcome is not None and _failed_by_itself(run):
+            if run.outcome is not None and failed_by_itself(run.outcome):
                 work.last_failure = (run.rank, run.outcome)
 
     def _given_up_at(self, active: Active, run: Run) -> float | None:
@@ -191,7 +192,3 @@ def _wake_at(work: JobWork, now: float) -> float | None:
     """Return when it is next due by time alone; a pod already due waits for a place, not for a time."""
     due = [pod.record.due for pod in work.pods.values() if pod.record.due is not None]
     return min((at for at in (*due, work.wake_at) if at is not None and at > now), default=None)
-
-
-def _failed_by_itself(run: Run) -> bool:
-    return run.outcome is not None and not run.outcome.succeeded and run.outcome.ended_by is not EndedBy.CASCADE

@@ -96,7 +96,7 @@ class KubeJobs:
         plan = self._plan(job)
         for each in record.pods:
             pod = PodWork(each, active.runs.get(each.run))
-            self._pods.resume(active, pod, plan)
+            self._pods.resume(active, work, pod, plan)
             if pod.run is not None or record.deleting_since is None:
                 work.pods[each.name] = pod
                 work.pod_names[each.run] = each.name
@@ -192,8 +192,8 @@ class KubeJobs:
         """End for good a job whose attempt is over or never began."""
         job, work = self._state.jobs[job_id], self.jobs.pop(job_id)
         state, reason, _ = final(work.record.state if work.record.present else KubeJobState(), otherwise)
-        if work.beyond:
-            state, reason = JobState.FAILED, work.beyond
+        if work.record.failed_in_place:
+            state, reason = JobState.FAILED, work.record.failed_in_place
         cancelled = state is JobState.CANCELLED
         ended = evolve(job, state=state, reason=reason, retry_at=None, ended_at=now, updated_at=now)
         self._state.put_job(evolve(ended, cancel_requested=job.cancel_requested or cancelled))
@@ -237,8 +237,8 @@ class KubeJobs:
             self._clear(active, work)
             if not work.pods:
                 why = "deleted by its job set" if active.job.child is not None else "cancelled"
-                if work.beyond:
-                    self._attempts.end(active, Ending.FAILED, work.beyond, now, work=work)
+                if work.record.failed_in_place:
+                    self._attempts.end(active, Ending.FAILED, work.record.failed_in_place, now, work=work)
                 else:
                     self._attempts.end(active, Ending.CANCELLED, why, now)
                 self._gone(work, now)

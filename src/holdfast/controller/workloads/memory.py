@@ -48,13 +48,11 @@ class JobWork:
     """Grace for stopping from now on, when that is less than its template's."""
     last_failure: tuple[int, RunOutcome] | None = None
     """Rank and facts of the last run that failed by itself."""
-    beyond: str = ""
-    """How a program failed that its set may not restart in place any more, and why not."""
 
     def begin(self) -> None:
         """Forget what was of the attempt before."""
         self.pods, self.pod_names = {}, {}
-        self.grace_s, self.last_failure, self.created, self.beyond = None, None, None, ""
+        self.grace_s, self.last_failure, self.created = None, None, None
 
 
 @dataclass(slots=True, eq=False)

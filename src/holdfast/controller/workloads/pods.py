@@ -17,7 +17,7 @@ from holdfast.domain.scheduling import GroupKey, Waiting
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.jobset.state import Event
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
-from holdfast.domain.workloads.kubejob.observed import is_disruption
+from holdfast.domain.workloads.kubejob.observed import failed_by_itself, is_disruption
 from holdfast.domain.workloads.kubejob.restarts import Restart, RestartContext, after_failure
 from holdfast.domain.workloads.kubejob.stored import PodRecord
 
@@ -189,7 +189,7 @@ class Pods:
             and found.decision
             and not found.decision.grants_retry
         ):
-            work.beyond = f"{in_words(failure)}; {found.decision.reason}"
+            work.record = evolve(work.record, failed_in_place=f"{in_words(failure)}; {found.decision.reason}")
         record = found.record
         if record is None:
             return
@@ -260,7 +260,7 @@ class Pods:
         uid = fresh_uid(active, pod.record.rank)
         self._start(active, work, pod, uid, (kept.executor, kept.node), now)
 
-    def resume(self, active: Active, pod: PodWork, plan: PodPlan) -> None:
+    def resume(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan) -> None:
         """Restore a pod that was waiting to restart when the last controller stopped; in place, it keeps its place."""
         if not pod.record.waiting:
             return
@@ -268,6 +268,8 @@ class Pods:
         if run is None:
             return
         self._state.forget_run(active, run.uid)
+        if run.outcome is not None and failed_by_itself(run.outcome):
+            work.last_failure = (run.rank, run.outcome)
         if plan.in_place and run.outcome is not None and not is_disruption(run.outcome):
             self._keep_place(active, pod, run)
 

@@ -31,6 +31,11 @@ def is_disruption(outcome: RunOutcome) -> bool:
     return outcome.ended_by in _DISRUPTED_BY or bool(outcome.conditions & _DISRUPTIONS)
 
 
+def failed_by_itself(outcome: RunOutcome) -> bool:
+    """Whether a program failed, and not because all of them were stopped."""
+    return not outcome.succeeded and outcome.ended_by is not EndedBy.CASCADE
+
+
 def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool, told: bool) -> Pod:
     """Show a pod as the Job controller would see it.
 

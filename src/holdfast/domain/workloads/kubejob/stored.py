@@ -56,6 +56,8 @@ class KubeJobRecord(Workload):
     parallelism: int | None = None
     """What it was resized to, where that differs from its template."""
     completions: int | None = None
+    failed_in_place: str = ""
+    """How a program failed that its set may not restart in place any more, and why not."""
     state: KubeJobState = field(default_factory=KubeJobState)
     pods: tuple[PodRecord, ...] = ()
     """Pods that have not ended."""
