@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -45,7 +45,8 @@ SCRIPT = {
     "fetches": SimulatedRun(0.1, 1.0, init_s=0.2, logs={"fetch": ("fetched",), "main": ("trained",)}),
     "fetches in vain": SimulatedRun(0.1, 1.0, init_s=0.2, exit_codes={"fetch": 7}, logs={"fetch": ("no such host",)}),
     "serves": SimulatedRun(0.1, None, ready_after_s=0.5, address="10.0.0.7"),
-    "lands": SimulatedRun(0.1, None, node="n7"),
+    "lands": SimulatedRun(0.1, None, nodes=("n7", "n8")),
+    "has one": SimulatedRun(0.1, None, nodes=("n7",)),
     "pulls": SimulatedRun(0.1, None, prepare_s=0.2, pull_s=0.3),
     "pulls in vain": SimulatedRun(0.1, None, pull_s=0.3, pull_fails=True),
 }
@@ -328,6 +329,18 @@ def test_only_an_engine_that_places_runs_says_where_one_landed(bench: Bench) -> 
     places = Capability.PLACEMENT in bench.engine.info().capabilities
     uid = bench.start("lands" if places else "stays")
     assert bench.until(uid, RunPhase.RUNNING).node == ("n7" if places else "")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "avoided", "landed"), [("lands", "n7", "n8"), ("lands", "n9", "n7"), ("has one", "n7", "n7")]
+)
+def test_an_engine_that_places_runs_avoids_a_node_where_there_is_another(
+    bench: Bench, nodes: str, avoided: str, landed: str
+) -> None:
+    bench.needs(Capability.PLACEMENT)
+    order = replace(bench.order(nodes), avoid_node=avoided)
+    bench.engine.start([order])
+    assert bench.until(order.uid, RunPhase.RUNNING).node == landed
 
 
 def test_a_run_is_prepared_and_waits_to_be_started(bench: Bench) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from holdfast.domain.containers import Capability
 from holdfast.domain.failure import Cause
 from holdfast.domain.job import Resources
 from holdfast.domain.lifecycle import RunStatus
-from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
+from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, RetrySettings
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.service.explain import Explainer
@@ -71,3 +72,16 @@ def test_handler_limits_hold_for_a_pod_that_does_not_start(lab: SetLab) -> None:
     lab.pass_s(8)
     (job,) = lab.store.children_of(set_id)
     assert [run.status for run in lab.store.runs(job.id)][:1] == [RunStatus.ERROR]
+
+
+def test_an_engine_that_places_pods_itself_is_told_the_node_a_restarted_one_avoids(lab: SetLab) -> None:
+    lab.use(NodeInfo("all", Resources(16_000, 64 << 30, 0)), also=[Capability.PLACEMENT])
+    lab.store.put_policy(replace(retrying(1), name="elsewhere", anti_affinity=AntiAffinity.NODE))
+    pod = {"name": "w", "command": ["true"], "retryPolicies": ["elsewhere"]}
+    set_id = lab.submit_set(
+        native(pod), lambda order: replace(exits(3 if order.avoid_node is None else 0), nodes=("n7", "n8"))
+    )
+    lab.pass_s(60)
+    assert [order.avoid_node for order in lab.orders] == [None, "n7"]
+    (job,) = lab.store.children_of(set_id)
+    assert [run.outcome.node for run in lab.store.runs(job.id) if run.outcome is not None] == ["n7", "n8"]

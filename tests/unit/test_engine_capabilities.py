@@ -115,7 +115,7 @@ def test_a_run_is_where_its_engine_placed_it(delegating: Lab) -> None:
     huge = Resources(10_000_000, 1 << 50)
     plan = partial(SimulatedRun, 0.0, None)
     big = job_named("big", resources=huge, gang=3)
-    job = delegating.submit(big, lambda order: plan(node=f"n{order.rank}"))
+    job = delegating.submit(big, lambda order: plan(nodes=(f"n{order.rank}",)))
     delegating.pass_s(2)
     assert [(run.executor, run.node) for run in delegating.runs(job)] == [("local", f"n{rank}") for rank in range(3)]
     delegating.restart_controller()
@@ -131,7 +131,7 @@ def test_an_engine_that_places_runs_is_told_what_to_mind(delegating: Lab) -> Non
     policy = replace(retrying(3), anti_affinity=AntiAffinity.NODE)
 
     def fails_on_the_first(order: RunOrder) -> SimulatedRun:
-        return replace(exits(0 if order.attempt == 2 else 9), node=f"n{6 + order.attempt}")
+        return replace(exits(0 if order.attempt == 2 else 9), nodes=("n7", "n8"))
 
     delegating.submit(job_named("job", policy, node_selector={"zone": "a"}), fails_on_the_first)
     delegating.pass_s(10)

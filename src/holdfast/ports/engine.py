@@ -67,7 +67,7 @@ class RunOrder:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     """Labels a node must have, for an engine that places runs itself; others get a ``node`` that has them."""
     avoid_node: str | None = None
-    """The node to stay away from, likewise; of gangs only."""
+    """The node to stay away from, likewise, unless there is no other."""
     template: Mapping[str, Any] | None = None
     """The pod template as written, where there is one, for engines that run pods."""
 

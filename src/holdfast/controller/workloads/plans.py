@@ -144,6 +144,7 @@ def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, 
         plan = plans.of(job, active.spec)
         program = plan.program
         told = plans.told(job, work, run)
+        pod = work.pods.get(work.pod_names.get(run.uid, ""))
         grace_s = program.grace_s if work.grace_s is None else work.grace_s
         return RunOrder(
             uid=run.uid,
@@ -160,6 +161,7 @@ def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, 
             volumes=program.volumes,
             devices=program.devices,
             node_selector=program.node_selector,
+            avoid_node=None if pod is None else pod.record.avoid_node,
             template=plan.template,
         )
 

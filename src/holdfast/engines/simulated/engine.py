@@ -55,8 +55,8 @@ class SimulatedRun:
     ready_after_s: float = 0.0
     """From the start of its main containers until they serve."""
     address: str = ""
-    node: str = ""
-    """Where it lands, if the engine places runs itself."""
+    nodes: tuple[str, ...] = ("",)
+    """Where it may land, if the engine places runs itself: on the first, but for the one its order avoids."""
 
 
 @dataclass(slots=True)
@@ -125,6 +125,12 @@ class _Life:
         """Whether its deadline has passed."""
         return self.order.deadline_s is not None and now >= self.starts_at + self.order.deadline_s
 
+    @property
+    def landed(self) -> str:
+        """The node the engine chose; the one to be avoided where there is no other."""
+        nodes = self.plan.nodes if self.places_itself else ("",)
+        return next((node for node in nodes if node != self.order.avoid_node), nodes[0])
+
     def look(self, now: float) -> Observation:
         """Say how it is at ``now``."""
         if now >= self.ends_at:
@@ -138,7 +144,7 @@ class _Life:
             phase,
             self.starts_at if now >= self.starts_at else None,
             progress=self.plan.progress if runs else "",
-            node=self.plan.node if self.places_itself and now >= self.starts_at else "",
+            node=self.landed if now >= self.starts_at else "",
             ready=ready,
             addresses=(self.plan.address,) if self.plan.address and runs else (),
             ports=_ports(self.order) if runs else {},
@@ -313,7 +319,7 @@ def _finished(life: _Life) -> Observation:
         started=not never,
         started_at=None if never else life.starts_at,
         ended_at=life.ends_at,
-        node=(life.plan.node if life.places_itself and not never else "") or life.order.node or None,
+        node=("" if never else life.landed) or life.order.node or None,
         progress="" if never else life.plan.progress,
     )
     return Observation(life.order.uid, RunPhase.FINISHED, outcome.started_at, outcome, outcome.progress)
