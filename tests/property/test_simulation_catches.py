@@ -20,8 +20,7 @@ from holdfast.domain.placement import Capacity
 from holdfast.domain.policy import decide
 from holdfast.domain.scheduling import Round
 from holdfast.domain.workloads import retry
-from holdfast.domain.workloads.gang import conclusion
-from holdfast.domain.workloads.gang.conclusion import Conclusion
+from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import RunPhase
 from holdfast.ports.store import RequestKind
@@ -57,12 +56,12 @@ def the_global_cap_is_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def counters_are_not_stored(patch: pytest.MonkeyPatch) -> None:
-    after = conclusion._after
+    after = gang._after
 
     def forgetful(job: Job, *rest: Any, **times: Any) -> Job:
         return replace(after(job, *rest, **times), counters=job.counters)
 
-    patch.setattr(conclusion, "_after", forgetful)
+    patch.setattr(gang, "_after", forgetful)
 
 
 def a_refused_commit_is_published(patch: pytest.MonkeyPatch) -> None:
@@ -84,8 +83,8 @@ def capacity_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_retry_does_not_wait(patch: pytest.MonkeyPatch) -> None:
-    after = conclusion._after
-    patch.setattr(conclusion, "_after", lambda job, *rest, now, due: after(job, *rest, now=now, due=min(now, due)))
+    after = gang._after
+    patch.setattr(gang, "_after", lambda job, *rest, now, due: after(job, *rest, now=now, due=min(now, due)))
 
 
 def a_uid_is_used_for_every_attempt(patch: pytest.MonkeyPatch) -> None:
@@ -108,33 +107,33 @@ def results_are_forgotten_before_they_are_safe(patch: pytest.MonkeyPatch) -> Non
 
 
 def a_failure_hides_a_cancellation(patch: pytest.MonkeyPatch) -> None:
-    conclude = conclusion.conclude
+    conclude = gang.conclude
 
-    def blind(job: Job, *rest: Any) -> Conclusion:
-        judged = conclude(replace(job, cancel_requested=False), *rest)
-        return Conclusion(replace(judged.job, cancel_requested=job.cancel_requested), judged.attempt)
+    def blind(spec: Any, job: Job, over: Any, now: float) -> Any:
+        result = conclude(spec, replace(job, cancel_requested=False), over, now)
+        return replace(result, state=replace(result.state, cancel_requested=job.cancel_requested))
 
-    patch.setattr(conclusion, "conclude", blind)
+    patch.setattr(gang, "conclude", blind)
 
 
 def a_gang_is_judged_rank_by_rank(patch: pytest.MonkeyPatch) -> None:
-    fail = conclusion.fail
+    fail = gang.fail
 
-    def each(job: Job, attempt: Any, failure: Any, at: Any) -> Conclusion:
-        judged = fail(job, attempt, failure, at)
-        return fail(judged.job, attempt, failure, at) if job.gang > 1 and not judged.job.terminal else judged
+    def each(spec: Any, job: Job, *rest: Any) -> Any:
+        result = fail(spec, job, *rest)
+        return fail(spec, result.state, *rest) if job.gang > 1 and not result.state.terminal else result
 
-    patch.setattr(conclusion, "fail", each)
+    patch.setattr(gang, "fail", each)
 
 
 def one_good_rank_is_enough(patch: pytest.MonkeyPatch) -> None:
-    conclude = conclusion.conclude
+    conclude = gang.conclude
 
-    def lenient(job: Job, attempt: Any, runs: Any, at: Any) -> Conclusion:
-        good = [run for run in runs if run.outcome is not None and run.outcome.succeeded]
-        return conclude(job, attempt, good or runs, at)
+    def lenient(spec: Any, job: Job, over: Any, now: float) -> Any:
+        good = [run for run in over.runs if run.outcome is not None and run.outcome.succeeded]
+        return conclude(spec, job, over._replace(runs=good or over.runs), now)
 
-    patch.setattr(conclusion, "conclude", lenient)
+    patch.setattr(gang, "conclude", lenient)
 
 
 def an_executor_ignores_its_lease(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from holdfast.controller.work_queue import WorkQueue
 from holdfast.controller.workloads.gang_attempts import TerminateAttempts
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.lifecycle.judge import HandlerResult
-from holdfast.domain.workloads.gang import conclusion
+from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.executor.executor import Executor
 from tools.memory_store.store import MemoryStore
 from tools.simulate import controllers
@@ -48,7 +48,7 @@ def an_overtaken_answer_is_acted_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_retry_is_granted_past_the_total_deadline(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusion, "_within_total_deadline", lambda decision, *_: decision)
+    patch.setattr(gang, "refused", lambda decision, *_: decision)
 
 
 def ranks_are_stopped_one_by_one(patch: pytest.MonkeyPatch) -> None:

@@ -27,13 +27,13 @@ from holdfast.domain.lifecycle import (
 )
 from holdfast.domain.lifecycle.judge import HandlerOptions, HandlerResult
 from holdfast.domain.lifecycle.table import JUDGED
-from holdfast.domain.workloads.gang.conclusion import Conclusion
 from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.controller.active import Active
+    from holdfast.domain.lifecycle import Step
 
 ENTERED, NOW = 100.0, 200.0
 PATIENT, HASTY = HandlerOptions(timeout_s=1000.0, max_retries=5), HandlerOptions(timeout_s=50.0, max_retries=5)
@@ -89,15 +89,17 @@ class Stage:
         self.active = self.state.open(job, attempt, placed)
 
     def coordinator(self, options: HandlerOptions) -> AttemptCoordinator:
-        made = Patient(self.state, conclude=self._conclude, requeue=self._requeue)
+        made = Patient(self.state, over=self._over, requeue=self._requeue)
         made.patience = options
         return made
 
-    def _conclude(self, active: Active, now: float) -> Conclusion:
+    def _over(self, active: Active, step: Step) -> None:
         self.concluded.append(active.attempt.job_id)
         waited = active.attempt.status is AttemptStatus.PENDING
-        ended = active.attempt.entered(AttemptStatus.CANCELLED if waited else AttemptStatus.TERMINATED, now)
-        return Conclusion(replace(active.job, state=JobState.SUCCEEDED), ended)
+        ended = active.attempt.entered(AttemptStatus.CANCELLED if waited else AttemptStatus.TERMINATED, step.now)
+        self.state.record(active, step, ended.status)
+        self.state.put_attempt(active, ended)
+        self.state.put_job(replace(active.job, state=JobState.SUCCEEDED))
 
     def _requeue(self, active: Active, now: float, why: str) -> None:
         del why

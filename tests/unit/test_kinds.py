@@ -9,7 +9,7 @@ from holdfast.controller.controller import ControllerSettings
 from holdfast.controller.kind import Pace
 from holdfast.controller.workloads.kinds import all_kinds
 from holdfast.domain.job import JobState
-from holdfast.domain.workloads.gang import conclusion
+from holdfast.domain.workloads.gang.reconcile import queued
 from holdfast.ports.store import RequestKind
 from tests.unit.conftest import Lab, exits, job_named
 
@@ -49,7 +49,7 @@ class Relays:
             jobs = [job for job in self._state.jobs.values() if job.name.startswith(key)]
             held = [job for job in jobs if job.state is JobState.HELD]
             if held and len(held) == len(jobs):
-                self._state.put_job(conclusion.queued(held[0], now))
+                self._state.put_job(queued(held[0], now))
             if held:
                 self._state.queue.wake_at(self.name, key, now + PAUSE_S)
 

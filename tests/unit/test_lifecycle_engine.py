@@ -76,14 +76,11 @@ class Door:
 
 
 class Doors(Coordinator[Door, DoorStatus, HingeStatus]):
-    def id_of(self, entity: Door) -> str:
-        return entity.name
+    def __init__(self, table: Lifecycle[DoorStatus, HingeStatus]) -> None:
+        super().__init__(table, since=lambda entered: entered)
 
-    def status(self, entity: Door) -> DoorStatus:
-        return entity.status
-
-    def standing(self, entity: Door) -> Standing:
-        return Standing(0.0, entity.tries)
+    def standing(self, entity: Door) -> Standing[DoorStatus]:
+        return Standing(entity.name, entity.status, 0.0, entity.tries)
 
     def children(self, entity: Door) -> list[HingeStatus]:
         return entity.hinges

@@ -23,7 +23,6 @@ from holdfast.domain.lifecycle.judge import (
     HandlerOptions,
     judge_failure,
     judge_waiting,
-    merges,
     promotes,
     recorded,
     resolve_options,
@@ -155,7 +154,7 @@ def _row(phase: str = "p", outcome: Outcome = Outcome.NEED_RETRY, code: str = ""
     ],
 )
 def test_equal_steps_merge_and_different_ones_do_not(second: HistoryRow, expected: bool) -> None:  # noqa: FBT001 - a table column
-    assert merges(_row(), second) is expected
+    assert (recorded(_row(), second).attempts == 2) is expected
 
 
 def test_a_merged_row_keeps_the_first_message_and_moves_its_update_time() -> None:

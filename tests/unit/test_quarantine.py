@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.domain.events import WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.job import JobState
-from holdfast.domain.workloads.gang import conclusion
+from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.store import JobFilter, RequestKind
@@ -53,7 +53,7 @@ def told(lab: Lab) -> list[Event]:
 def test_a_job_whose_judgement_fails_is_left_alone_and_the_others_of_its_tick_are_judged(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Poison(monkeypatch, conclusion, "conclude", "bad")
+    Poison(monkeypatch, gang, "conclude", "bad")
     bad = lab.submit(job_named("bad"), exits(1))
     good = [lab.submit(job_named(f"good{number}"), exits(number % 2)) for number in range(3)]
     lab.pass_s(5)
@@ -68,7 +68,7 @@ def test_a_job_whose_judgement_fails_is_left_alone_and_the_others_of_its_tick_ar
 def test_what_a_person_asks_for_is_tried_although_a_job_was_left_alone(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    poison = Poison(monkeypatch, conclusion, "conclude", "bad")
+    poison = Poison(monkeypatch, gang, "conclude", "bad")
     bad = lab.submit(job_named("bad"), exits(0))
     lab.pass_s(5)
     lab.ask(RequestKind.RELEASE, bad)
@@ -88,7 +88,7 @@ def test_what_a_person_asks_for_is_tried_although_a_job_was_left_alone(
 
 
 def test_a_controller_that_begins_tries_what_the_last_one_left_alone(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    poison = Poison(monkeypatch, conclusion, "conclude", "bad")
+    poison = Poison(monkeypatch, gang, "conclude", "bad")
     bad = lab.submit(job_named("bad"), exits(0))
     lab.pass_s(5)
     poison.take_away()
@@ -137,7 +137,7 @@ def test_a_job_that_cannot_be_placed_keeps_no_other_from_its_place(lab: Lab, mon
 
 
 def test_a_request_that_fails_is_about_its_workload_alone(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    Poison(monkeypatch, conclusion, "held", "bad")
+    Poison(monkeypatch, gang, "held", "bad")
     monkeypatch.setattr(lab.transport, "broken", True)  # so that both stay pending
     bad, good = lab.submit(job_named("bad")), lab.submit(job_named("good"))
     lab.tick()
@@ -155,7 +155,7 @@ def test_the_trouble_of_the_store_is_nobodys_in_particular(lab: Lab, monkeypatch
         message = "the database is away"
         raise Unavailable(message)
 
-    monkeypatch.setattr(conclusion, "next_due", away)
+    monkeypatch.setattr(gang, "next_due", away)
     lab.submit(job_named("job"))
     with pytest.raises(Unavailable):
         lab.tick()

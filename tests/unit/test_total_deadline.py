@@ -10,9 +10,10 @@ from holdfast.controller.publisher import sooner
 from holdfast.domain.classify import NO_CATEGORIES
 from holdfast.domain.failure import Cause, EndedBy, Failure
 from holdfast.domain.job import Attempt, Job, JobState, Resources
+from holdfast.domain.lifecycle import Outcome, Step
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
-from holdfast.domain.workloads.gang.conclusion import Conclusion, DecisionContext, fail
+from holdfast.domain.workloads.gang.reconcile import Over, fail
 from holdfast.domain.workloads.retry import Ruleset
 from holdfast.engines.simulated.engine import SimulatedRun
 from tests.unit.conftest import NOW, exits, job_named, retrying
@@ -27,14 +28,16 @@ TOTAL_S = 100.0
 
 def judged(
     *, now: float, delay_s: float = 0.0, ended_by: EndedBy = EndedBy.ITSELF, deadline_s: float | None = None
-) -> Conclusion:
+) -> tuple[Job, Attempt]:
     """Judge a failure of a job that may be retried for ever, within its total deadline."""
     spec = job_named("job", retrying(None, delay_s=delay_s), deadline_s=deadline_s, total_deadline_s=TOTAL_S)
     ruleset = Ruleset(PolicySet.compile(spec.inline_policies), NO_CATEGORIES, RetrySettings())
     job = Job("job", "job", "default", 0, submitted_at=NOW, spec="", state=JobState.RUNNING, attempt=1)
     cause = Cause.EXECUTION_TIMEOUT if ended_by is EndedBy.DEADLINE else Cause.KERNEL_NONZERO_EXIT
     failure = Failure(cause, frozenset(), failed_at=now, ended_by=ended_by, message="ran longer than 3 s")
-    return fail(job, Attempt("job", 1), failure, DecisionContext(ruleset, spec, now))
+    over = Over(Attempt("job", 1), Step("PromoteToTerminated", Outcome.SUCCESS, now), (), ruleset)
+    result = fail(spec, job, over, failure, now)
+    return result.state, result.decisions[0].attempt
 
 
 @pytest.mark.parametrize(
@@ -53,13 +56,13 @@ def judged(
 def test_no_retry_is_granted_that_could_only_start_past_the_total_deadline(
     at_s: float, delay_s: float, *, granted: bool
 ) -> None:
-    conclusion = judged(now=NOW + at_s, delay_s=delay_s)
-    decision = conclusion.attempt.decision
+    job, attempt = judged(now=NOW + at_s, delay_s=delay_s)
+    decision = attempt.decision
     assert decision is not None
     assert decision.grants_retry is granted
-    assert (conclusion.job.retries, conclusion.attempt.retry_at is not None) == (int(granted), granted)
+    assert (job.retries, attempt.retry_at is not None) == (int(granted), granted)
     if not granted:
-        assert (conclusion.job.state, decision.code) == (JobState.FAILED, DecisionCode.TOTAL_DEADLINE)
+        assert (job.state, decision.code) == (JobState.FAILED, DecisionCode.TOTAL_DEADLINE)
         assert decision.reason == "total deadline of 1m40s leaves no time for a retry"
 
 
@@ -68,8 +71,8 @@ def test_no_retry_is_granted_that_could_only_start_past_the_total_deadline(
     [(3.0, None, True), (TOTAL_S, 3.0, True), (TOTAL_S - 0.5, 3.0, True), (50.0, 3.0, False)],
 )
 def test_what_was_ended_by_a_deadline_says_by_which(at_s: float, deadline_s: float | None, *, total: bool) -> None:
-    conclusion = judged(now=NOW + at_s, ended_by=EndedBy.DEADLINE, deadline_s=deadline_s)
-    decision, failure = conclusion.attempt.decision, conclusion.attempt.failure
+    _, attempt = judged(now=NOW + at_s, ended_by=EndedBy.DEADLINE, deadline_s=deadline_s)
+    decision, failure = attempt.decision, attempt.failure
     assert decision is not None
     assert failure is not None
     assert failure.cause is Cause.EXECUTION_TIMEOUT

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.controller.active import Active
+    from holdfast.domain.lifecycle import Step
     from holdfast.domain.lifecycle.judge import HandlerResult
-    from holdfast.domain.workloads.gang.conclusion import Conclusion
 
 NOW = 1_000_000.0
 
@@ -59,7 +59,7 @@ def history_after_raising(count: int) -> list[HistoryRow]:
     logging.getLogger("holdfast").setLevel(logging.CRITICAL)
     state = ControllerState(load_spec)
     batch = [_prepared(state, f"job{number}") for number in range(count)]
-    AttemptCoordinator(state, conclude=_no_conclusion, requeue=_no_requeue).run(_Raising(), batch, NOW)
+    AttemptCoordinator(state, over=_no_end, requeue=_no_requeue).run(_Raising(), batch, NOW)
     return list(state.changes.history.values())
 
 
@@ -73,8 +73,8 @@ class _Raising:
         raise RuntimeError(msg)
 
 
-def _no_conclusion(active: Active, now: float) -> Conclusion:
-    msg = f"nothing about {active.job.id} is concluded at {now}"
+def _no_end(active: Active, step: Step) -> None:
+    msg = f"{active.job.id} has not ended, by {step}"
     raise AssertionError(msg)
 
 

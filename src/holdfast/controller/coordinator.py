@@ -15,7 +15,7 @@ from holdfast.domain.lifecycle.table import C, S
 from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from holdfast.domain.lifecycle import HandlerRow, Lifecycle, PromotionRow
     from holdfast.domain.lifecycle.judge import HandlerOptions, Reports
@@ -52,7 +52,7 @@ class Patience:
     def since(self, entered: float) -> float:
         """Return since when, by today's clock, a status entered then has been waited in."""
         began = max(entered, self._began)
-        return began + sum(by for at, by in self._steps if began < at)
+        return began + sum(by for at, by in self._steps if began < at) if self._steps else began
 
 
 _log = logging.getLogger(__name__)
@@ -73,11 +73,14 @@ class Handler(Protocol[_Given_contra, S, C]):
         ...
 
 
-class Standing(NamedTuple):
+class Standing(NamedTuple, Generic[S]):
     """What is judged of an entity."""
 
+    id: str
+    """The name handlers use."""
+    status: S
     since: float
-    """When it entered its status."""
+    """When it entered its status, as stored."""
     tries: int
     """Failures in the status."""
 
@@ -85,20 +88,13 @@ class Standing(NamedTuple):
 class Coordinator(ABC, Generic[E, S, C]):
     """Applies handlers' reports and children's statuses, for one kind of entity."""
 
-    def __init__(self, table: Lifecycle[S, C]) -> None:
-        """Remember the table."""
+    def __init__(self, table: Lifecycle[S, C], *, since: Callable[[float], float]) -> None:
+        """Remember the table, and what maps the time a status was entered to when waiting in it began to count."""
         self.table = table
+        self._since = since
 
     @abstractmethod
-    def id_of(self, entity: E) -> str:
-        """Return the name handlers use."""
-
-    @abstractmethod
-    def status(self, entity: E) -> S:
-        """Return where an entity stands."""
-
-    @abstractmethod
-    def standing(self, entity: E) -> Standing:
+    def standing(self, entity: E) -> Standing[S]:
         """Return what is judged of an entity."""
 
     @abstractmethod
@@ -115,62 +111,61 @@ class Coordinator(ABC, Generic[E, S, C]):
 
     def run(self, handler: Handler[E, S, C], batch: Iterable[E], now: float) -> None:
         """Run a handler on those of a batch it is meant for, and apply its reports, or the lack of one."""
-        row = handler.row
-        targets = {}
+        row, targets = handler.row, {}
         for entity in batch:
-            if self.status(entity) not in row.targets:
+            at = self.standing(entity)
+            if at.status not in row.targets:
                 continue
             if row.child_targets is None or not row.child_targets.isdisjoint(self.children(entity)):
-                targets[self.id_of(entity)] = entity
-        if not targets:
-            return
-        unknown = []
-        for report in self._execute(handler, list(targets.values()), now):
-            found = targets.pop(report.id, None)
-            if found is None:
+                targets[at.id] = entity
+        for report in self._execute(handler, targets, now) if targets else ():
+            entity, outcome = targets[report.id], report.said
+            if outcome is not Outcome.SUCCESS:
+                at, options = self.standing(entity), self.options(row, entity)
+                since = self._since(at.since)
+                outcome = judge(outcome, options, self.table.outcomes, tries=at.tries, since=since, now=now)
+            if outcome is not None:
+                step = Step(row.name, outcome, now, report.code, report.message, report.steps)
+                self.apply(entity, step, row.transitions.get(outcome) or TransitionStatus())
+
+    def _execute(self, handler: Handler[E, S, C], targets: Mapping[str, E], now: float) -> Iterable[Report]:
+        """Do the work and return one report on each target; those it did not mention come last.
+
+        A handler that raises has failed for all targets, unless its row says otherwise (semantics 6).
+        """
+        row = handler.row
+        try:
+            said = list(handler.execute(list(targets.values()), now).reports())
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            _log.exception("handler %s raised, with %d targets", row.name, len(targets))
+            said = [Report(name, row.raising, type(error).__name__, str(error)) for name in targets]
+        unknown, first = [], {}
+        for report in said:
+            if report.id in first or report.id not in targets:
                 unknown.append(report.id)
             else:
-                self._judge(row, found, report, report.said, now)
+                first[report.id] = report
         if unknown:
             named = unknown[:_MOST_NAMED]
             _log.error("handler %s reported %d that it was not given: %s", row.name, len(unknown), named)
-        for name, entity in targets.items():
-            self._judge(row, entity, Report(name, Outcome.SKIPPED), None, now)
-
-    def _execute(self, handler: Handler[E, S, C], targets: Sequence[E], now: float) -> Iterable[Report]:
-        """Do the work; one that raises has failed for all targets, unless its row says otherwise (semantics 6)."""
-        try:
-            return list(handler.execute(targets, now).reports())
-        except Exception as error:  # noqa: BLE001 - whatever it is
-            row = handler.row
-            _log.exception("handler %s raised, with %d targets", row.name, len(targets))
-            if row.raising is None:
-                return []
-            return [Report(self.id_of(each), row.raising, type(error).__name__, str(error)) for each in targets]
-
-    def _judge(self, row: HandlerRow[S, C], entity: E, report: Report, said: Outcome | None, now: float) -> None:
-        outcome: Outcome | None = Outcome.SUCCESS
-        if said is not Outcome.SUCCESS:
-            since, tries = self.standing(entity)
-            options = self.options(row, entity)
-            outcome = judge(said, options, self.table.outcomes, tries=tries, since=since, now=now)
-        if outcome is not None:
-            step = Step(row.name, outcome, now, report.code, report.message, report.steps)
-            self.apply(entity, step, row.transitions.get(outcome) or TransitionStatus())
+        for name in targets:
+            if name not in first:
+                first[name] = Report(name, None)
+        return first.values()
 
     def promote(self, entity: E, now: float) -> None:
         """Move an entity on as far as its children allow or its timeout demands."""
-        status = self.status(entity)
+        at, children = self.standing(entity), self.children(entity)
         for row in self.table.promotions:
-            if status not in row.targets:
+            if at.status not in row.targets:
                 continue
-            if promotes(row, self.children(entity)):
+            if promotes(row, children):
                 self.apply(entity, Step(row.name, Outcome.SUCCESS, now), TransitionStatus(row.success))
                 return
             if row.expired is None:
                 continue
             timeout_s = self.options(row, entity).timeout_s
-            if is_expired(self.standing(entity).since, timeout_s, now):
+            if is_expired(self._since(at.since), timeout_s, now):
                 message = f"not {row.success} within {format_duration(timeout_s or 0.0)}"
                 step = Step(row.name, Outcome.EXPIRED, now, message=message)
                 self.apply(entity, step, TransitionStatus(row.expired))

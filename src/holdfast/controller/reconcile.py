@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.events import EventRecord, WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, RunStatus
 from holdfast.domain.workloads.base import UNREAD, Quarantined, Workload
-from holdfast.domain.workloads.gang.conclusion import cancelled, cancelled_while_pending
+from holdfast.domain.workloads.gang.reconcile import cancelled, cancelled_while_pending
 from holdfast.errors import Unavailable
 from holdfast.ports.store import Request, RequestKind
 
@@ -208,8 +208,8 @@ class Requests:
             attempts = (each for each in self._store.attempts(key) if each.status not in ATTEMPT_TERMINAL)
             self._state.end_unread(
                 job,
-                cancelled_while_pending(replace(job, reason=request.cancel_reason), now),
-                [cancelled(job, attempt, now, started=True).attempt for attempt in attempts],
+                cancelled_while_pending(job, request.cancel_reason, now),
+                [cancelled(attempt, job.reason, now, started=True) for attempt in attempts],
                 [replace(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now) for run in runs],
             )
             self._quarantine.release(key, now)

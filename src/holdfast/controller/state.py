@@ -14,7 +14,7 @@ from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.event_mapping import Outbox, started
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run, evolve
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, EntityKind, HistoryRow, attempt_id
-from holdfast.domain.lifecycle.judge import followed_by
+from holdfast.domain.lifecycle.judge import recorded
 from holdfast.domain.placement import Capacity, Place
 from holdfast.domain.scheduling import GroupKey, PendingQueue, Waiting
 from holdfast.domain.workloads.base import GANG, KUBEJOB
@@ -362,8 +362,12 @@ class ControllerState:
     def record(self, active: Active, step: Step, to: AttemptStatus) -> None:
         """Write one step of an attempt's history, merged with the last when it repeats it."""
         attempt, last = active.attempt, active.last
-        identity = EntityKind.ATTEMPT, attempt_id(attempt.job_id, attempt.number)
-        active.last = followed_by(last, identity, step, attempt.status, to)
+        phase, outcome, now, code, message, steps = step
+        name, seq = attempt_id(attempt.job_id, attempt.number), 0 if last is None else last.seq + 1
+        row = HistoryRow(
+            EntityKind.ATTEMPT, name, seq, phase, attempt.status, to, outcome, now, now, code, message, 1, steps
+        )
+        active.last = recorded(last, row)
         if active.last is not last:
             self.changes.history[active.last.key] = active.last
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.job import JobState
 from holdfast.domain.placement import Place, ever_fits
-from holdfast.domain.workloads.gang.conclusion import shape_of
+from holdfast.domain.workloads.gang.reconcile import shape_of
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:

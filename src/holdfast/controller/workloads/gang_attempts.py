@@ -6,7 +6,8 @@ a changed desired set, which executors fetch after the commit.
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import filterfalse, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from holdfast.controller.coordinator import Coordinator, Standing
@@ -36,14 +37,14 @@ if TYPE_CHECKING:
     from holdfast.controller.active import Active
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Job
-    from holdfast.domain.lifecycle import AttemptPromotion
+    from holdfast.domain.lifecycle import AttemptPromotion, RequestRow
     from holdfast.domain.lifecycle.judge import HandlerLimits, HandlerOptions
     from holdfast.domain.placement import PlaceKey
-    from holdfast.domain.workloads.gang.conclusion import Conclusion
 
     Row = AttemptHandler | AttemptPromotion
 
 
+_STATUS, _EXECUTOR = attrgetter("status"), attrgetter("executor")
 _PREPARING = frozenset({RunStatus.PREPARING, RunStatus.PULLING})
 _NOT_HANDED_OUT = _PREPARING | {RunStatus.PENDING, RunStatus.SCHEDULED, RunStatus.PREPARED}
 
@@ -62,8 +63,9 @@ class ScheduleAttempts:
         waiting = self._state.waiting_attempt(job).attempt
         number, dispatch = waiting.number, waiting.dispatch + 1
         attempt = evolve(waiting, dispatch=dispatch, request=job.request)
-        runs = [
-            Run(
+        runs = []
+        for rank, (executor, node) in enumerate(places):
+            run = Run(
                 uid=f"{job.id}-{number}-{rank}-{dispatch}",
                 job_id=job.id,
                 attempt=number,
@@ -73,8 +75,7 @@ class ScheduleAttempts:
                 node=node,
                 request=job.request,
             )
-            for rank, (executor, node) in enumerate(places)
-        ]
+            runs.append(run)
         running = evolve(
             job,
             state=JobState.RUNNING,
@@ -110,14 +111,16 @@ class PrepareAttempts:
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
         """Report where preparation has begun, and who waits for it to end; lost executors prepare nothing."""
         del now
-        reached, failures = _reached(targets, self._alive)
-        successes, preparing = [], {}
-        for job_id, active in reached.items():
-            statuses = [run.status for run in active.runs.values()]
-            if RunStatus.SCHEDULED in statuses:
+        successes, failures, preparing = [], {}, {}
+        for active in targets:
+            job_id, lost = active.attempt.job_id, _lost(active, self._alive)
+            statuses = list(map(_STATUS, active.runs.values()))
+            if lost is not None:
+                failures[job_id] = lost
+            elif RunStatus.SCHEDULED in statuses:
                 successes.append(job_id)
             else:
-                left = sum(status in _PREPARING for status in statuses)
+                left = sum(map(_PREPARING.__contains__, statuses))
                 preparing[job_id] = f"{left} of {len(statuses)} runs still preparing"
         return HandlerResult(tuple(successes), failures, preparing)
 
@@ -134,22 +137,20 @@ class StartAttempts:
     def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
         """Hand out attempts whose executors are all alive; the others have failed to start."""
         del now
-        reached, failures = _reached(targets, self._alive)
-        return HandlerResult(tuple(reached), failures)
+        successes, failures = [], {}
+        for active in targets:
+            lost = _lost(active, self._alive)
+            if lost is None:
+                successes.append(active.attempt.job_id)
+            else:
+                failures[active.attempt.job_id] = lost
+        return HandlerResult(tuple(successes), failures)
 
 
-def _reached(
-    targets: Sequence[Active], alive: Callable[[str], bool]
-) -> tuple[dict[str, Active], dict[str, tuple[str, str]]]:
-    """Tell attempts whose executors are all alive from the others, which have failed; both by job id."""
-    reached, failures = {}, {}
-    for active in targets:
-        lost = sorted({run.executor for run in active.runs.values() if not alive(run.executor)})
-        if lost:
-            failures[active.attempt.job_id] = ("executor_lost", f"executor {', '.join(lost)} does not answer")
-        else:
-            reached[active.attempt.job_id] = active
-    return reached, failures
+def _lost(active: Active, alive: Callable[[str], bool]) -> tuple[str, str] | None:
+    """Return the failure of an attempt of which an executor is lost; ``None`` if none is."""
+    lost = sorted(filterfalse(alive, set(map(_EXECUTOR, active.runs.values()))))
+    return ("executor_lost", f"executor {', '.join(lost)} does not answer") if lost else None
 
 
 class TerminateAttempts:
@@ -213,7 +214,7 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         self,
         state: ControllerState,
         *,
-        conclude: Callable[[Active, float], Conclusion],
+        over: Callable[[Active, Step], None],
         requeue: Callable[[Active, float, str], None],
         limits: Callable[[str], tuple[HandlerLimits, ...]] = lambda _: (),
         lease_s: float | None = None,
@@ -222,33 +223,26 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
 
         Args:
             state: The controller's memory.
-            conclude: Judges an attempt whose runs have all stopped, or that will have none.
+            over: Called with an attempt whose runs have all stopped, or that will have none, and the step that ends it.
             requeue: Called with an attempt that goes back to PENDING, and why.
             limits: The handler limits in force in a queue, by its name, most specific last.
             lease_s: Of executors: a silent one may still run its programs for that long.
         """
-        super().__init__(ATTEMPTS)
+        super().__init__(ATTEMPTS, since=state.since)
         self._state = state
-        self._conclude = conclude
+        self._over = over
         self._requeue = requeue
         self._limits = limits
         self._lease_s = lease_s or 0.0
 
-    def id_of(self, entity: Active) -> str:
-        """Return the job's id."""
-        return entity.attempt.job_id
-
-    def status(self, entity: Active) -> AttemptStatus:
-        """Return where an attempt stands."""
-        return entity.attempt.status
-
-    def standing(self, entity: Active) -> Standing:
+    def standing(self, entity: Active) -> Standing[AttemptStatus]:
         """Return what is judged of an attempt."""
-        return Standing(self._state.since(entity.attempt.status_since), entity.attempt.tries)
+        attempt = entity.attempt
+        return Standing(attempt.job_id, attempt.status, attempt.status_since, attempt.tries)
 
     def children(self, entity: Active) -> list[RunStatus]:
         """Return the statuses of an attempt's runs."""
-        return [run.status for run in entity.runs.values()]
+        return list(map(_STATUS, entity.runs.values()))
 
     def options(self, row: Row, entity: Active) -> HandlerOptions:
         """Return the limits for an attempt: those of its queue, its job and its executors."""
@@ -261,58 +255,56 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
 
     def apply(self, entity: Active, step: Step, to: TransitionStatus[AttemptStatus, RunStatus]) -> None:
         """Record a step and move the attempt where it leads, if anywhere; how it ends depends on its failure."""
+        state, now = self._state, step.now
         if step.outcome in _WITH_RUNS:
             step = step._replace(steps=_where_runs_stood(entity, step.outcome))
-        if to.status in ATTEMPT_TERMINAL:
-            self._move_runs(entity, to.children, step.now)
-            self._end(entity, step)
-            return
-        self._state.record(entity, step, to.status or entity.attempt.status)
         if to.status is AttemptStatus.PENDING:
-            self._requeue(entity, step.now, step.message)
+            state.record(entity, step, to.status)
+            self._requeue(entity, now, step.message)
             return
-        self._move_runs(entity, to.children, step.now)
-        attempt = entity.attempt.after(step.outcome, to.status, step.now)
+        if to.children is not None:
+            for run in list(entity.runs.values()):
+                if run.status not in RUN_TERMINAL and run.status is not to.children:
+                    state.put_run(entity, run.entered(to.children, now))
+        if to.status in ATTEMPT_TERMINAL:
+            self._over(entity, step)
+            return
+        state.record(entity, step, to.status or entity.attempt.status)
+        attempt = entity.attempt.after(step.outcome, to.status, now)
         if to.status is AttemptStatus.RUNNING:
-            attempt = evolve(attempt, started_at=max(run.started_at or step.now for run in entity.runs.values()))
+            attempt = evolve(attempt, started_at=max(run.started_at or now for run in entity.runs.values()))
         if attempt is not entity.attempt:
-            self._state.put_attempt(entity, attempt)
+            state.put_attempt(entity, attempt)
 
-    def _move_runs(self, active: Active, to: RunStatus | None, now: float) -> None:
-        if to is None:
+    def stop(self, active: Active, row: RequestRow[AttemptStatus], now: float) -> None:
+        """Begin to end an attempt on request; one already ending is published with the new reason."""
+        if active.attempt.status is AttemptStatus.TERMINATING:
+            self._state.tell_again(active)
             return
-        for run in list(active.runs.values()):
-            if run.status not in RUN_TERMINAL and run.status is not to:
-                self._state.put_run(active, run.entered(to, now))
-
-    def _end(self, active: Active, step: Step) -> None:
-        if active.attempt.status is AttemptStatus.PENDING:
-            active.attempt = evolve(active.attempt, message=step.message)
-            active.job = evolve(active.job, attempt=active.attempt.number)
-        conclusion = self._conclude(active, step.now)
-        self._state.record(active, step, conclusion.attempt.status)
-        self._state.put_attempt(active, conclusion.attempt)
-        self._state.put_job(conclusion.job)
+        step = Step(row.name, Outcome.SUCCESS, now, message=active.job.reason)
+        self.apply(active, step, TransitionStatus(row.moves[active.attempt.status]))
 
     def expire(self, active: Active, now: float, message: str) -> None:
         """Give up an attempt that found no place in time."""
         step = Step(SCHEDULE.name, Outcome.EXPIRED, now, message=message)
         self.apply(active, step, SCHEDULE.transitions[Outcome.EXPIRED])
 
-    def next_look(self, active: Active, now: float) -> float | None:
-        """Return when time alone may move an attempt on; ``None`` where its status has no way out by time."""
+    def next_look(self, active: Active, now: float, latest: float | None = None) -> float | None:
+        """Return when time alone may move an attempt on, at the latest as given.
+
+        ``None`` where its status has no way out by time.
+        """
         status = active.attempt.status
-        rows = _LEFT_BY_TIME.get(status)
-        if rows is None:
-            return None
         since = self._state.since(active.attempt.status_since)
-        due, limited = [], False
-        for row in rows:
+        due = [] if latest is None or latest <= now else [latest]
+        limited = left = False
+        for row in _LEFT_BY_TIME.get(status, ()):
             limit_s = self.options(row, active).timeout_s
             limited = limited or bool(limit_s)
             if limit_s is not None and since + limit_s >= now:
+                left = True
                 due.append(min(since + limit_s + _PAST_S, now + _EDITED_S))
-        if status in _TRIED_AGAIN or (limited and not due):
+        if status in _TRIED_AGAIN or (limited and not left):
             due.append(now + _LOOK_EVERY_S)
         return min(due, default=None)
 

@@ -79,36 +79,20 @@ def attempt_id(job_id: str, number: int) -> str:
     return f"{job_id}/{number}"
 
 
-def followed_by(
-    last: HistoryRow | None, identity: tuple[EntityKind, str], step: Step, before: str, after: str
-) -> HistoryRow:
-    """Return an entity's row for a step, after its last row."""
-    seq = last.seq + 1 if last is not None else 0
-    phase, outcome, now, code, message, steps = step
-    return recorded(last, HistoryRow(*identity, seq, phase, before, after, outcome, now, now, code, message, 1, steps))
-
-
-def merges(last: HistoryRow, row: HistoryRow) -> bool:
-    """Whether a step repeats the last one: same phase, error code and target, both tries or both skips."""
-    return (
-        last.phase == row.phase
-        and last.error_code == row.error_code
-        and last.to_status == row.to_status
-        and (last.outcome is Outcome.SKIPPED) == (row.outcome is Outcome.SKIPPED)
-    )
-
-
 def recorded(last: HistoryRow | None, row: HistoryRow) -> HistoryRow:
     """Return the row to write: the last one counted up when the step repeats it, else the new one after it.
 
-    A merged row keeps the creation time, and of tries the first message; it takes the new outcome and update time. A
+    A step repeats the last one if it has the same phase, error code and target, and both are tries or both skips. A
+    merged row keeps the creation time, and of tries the first message; it takes the new outcome and update time. A
     skip for the same reason as the last is nothing new: it is the last row itself, so that waiting costs no write.
     """
     if last is None:
         return row
-    if not merges(last, row):
+    skipped = row.outcome is Outcome.SKIPPED
+    same = last.phase == row.phase and last.error_code == row.error_code and last.to_status == row.to_status
+    if not same or (last.outcome is Outcome.SKIPPED) is not skipped:
         return row if row.seq == last.seq + 1 else replace(row, seq=last.seq + 1)
-    if row.outcome is not Outcome.SKIPPED:
+    if not skipped:
         return replace(last, attempts=last.attempts + 1, outcome=row.outcome, updated_at=row.updated_at)
     if row.message == last.message:
         return last
@@ -119,7 +103,8 @@ class Report(NamedTuple):
     """What a handler reports of one entity: SUCCESS, FAILURE, SKIPPED or STALE, never a verdict."""
 
     id: str
-    said: Outcome
+    said: Outcome | None
+    """``None``: nothing, of an entity it was given."""
     code: str = ""
     message: str = ""
     steps: tuple[SubStep, ...] = ()

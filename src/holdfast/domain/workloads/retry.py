@@ -51,17 +51,16 @@ def decide_retry(
         suspicion: The evidence against the job, if the run was lost with its place.
     """
     decision = decide(ruleset.policies, failure, history, ruleset.settings, draw=draw)
-    decision = _suspected(decision, history, failure, suspicion)
+    if suspicion is not None and decision.grants_retry and failure.conditions & LOST:
+        decision = _suspected(decision, history, suspicion)
     if decision.memory is None or not decision.grants_retry or not ruleset.places:
         return decision
     grown = evolve(shape, request=evolve(shape.request, memory=decision.memory), avoid=None)
     return _that_still_fits(decision, grown, ruleset.places)
 
 
-def _suspected(decision: Decision, history: RetryHistory, failure: Failure, suspicion: Suspicion | None) -> Decision:
+def _suspected(decision: Decision, history: RetryHistory, suspicion: Suspicion) -> Decision:
     """Keep a job that takes its place down away from others: for a while if that may be chance, else for good."""
-    if suspicion is None or not decision.grants_retry or not failure.conditions & LOST:
-        return decision
     if not suspicion.is_to_blame:
         away_s = max(decision.delay_s, delay_s(suspicion.absence, len(suspicion.others), seed=history.job_id))
         reason = f"{decision.reason}; it {suspicion.in_words()}, and is kept away to see whether it happens again"
