@@ -1,28 +1,31 @@
-"""A database whose specifications were stored as manifests has them compiled, and goes on where it was."""
+"""A database whose specifications and catalogue were stored as text has them compiled, and goes on where it was."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from alembic import command
-from sqlalchemy import column, insert, table
+from sqlalchemy import column, insert, table, update
 
-from holdfast.compiled.codec import load_set_spec, load_spec, set_spec_of
+from holdfast.compiled.codec import OperatorSettings, dump_entry, load_set_spec, load_spec, set_spec_of
 from holdfast.dialects.jobset.loading import dump_set
 from holdfast.dialects.manifests import read_manifest
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
+from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import UnreadableSpec
+from holdfast.ports.store import JobFilter
 from holdfast.service.jobsets.control import SetControl
 from holdfast.storage.sql import migrations, open_store
 from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.migrations import steps
-from tests.unit.conftest import Lab
+from tests.unit.conftest import Lab, exits, job_named
 from tests.unit.jobset_lab import group, manifest
 
 if TYPE_CHECKING:
@@ -40,8 +43,11 @@ class Old:
     def __init__(self, url: str) -> None:
         self.url = url
         self.database = Database(url)
+        self.upgrade("0006")
+
+    def upgrade(self, schema: str) -> None:
         with self.database.writing() as connection:
-            command.upgrade(steps.configuration(connection), "0006")
+            command.upgrade(steps.configuration(connection), schema)
 
     def insert(self, name: str, /, **row: object) -> None:
         with self.database.writing() as connection:
@@ -165,4 +171,80 @@ def test_what_cannot_be_compiled_stops_no_upgrade_and_ends_with_a_reason(old: Ol
     lab.tick()
     lab.tick()
     assert store.workloads(JobSet) == []
+    store.close()
+
+
+def entries(old: Old) -> dict[str, dict[str, str]]:
+    """Store the samples of a catalogue, and return what is to be stored of them, by kind and name."""
+    wanted: dict[str, dict[str, str]] = {"policy": {}, "queue": {}, "category": {}, "settings": {}}
+    samples, newer = (json.loads(STORED.with_name(f"catalogue-{version}.json").read_text()) for version in (0, 1))
+    for sample, new in zip(
+        samples[:-1], newer, strict=False
+    ):  # the last are settings as they are before anybody sets any
+        kind, body = sample["kind"], sample["stored"]
+        name = json.loads(new["stored"])["spec"].get("name", "")
+        wanted[kind][name] = new["stored"]
+        if kind == "policy":
+            old.insert("policy_revisions", name=name, revision=1, body=body)
+            old.insert("policies", name=name, revision=1)
+        elif kind == "settings":
+            with old.database.writing() as connection:
+                connection.execute(update(table("settings", column("body"))).values(body=body))
+        else:
+            old.insert("queues" if kind == "queue" else "categories", name=name, body=body)
+    return wanted
+
+
+def test_the_catalogue_of_the_release_before_is_compiled(old: Old) -> None:
+    old.upgrade("0014")
+    wanted = entries(old)
+    bare = '{"defaultAction":"Retry","name":"bare"}'
+    old.insert("policy_revisions", name="bare", revision=2, body=bare)
+    store = old.upgraded()
+    found = store.catalogue()
+    assert found.unreadable == {}
+    assert {name: dump_entry(policy) for name, policy in found.policies.items()} == wanted["policy"]
+    assert {name: dump_entry(found.queues[name]) for name in found.queues if name != "default"} == wanted["queue"]
+    assert {each.name: dump_entry(each) for each in found.categories} == wanted["category"]
+    assert dump_entry(OperatorSettings(found.settings, found.default_policy)) == wanted["settings"][""]
+    assert store.policy_revision("bare", 2) == RetryPolicy("bare", default_action=Action.RETRY, revision=2)
+    assert store.put_policy(found.policies["infra"]).revision == 1
+    store.close()
+
+
+UNREADABLE = ("not JSON", '{"version":2,"spec":{"name":"x"}}', '{"version":1,"spec":{"name":7,"settings":7}}')
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_an_entry_that_cannot_be_read_keeps_no_controller_from_working_until_it_is_written_again(
+    old: Old, text: str
+) -> None:
+    old.upgrade("0014")
+    entries(old)
+    for name in ("policy_revisions", "queues", "categories", "settings"):
+        with old.database.writing() as connection:
+            connection.execute(update(table(name, column("body"))).values(body=text))
+    store = old.upgraded()
+    before = store.catalogue()
+    listed = ["failure category cuda", "queue cpu", "queue gpu", "retry policy bare", "retry policy infra", "settings"]
+    assert sorted(before.unreadable) == listed
+    assert all("stored" in why for why in before.unreadable.values())
+    lab = Lab()
+    lab.store = store  # type: ignore[assignment] # one store is as good as another
+    lab.restart_controller()
+    lab.submit(job_named("held", retry_policies=("infra",)), exits(1))
+    lab.submit(job_named("waiting", queue="gpu"), exits(0))
+    lab.submit(job_named("fine"), exits(0))
+    lab.pass_s(10.0)
+    found = {job.name: job for job in store.jobs(JobFilter())}
+    assert [str(found[name].state) for name in ("held", "waiting", "fine")] == ["Held", "Queued", "Succeeded"]
+    assert "retry policy 'infra' cannot be read" in found["held"].reason
+    store.put_settings(RetrySettings(), None)
+    store.put_queue(replace(before.queues["gpu"], paused=True))
+    store.put_category(before.categories[0])
+    assert store.put_policy(replace(before.policies["infra"], retry_limit=3)).revision == 2
+    assert sorted(store.catalogue().unreadable) == ["queue cpu", "retry policy bare"]
+    store.delete_queue("cpu")
+    store.delete_policy("bare")
+    assert store.catalogue().unreadable == {}
     store.close()

@@ -9,16 +9,17 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from holdfast.compiled.codec import dump_spec, load_spec
-from holdfast.dialects import codec
+from holdfast.compiled.codec import OperatorSettings, dump_entry, dump_spec, load_entry, load_spec
 from holdfast.dialects.armada import BARE, FLAT, NESTED, read_bare_policy
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_manifest
-from holdfast.dialects.native.catalogue import read_settings
+from holdfast.dialects.native.catalogue import read_settings, write_queue, write_settings
+from holdfast.dialects.native.category import write_category
 from holdfast.dialects.native.policy import read_policy
-from holdfast.dialects.native.writing import write_job
+from holdfast.dialects.native.writing import write_job, write_policy
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
+from holdfast.domain.policy.model import RetryPolicy
 from holdfast.errors import InvalidRequest, Problem
 from tests.reading import read_job_mapping, read_manifests
 from tools.cases.armada_categories import read_error_categories
@@ -242,30 +243,33 @@ def test_yaml_and_json_say_the_same(value: dict[str, Any]) -> None:
 
 @given(policies)
 @settings(deadline=None)
-def test_a_policy_survives_the_codec(value: dict[str, Any]) -> None:
+def test_a_policy_comes_back_as_it_was_written_and_stored(value: dict[str, Any]) -> None:
     problems: list[Problem] = []
     policy = read_policy(value, path="", name="p", problems=problems)
     assert problems == []
     assert policy is not None
-    assert codec.load_policy(codec.dump_policy(policy)) == policy
+    assert read_policy(write_policy(policy), path="", name="p", problems=problems) == policy
+    assert load_entry(RetryPolicy, dump_entry(policy)) == policy
 
 
 @given(queues)
 @settings(deadline=None)
-def test_a_queue_survives_the_codec(value: dict[str, Any]) -> None:
-    queue = read_manifest({"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "q"}, "spec": value})
+def test_a_queue_comes_back_as_it_was_written_and_stored(value: dict[str, Any]) -> None:
+    envelope = {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "q"}}
+    queue = read_manifest({**envelope, "spec": value})
     assert isinstance(queue, Queue)
-    assert codec.load_queue(codec.dump_queue(queue)) == queue
+    assert read_manifest({**envelope, "spec": write_queue(queue)}) == queue
+    assert load_entry(Queue, dump_entry(queue)) == queue
 
 
 @given(categories)
 @settings(deadline=None)
-def test_a_failure_category_survives_the_codec(value: dict[str, Any]) -> None:
-    category = read_manifest(
-        {"apiVersion": "holdfast.dev/v1", "kind": "FailureCategory", "metadata": {"name": "c"}, "spec": value}
-    )
+def test_a_failure_category_comes_back_as_it_was_written_and_stored(value: dict[str, Any]) -> None:
+    envelope = {"apiVersion": "holdfast.dev/v1", "kind": "FailureCategory", "metadata": {"name": "c"}}
+    category = read_manifest({**envelope, "spec": value})
     assert isinstance(category, FailureCategory)
-    assert codec.load_category(codec.dump_category(category)) == category
+    assert read_manifest({**envelope, "spec": write_category(category)}) == category
+    assert load_entry(FailureCategory, dump_entry(category)) == category
 
 
 @given(
@@ -274,6 +278,8 @@ def test_a_failure_category_survives_the_codec(value: dict[str, Any]) -> None:
     )
 )
 @settings(deadline=None)
-def test_settings_survive_the_codec(value: dict[str, Any]) -> None:
+def test_settings_come_back_as_they_were_written_and_stored(value: dict[str, Any]) -> None:
     read = read_settings(value)
-    assert codec.load_settings(codec.dump_settings(*read)) == read
+    assert read_settings(write_settings(*read)) == read
+    stored = OperatorSettings(*read)
+    assert load_entry(OperatorSettings, dump_entry(stored)) == stored

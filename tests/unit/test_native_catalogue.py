@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast.dialects import codec
+from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry
 from holdfast.dialects.documents import read_documents
+from holdfast.dialects.earlier import upgrade_entry
 from holdfast.dialects.manifests import read_manifest
 from holdfast.dialects.native.catalogue import read_queue_manifest, read_settings, write_queue, write_settings
+from holdfast.dialects.native.category import write_category
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.policy.model import Backoff, ContainerScope, ExitCodeOperator, ExitCodes, RetrySettings
-from holdfast.errors import InvalidManifest, InvalidRequest, Problem
+from holdfast.errors import InvalidManifest, InvalidRequest, Problem, UnreadableSpec
 from tests.reading import read_manifests
+
+STORED = Path(__file__).parents[1] / "data" / "stored"
 
 
 def manifest(kind: str, name: str | None, spec: object) -> dict[str, Any]:
@@ -38,7 +44,7 @@ def test_every_field_of_a_queue_is_read_and_written() -> None:
     queue = read_manifest(manifest("Queue", "q", spec))
     assert queue == Queue("q", 2.5, Ceiling(2500, 1024**3, 2), 7, ("infra", "ml"), paused=True)
     assert isinstance(queue, Queue)
-    assert codec.load_queue(codec.dump_queue(queue)) == queue
+    assert read_manifest(manifest("Queue", "q", write_queue(queue))) == queue
 
 
 @pytest.mark.parametrize(
@@ -56,7 +62,7 @@ def test_an_explicit_limit_of_none_is_none_and_one_left_out_is_no_limit(
     queue = read_manifest(manifest("Queue", "q", {"maxRunning": limits}))
     assert isinstance(queue, Queue)
     assert queue.max_running == most
-    assert codec.load_queue(codec.dump_queue(queue)) == queue
+    assert read_manifest(manifest("Queue", "q", write_queue(queue))) == queue
 
 
 def test_a_queue_needs_a_name_only() -> None:
@@ -101,7 +107,7 @@ def test_every_field_of_a_failure_category_is_read_and_written() -> None:
         hint="h",
     )
     assert isinstance(category, FailureCategory)
-    assert codec.load_category(codec.dump_category(category)) == category
+    assert read_manifest(manifest("FailureCategory", "cuda_error", write_category(category))) == category
 
 
 @pytest.mark.parametrize(
@@ -130,7 +136,7 @@ def test_settings_are_read_and_written() -> None:
     value = {"globalMaxRetries": 0, "defaultBackoff": {"initialDelay": 0}, "defaultPolicyName": "infra"}
     settings, name = read_settings(value)
     assert (settings.global_max_retries, settings.default_backoff, name) == (0, Backoff(initial_s=0.0), "infra")
-    assert codec.load_settings(codec.dump_settings(settings, name)) == (settings, name)
+    assert read_settings(write_settings(settings, name)) == (settings, name)
 
 
 def test_wrong_settings_are_refused_together() -> None:
@@ -220,3 +226,35 @@ def test_limits_that_no_handler_has_are_refused_with_those_there_are() -> None:
     )  # fmt: skip
     assert "StartAttempts" in (found["handlerLimits.StartAttempt"].hint or "")
     assert "schedulingTimeout" in (found["handlerLimits.ScheduleAttempts.timeout"].hint or "")
+
+
+def samples(version: int) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads((STORED / f"catalogue-{version}.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize(("old", "new"), list(zip(samples(0), samples(1), strict=True)))
+def test_an_entry_that_an_earlier_release_stored_becomes_what_is_stored_now(
+    old: dict[str, str], new: dict[str, str]
+) -> None:
+    assert old["source"] == new["source"]
+    assert upgrade_entry(old["kind"], old["stored"]) == new["stored"]
+
+
+@pytest.mark.parametrize("sample", samples(1), ids=lambda one: one["kind"])
+def test_how_an_entry_is_stored_changes_only_with_its_version(sample: dict[str, str]) -> None:
+    (document,) = read_documents(sample["source"])
+    found: Any = (
+        OperatorSettings(*read_settings(document.value)) if sample["kind"] == "settings" else read_manifest(document)
+    )
+    assert dump_entry(found) == sample["stored"]
+    again = load_entry(type(found), sample["stored"])
+    assert again == found
+    assert dump_entry(again) == sample["stored"]
+
+
+@pytest.mark.parametrize("kind", ["policy", "queue", "category", "settings"])
+@pytest.mark.parametrize("text", ["[]", '{"x":1}', "not JSON"])
+def test_an_entry_that_cannot_be_compiled_any_more_says_why(kind: str, text: str) -> None:
+    with pytest.raises(UnreadableSpec, match=r".+"):
+        upgrade_entry(kind, text)

@@ -1,4 +1,4 @@
-"""Writes compiled specifications as canonical JSON and reads them back; equal specifications give equal text.
+"""Writes compiled specifications and catalogue entries as canonical JSON, equal ones alike, and reads them back.
 
 Fields that have their default are left out, and every text begins with its version. Only texts of this version are
 read here: ``db upgrade`` rewrites older ones. A field may be added without a new version; renaming one, or changing its
@@ -7,13 +7,16 @@ meaning or default, needs a new version and a step in ``dialects.earlier``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from holdfast.compiled.records import non_defaults
+from holdfast.domain.category import FailureCategory
+from holdfast.domain.job import Queue
+from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec, KubeJob
 from holdfast.errors import UnreadableSpec
@@ -43,6 +46,18 @@ class SetChange:
 
 
 _CHANGES = msgspec.json.Decoder(SetChange)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSettings:
+    """What an operator sets for everyone."""
+
+    settings: RetrySettings = field(default_factory=RetrySettings)
+    default_policy: str | None = None
+
+
+E = TypeVar("E", RetryPolicy, Queue, FailureCategory, OperatorSettings)
+_ENTRIES = {kind: msgspec.json.Decoder(kind) for kind in (RetryPolicy, Queue, FailureCategory, OperatorSettings)}
 
 
 def dump_spec(spec: JobSpec) -> str:
@@ -78,6 +93,26 @@ def load_set_spec(text: str) -> JobSetSpec:
         UnreadableSpec: It is not valid, or of another version.
     """
     return _load(text, _SETS.decode)
+
+
+def dump_entry(entry: RetryPolicy | Queue | FailureCategory | OperatorSettings) -> str:
+    """Write an entry of the catalogue; a policy with its revision."""
+    return _dump(entry)
+
+
+def load_entry(kind: type[E], text: str) -> E:
+    """Read an entry written by ``dump_entry``; equal texts share one object.
+
+    Raises:
+        UnreadableSpec: It is not valid, or of another version.
+    """
+    found: E = _load_entry(kind, text)  # type: ignore[arg-type] # a class is hashable
+    return found
+
+
+@lru_cache(maxsize=_CACHED)
+def _load_entry(kind: type[Any], text: str) -> Any:  # noqa: ANN401 - a cache knows no type variable
+    return _load(text, _ENTRIES[kind].decode)
 
 
 def set_spec_of(job_set: JobSet) -> JobSetSpec:

@@ -69,18 +69,22 @@ class PolicyCatalog:
     def __init__(self, store: ControllerStore) -> None:
         """Read the catalogue."""
         self._store = store
-        self._catalogue = store.catalogue()
-        self._categories = CompiledCategories.compile(self._catalogue.categories)
         self._compiled: BoundedCache[PolicySet] = BoundedCache(_MOST_COMPILED)
+        self._read()
 
     def refresh(self) -> bool:
         """Read the catalogue again if it changed; returns whether it did."""
         if self._store.catalogue_version() == self._catalogue.version:
             return False
+        self._compiled.forget()
+        self._read()
+        return True
+
+    def _read(self) -> None:
         self._catalogue = self._store.catalogue()
         self._categories = CompiledCategories.compile(self._catalogue.categories)
-        self._compiled.forget()
-        return True
+        for entry, why in self._catalogue.unreadable.items():
+            _log.error("%s of the catalogue cannot be read: %s", entry, why)
 
     @property
     def catalogue(self) -> Catalogue:

@@ -1,19 +1,23 @@
-"""Compiles specifications stored by earlier releases; used by ``db upgrade`` only.
+"""Compiles what earlier releases stored; used by ``db upgrade`` only.
 
 Before version 1 a job was stored as a manifest in its short form, a job of pods with the ``spec`` of its ``batch/v1``
-Job, a job set as its manifest alone.
+Job, a job set as its manifest alone, an entry of the catalogue as the part of its manifest that matters.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast.compiled.codec import VERSION, dump_set_spec, dump_spec
-from holdfast.dialects.codec import load_policy
+from holdfast.compiled.codec import VERSION, OperatorSettings, dump_entry, dump_set_spec, dump_spec
 from holdfast.dialects.jobset.job import API_VERSION as BATCH_VERSION
 from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.dialects.native.catalogue import read_queue_manifest, read_settings
+from holdfast.dialects.native.category import read_category_manifest
+from holdfast.dialects.native.policy import read_policy
 from holdfast.domain.job import Resources
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec
@@ -22,6 +26,10 @@ from holdfast.errors import HoldfastError, UnreadableSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from holdfast.domain.policy.model import RetryPolicy
+    from holdfast.errors import Problem
+
+T = TypeVar("T")
 _SAME = ("name", "queue", "priority", "labels", "annotations", "env", "gang")
 _METADATA = ("name", "labels", "annotations")
 _RENAMED = {
@@ -50,6 +58,20 @@ def upgrade_set(manifest: str) -> str:
         UnreadableSpec: It cannot be read any more.
     """
     return _attempt(_compile_set, manifest)
+
+
+def upgrade_entry(kind: str, text: str, *, revision: int = 1) -> str:
+    """Compile an entry of the catalogue: a ``policy``, a ``queue``, a ``category`` or the ``settings``.
+
+    Args:
+        kind: Which of them.
+        text: What was stored.
+        revision: A policy's, which was beside it.
+
+    Raises:
+        UnreadableSpec: It cannot be read any more.
+    """
+    return _attempt(lambda given: _compile_entry(kind, json.loads(given), revision), text)
 
 
 def _attempt(upgrade: Callable[[str], str], text: str) -> str:
@@ -88,9 +110,32 @@ def _plain_job(value: Mapping[str, Any]) -> JobSpec:
         resources=Resources(int(cpu[:-1]) if isinstance(cpu, str) else cpu * 1000, asked["memory"], asked["gpu"]),
         ports=tuple(value.get("ports", ())),
         retry_policies=tuple(value.get("retryPolicies", ())),
-        inline_policies=tuple(load_policy(json.dumps(policy)) for policy in value.get("retry", ())),
+        inline_policies=tuple(map(_policy, value.get("retry", ()))),
         **given,
     )
+
+
+def _policy(value: Mapping[str, Any]) -> RetryPolicy:
+    return _read(partial(read_policy, name=None), value)
+
+
+def _compile_entry(kind: str, value: Mapping[str, Any], revision: int) -> str:
+    if kind == "policy":
+        return dump_entry(replace(_policy(value), revision=revision))
+    if kind == "queue":
+        return dump_entry(_read(read_queue_manifest, value))
+    if kind == "category":
+        return dump_entry(_read(read_category_manifest, value))
+    return dump_entry(OperatorSettings(*read_settings(value)))
+
+
+def _read(reader: Callable[..., T | None], value: Mapping[str, Any]) -> T:
+    problems: list[Problem] = []
+    found = reader(value, path="", problems=problems)
+    if found is None:
+        msg = "it is not valid"
+        raise UnreadableSpec(msg, problems=problems)
+    return found
 
 
 def _batch_job(value: Mapping[str, Any]) -> JobSpec:

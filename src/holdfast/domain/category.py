@@ -6,10 +6,8 @@ The rules are upstream Armada's ``errorCategories``, plus the last log lines.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from holdfast.domain.policy.model import ExitCodes
+from holdfast.domain.policy.model import ExitCodes  # noqa: TC001 - the codec of what is stored looks it up
 
 
 @dataclass(frozen=True, slots=True)

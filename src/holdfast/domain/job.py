@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.containers import UNKNOWN, EngineInfo
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
+from holdfast.domain.lifecycle.judge import HandlerLimits  # noqa: TC001 - the codec of what is stored looks it up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.domain.failure import Failure, RunOutcome
-    from holdfast.domain.lifecycle.judge import HandlerLimits
     from holdfast.domain.policy.model import Decision
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ class Catalogue:
     settings: RetrySettings
     default_policy: str | None = None
     """Applies when neither the queue nor the job names a policy."""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """What cannot be read, by its kind and name, and why; a policy in its place holds what fails, a queue is paused, a
+    category matches nothing, and settings have their defaults, until somebody writes it again."""
 
 
 class CatalogueStore(Protocol):

@@ -146,8 +146,11 @@ class HandlerOptions:
     max_retries: int | None = 5
 
 
-HandlerLimits = Mapping[str, Mapping[str, float | None]]
-"""Settings that override the tables, by a row's name: ``timeout_s``, ``max_retries``; ``None`` is no limit."""
+HandlerLimits = Mapping[str, Mapping[str, int | float | None]]
+"""Settings that override the tables, by a row's name: ``timeout_s``, ``max_retries``; ``None`` is no limit.
+
+``int`` is named too, because whole numbers must come back whole from where they are stored.
+"""
 
 
 def resolve_options(row: HandlerRow[S, C] | PromotionRow[S, C], *layers: HandlerLimits) -> HandlerOptions:

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, exists, func, insert, select, update
 
-from holdfast.dialects import codec as native
+from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry
 from holdfast.domain import audit
 from holdfast.domain.audit import Act
+from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
-from holdfast.domain.policy.model import RetrySettings
+from holdfast.domain.policy.model import Action, RetryPolicy, Rule
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
+from holdfast.errors import UnreadableSpec
 from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
 from holdfast.storage import rules
@@ -29,12 +32,13 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Table
 
+    from holdfast.compiled.codec import E
     from holdfast.domain.audit import AuditedChange, Caller
-    from holdfast.domain.category import FailureCategory
-    from holdfast.domain.policy.model import RetryPolicy
+    from holdfast.domain.policy.model import RetrySettings
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
 
+_SETTINGS = "settings"
 _POLICIES = select(tables.policies.c.name, tables.policies.c.revision, tables.policy_revisions.c.body).join(
     tables.policy_revisions
 )
@@ -74,12 +78,12 @@ class SqlCatalogueStore:
             presence.require_presence(presence.POLICY, name, known=before.policies.keys(), create=create)
             current = before.policies.get(name)
             presence.require_revision(current, if_match)
-            if current is not None and native.dump_policy(policy) == native.dump_policy(current):
+            if current is not None and replace(policy, revision=current.revision) == current:
                 return current
             last = connection.execute(select(func.max(revisions.c.revision)).where(revisions.c.name == name)).scalar()
             stored = replace(policy, revision=(last or 0) + 1)
             row = {"name": name, "revision": stored.revision}
-            connection.execute(insert(revisions).values(**row, body=native.dump_policy(stored)))
+            connection.execute(insert(revisions).values(**row, body=dump_entry(stored)))
             if current is None:
                 connection.execute(insert(pointers).values(row))
             else:
@@ -100,7 +104,7 @@ class SqlCatalogueStore:
             body = connection.execute(query).scalar()
         if body is None:
             raise presence.no_such(rules.REVISION, f"{name}@{revision}")
-        return replace(native.load_policy(body), revision=revision)
+        return load_entry(RetryPolicy, body)
 
     def delete_policy(self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None) -> None:
         """Delete a policy; its revisions stay readable.
@@ -128,8 +132,8 @@ class SqlCatalogueStore:
             presence.require_presence(presence.QUEUE, queue.name, known=before.queues.keys(), create=create)
             rules.require_policies(queue, before.policies.keys())
             current = before.queues.get(queue.name)
-            if current != queue:
-                _put(connection, tables.queues, queue.name, native.dump_queue(queue))
+            if current != queue or f"{presence.QUEUE} {queue.name}" in before.unreadable:
+                _put(connection, tables.queues, queue.name, dump_entry(queue))
                 self._tell(connection, audit.on_queue(by, _put_act(current), queue.name))
 
     def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
@@ -159,8 +163,8 @@ class SqlCatalogueStore:
             known = {each.name: each for each in before.categories}
             presence.require_presence(presence.CATEGORY, category.name, known=known.keys(), create=create)
             current = known.get(category.name)
-            if current != category:
-                _put(connection, tables.categories, category.name, native.dump_category(category))
+            if current != category or f"{presence.CATEGORY} {category.name}" in before.unreadable:
+                _put(connection, tables.categories, category.name, dump_entry(category))
                 self._tell(connection, audit.on_category(by, _put_act(current), category.name))
 
     def delete_category(self, name: str, *, by: Caller | None = None) -> None:
@@ -183,8 +187,8 @@ class SqlCatalogueStore:
         """
         with self._editing() as (connection, before):
             rules.require_default_policy(default_policy, before.policies.keys())
-            if (settings, default_policy) != (before.settings, before.default_policy):
-                body = native.dump_settings(settings, default_policy)
+            if (settings, default_policy) != (before.settings, before.default_policy) or _SETTINGS in before.unreadable:
+                body = dump_entry(OperatorSettings(settings, default_policy))
                 connection.execute(update(tables.settings).values(body=body))
                 _move_version(connection)
                 self._tell(connection, audit.on_settings(by, settings, default_policy))
@@ -204,25 +208,45 @@ def _put_act(current: object) -> Act:
     return Act.CREATE if current is None else Act.UPDATE
 
 
+class _Reader:
+    """Reads entries; one that cannot be read has a stand-in, so that the others stay in force."""
+
+    def __init__(self) -> None:
+        self.unreadable: dict[str, str] = {}
+
+    def entry(self, kind: type[E], text: str, what: str, instead: E) -> E:
+        try:
+            return load_entry(kind, text)
+        except UnreadableSpec as error:
+            self.unreadable[what] = error.message
+            return instead
+
+
+def _policy_instead(name: str, revision: int) -> RetryPolicy:
+    hold = Rule(Action.HOLD, "unreadable", hold_reason=f"retry policy {name!r} cannot be read; write it again")
+    return RetryPolicy(name, (hold,), revision=revision)
+
+
 def _read(connection: Connection) -> Catalogue:
+    read = _Reader()
     version, body = connection.execute(select(tables.settings.c.catalogue_version, tables.settings.c.body)).one()
-    settings, default_policy = (RetrySettings(), None) if body is None else native.load_settings(body)
+    set_ = OperatorSettings()
+    if body is not None:
+        set_ = read.entry(OperatorSettings, body, _SETTINGS, set_)
     policies = {
-        name: replace(native.load_policy(text), revision=revision)
+        name: read.entry(RetryPolicy, text, f"{presence.POLICY} {name}", _policy_instead(name, revision))
         for name, revision, text in connection.execute(_POLICIES.order_by(tables.policies.c.name))
     }
     queues = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE)}
-    for text in connection.execute(select(tables.queues.c.body).order_by(tables.queues.c.name)).scalars():
-        queue = native.load_queue(text)
-        queues[queue.name] = queue
-    categories = [native.load_category(text) for text in connection.execute(select(tables.categories.c.body)).scalars()]
+    for name, text in connection.execute(select(tables.queues).order_by(tables.queues.c.name)):
+        queues[name] = read.entry(Queue, text, f"{presence.QUEUE} {name}", Queue(name, paused=True))
+    categories = [
+        read.entry(FailureCategory, text, f"{presence.CATEGORY} {name}", FailureCategory(name, ()))
+        for name, text in connection.execute(select(tables.categories))
+    ]
+    categories.sort(key=attrgetter("precedence", "name"))
     return Catalogue(
-        version,
-        queues,
-        policies,
-        sorted(categories, key=lambda category: (category.precedence, category.name)),
-        settings,
-        default_policy,
+        version, queues, policies, categories, set_.settings, set_.default_policy, unreadable=read.unreadable
     )
 
 
