@@ -6,7 +6,7 @@ A field added to a record later needs a default, so that older texts can still b
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,36 +22,53 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _UNSET = object()
+_AS_THEY_ARE = frozenset({str, int, float, bool, type(None)})
 
 
 def non_defaults(record: DataclassInstance, among: Sequence[tuple[str, object]] = ()) -> dict[str, Any]:
     """Return the fields that differ from their defaults, or those of some fields."""
-    return {
-        name: value
-        for name, default in among or defaults(type(record))
-        if (value := getattr(record, name)) is not default and value != default
-    }
+    found = {}
+    for name, default in among or defaults(type(record)):
+        value = getattr(record, name)
+        if value is not default and value != default:
+            found[name] = value
+    return found
 
 
 @cache
 def defaults(kind: type[DataclassInstance]) -> Sequence[tuple[str, object]]:
     """Return every field's default; that of a field without one equals nothing."""
-    return tuple((each.name, _default(each)) for each in fields(kind))
+    found: list[tuple[str, object]] = []
+    for each in fields(kind):
+        made = each.default_factory() if each.default_factory is not MISSING else _UNSET
+        found.append((each.name, made if each.default is MISSING else each.default))
+    return found
 
 
-def _default(each: Field[Any]) -> object:
-    if each.default is not MISSING:
-        return each.default
-    return _UNSET if each.default_factory is MISSING else each.default_factory()
-
-
-def _plain(value: Any) -> object:  # noqa: ANN401 - a record or a set
-    return sorted(value) if isinstance(value, frozenset) else non_defaults(value)
-
-
-dump_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False, default=_plain).encode
-"""Takes records at any depth; pure ASCII, so that any text a program printed can be stored, lone surrogates too."""
+_ENCODER = msgspec.json.Encoder()
+_JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False)
 load_json: Callable[[str], Any] = json.JSONDecoder().decode
+
+
+def dump_json(value: object) -> str:
+    """Write a value, with records at any depth; lone surrogates, which programs may print, are escaped."""
+    plain = _plain(value)
+    try:
+        return _ENCODER.encode(plain).decode()
+    except UnicodeEncodeError:
+        return _JSON.encode(plain)
+
+
+def _plain(value: Any) -> object:  # noqa: ANN401 - a record, or what one holds
+    if type(value) in _AS_THEY_ARE:
+        return value
+    if is_dataclass(value):
+        value = non_defaults(value)  # type: ignore[arg-type] # no class
+    if isinstance(value, dict):
+        return dict(zip(value, map(_plain, value.values()), strict=True))
+    if isinstance(value, tuple | list):
+        return [*map(_plain, value)]
+    return sorted(value) if isinstance(value, frozenset) else value
 
 
 def record_of(kind: type[T], plain: object) -> T:
@@ -67,8 +84,14 @@ def record_of(kind: type[T], plain: object) -> T:
         raise Internal(message, hint="a newer Holdfast wrote it, or the database is damaged") from error
 
 
+_DONE = (ContainerResult(exit_code=0),)
+"""By far the most common result, one program that ended with 0; written as a bare 0."""
+
+
 def dump_record(record: object) -> str | None:
     """Write a record, if there is one."""
+    if isinstance(record, RunOutcome) and record.containers == _DONE:
+        return dump_json({**non_defaults(record), "containers": 0})
     return None if record is None else dump_json(record)
 
 
@@ -78,25 +101,9 @@ def load_record(kind: type[T], text: str | None) -> T | None:
     Raises:
         Internal: It is no such record.
     """
-    return None if text is None else record_of(kind, load_json(text))
-
-
-_DONE = (ContainerResult(exit_code=0),)
-"""By far the most common result, one program that ended with 0; written as a bare 0."""
-
-
-def dump_outcome(outcome: RunOutcome | None) -> str | None:
-    """Write how a run ended."""
-    if outcome is None or outcome.containers != _DONE:
-        return dump_record(outcome)
-    return dump_json({**non_defaults(outcome), "containers": 0})
-
-
-def load_outcome(text: str | None) -> RunOutcome | None:
-    """Read how a run ended."""
     if text is None:
         return None
     plain = load_json(text)
-    if plain.get("containers") == 0:
+    if kind is RunOutcome and plain.get("containers") == 0:
         plain["containers"] = [{"exit_code": 0}]
-    return record_of(RunOutcome, plain)
+    return record_of(kind, plain)

@@ -66,9 +66,7 @@ class Given:
         return func.row_number().over(partition_by=self.columns[name], order_by=self._place)
 
     def arranged(self, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Return rows as the driver takes them; in an array it takes one Python type only."""
-        if not self.by_column:
-            return list(rows)
+        """Return columns of rows as the driver takes them; in an array it takes one Python type only."""
         readers = [float if isinstance(type_, Float) else None for type_ in self.types.values()]
         return [
             list(values) if read is None else [None if value is None else read(value) for value in values]
@@ -97,12 +95,11 @@ class Batch:
         """Run over all rows, whose keys must differ; returns how many rows were affected."""
         if not rows:
             return 0
-        arranged = self._given.arranged(rows)
         if self._given.by_column:
-            return connection.exec_driver_sql(self._text, tuple(arranged)).rowcount
+            return connection.exec_driver_sql(self._text, tuple(self._given.arranged(rows))).rowcount
         # The driver directly: SQLAlchemy's overhead per statement costs as much as SQLite's work on a few rows.
         with closing(connection.connection.cursor()) as cursor:
-            cursor.executemany(self._text, arranged)
+            cursor.executemany(self._text, rows)
             return cursor.rowcount
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Text, cast, func, select, text, update
@@ -48,6 +48,7 @@ _PATIENCE = text("SET LOCAL lock_timeout = '5s'")
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 _NEWS = select(tables.settings.c.catalogue_version, select(tables.requests.c.id).exists())
 _earlier = tables.history.alias("earlier")
+_ENTITY = itemgetter(1)
 _WAITING_STATES = tuple(state.value for state in (JobState.QUEUED, JobState.HELD))
 
 
@@ -192,14 +193,14 @@ class SqlControllerStore:
         batches = self._batches
         jobs = [(*codec.job_changes(job), job.id) for job in changes.jobs.values()]
         work = (
-            (batches.attempts, [codec.attempt_row(attempt) for attempt in changes.attempts.values()]),
-            (batches.runs, [codec.run_row(run) for run in changes.runs.values()]),
-            (batches.history, [codec.history_row(row) for row in changes.history.values()]),
-            (batches.nodes, [codec.node_row(node) for node in changes.nodes.values()]),
-            (batches.workloads, [codec.workload_row(each) for each in changes.workloads.values()]),
+            (batches.attempts, [*map(codec.attempt_row, changes.attempts.values())]),
+            (batches.runs, [*map(codec.run_row, changes.runs.values())]),
+            (batches.history, [*map(codec.history_row, changes.history.values())]),
+            (batches.nodes, [*map(codec.node_row, changes.nodes.values())]),
+            (batches.workloads, [*map(codec.workload_row, changes.workloads.values())]),
             (batches.released, [(key,) for key in changes.quarantined]),
             (batches.quarantined, [astuple(each) for each in changes.quarantined.values() if each is not None]),
-            (batches.set_log, [codec.log_row(entry) for entry in changes.set_log]),
+            (batches.set_log, [*map(codec.log_row, changes.set_log)]),
             (batches.forgotten, [(key,) for key in changes.forgotten]),
             (batches.handled, [(number,) for number in changes.handled]),
         )
@@ -220,7 +221,8 @@ def _require_known(connection: Connection, changes: Changes) -> None:
     """Refuse what belongs to nothing that exists; the jobs this commit changes are checked anyway."""
     checked = changes.jobs.keys() | {job_id for job_id, _ in changes.attempts}
     jobs, workloads = select(tables.jobs.c.id), select(tables.workloads.c.id)
-    for ids in chunks([*{row.job_id for row in changes.history.values()} - checked]):
+    entities = {*map(_ENTITY, changes.history)}
+    for ids in chunks([*{entity.partition("/")[0] for entity in entities} - checked]):
         if len(connection.execute(jobs.where(tables.jobs.c.id.in_(ids))).all()) != len(ids):
             raise unknown_job()
     for ids in chunks([*changes.workloads.keys() - checked]):

@@ -7,14 +7,13 @@ lock first, as the last thing before its commit, and keeps it until then.
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, insert, select, text
 
 from holdfast.compiled.records import dump_json, load_json
 from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry, Subject
-from holdfast.domain.events import BY_KIND, BY_NAME, REGISTRY, NodeLost, StoredEvent
+from holdfast.domain.events import BY_KIND, BY_NAME, NodeLost, StoredEvent
 from holdfast.errors import Internal
 from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import RECENT_EVENTS
@@ -34,13 +33,6 @@ if TYPE_CHECKING:
 
 _LOCK = text("SELECT pg_advisory_xact_lock(1076755031)")
 """Any number but the migrations', as long as every version of Holdfast takes the same one."""
-_NO_DEFAULT = object()
-_SHAPES: dict[type[Event], tuple[tuple[str, object], ...]] = {
-    entry.kind: tuple(
-        (field.name, _NO_DEFAULT if field.default is MISSING else field.default) for field in fields(entry.kind)
-    )
-    for entry in REGISTRY
-}
 
 
 class SqlLogStore:
@@ -55,7 +47,7 @@ class SqlLogStore:
         table = tables.events
         query = _filtered(select(table), where).where(table.c.seq > after).order_by(table.c.seq).limit(limit)
         with self._database.reading() as connection:
-            return [_event(row) for row in connection.execute(query)]
+            return [*map(_event, connection.execute(query))]
 
     def last_event_seq(self) -> int:
         """Return the sequence number of the newest event, 0 before the first; cheap."""
@@ -90,7 +82,7 @@ def append_events(connection: Connection, batches: Batches, records: Iterable[Ev
     rows: list[tuple[Any, ...]] = []
     for job_id, at, event in records:
         entry = BY_KIND[type(event)]
-        rows.append((job_id, job_id, job_id, entry.name, entry.version, at, dump_json(_plain(event))))
+        rows.append((job_id, job_id, job_id, entry.name, entry.version, at, dump_json(event)))
     if rows:
         _take_turn(connection)
         batches.events.run(connection, rows)
@@ -122,16 +114,6 @@ def _filtered(query: Select[Any], where: EventFilter) -> Select[Any]:
         own = table.c.job_id.is_(None) & table.c.data.contains(dump_json({"job_set": where.job_set})[1:-1])
         query = query.where(of_job | own)
     return query
-
-
-def _plain(event: Event) -> dict[str, Any]:
-    """Return the fields that differ from their defaults."""
-    found = {}
-    for name, default in _SHAPES[type(event)]:
-        value = getattr(event, name)
-        if value != default:
-            found[name] = value
-    return found
 
 
 def _event(row: Row[*tuple[Any, ...]]) -> StoredEvent:

@@ -95,8 +95,16 @@ class SqlQueryStore:
         Raises:
             NotFound: None matches, or a prefix is ambiguous.
         """
+        jobs, wanted = tables.jobs, codec.storable(reference)
         with self._database.reading() as connection:
-            row = _find(connection, codec.storable(reference))
+            row = connection.execute(JOBS.where(jobs.c.id == wanted)).first()
+            if row is None:
+                newest = JOBS.where(jobs.c.name == wanted).order_by(jobs.c.seq.desc()).limit(1)
+                row = connection.execute(newest).first()
+            if row is None and len(wanted) >= SHORTEST_PREFIX and wanted.isascii():
+                row = _find_by_prefix(connection, wanted)
+        if row is None:
+            raise no_such_job(reference)
         return codec.Reader().job(row)
 
     def jobs(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Sequence[Job]:
@@ -127,12 +135,12 @@ class SqlQueryStore:
     def attempts(self, job_id: str) -> Sequence[Attempt]:
         """List a job's attempts, by number."""
         read = codec.Reader()
-        return [read.attempt(row) for row in self._rows(ATTEMPTS.where(tables.attempts.c.job_id == job_id))]
+        return [*map(read.attempt, self._rows(ATTEMPTS.where(tables.attempts.c.job_id == job_id)))]
 
     def runs(self, job_id: str) -> Sequence[Run]:
         """List a job's runs, by attempt, dispatch and rank."""
         read = codec.Reader()
-        return [read.run(row) for row in self._rows(RUNS.where(tables.runs.c.job_id == job_id))]
+        return [*map(read.run, self._rows(RUNS.where(tables.runs.c.job_id == job_id)))]
 
     def history(self, job_id: str) -> Sequence[HistoryRow]:
         """List the phases a job's attempts went through, in order."""
@@ -233,19 +241,6 @@ def _filtered(where: JobFilter) -> Select[Any]:
     for key, value in where.labels:
         query = query.where(jobs.c.id.in_(select(labels.c.job_id).where(labels.c.key == key, labels.c.value == value)))
     return query
-
-
-def _find(connection: Connection, reference: str) -> Row[*tuple[Any, ...]]:
-    jobs = tables.jobs
-    row: Row[*tuple[Any, ...]] | None = connection.execute(JOBS.where(jobs.c.id == reference)).first()
-    if row is None:
-        newest = JOBS.where(jobs.c.name == reference).order_by(jobs.c.seq.desc()).limit(1)
-        row = connection.execute(newest).first()
-    if row is None and len(reference) >= SHORTEST_PREFIX and reference.isascii():
-        row = _find_by_prefix(connection, reference)
-    if row is None:
-        raise no_such_job(reference)
-    return row
 
 
 def _find_by_prefix(connection: Connection, prefix: str) -> Row[*tuple[Any, ...]] | None:
