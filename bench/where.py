@@ -14,8 +14,8 @@ from bench import jobs
 from holdfast.app.embedded import Embedded
 from holdfast.controller.controller import Controller
 from holdfast.controller.observations import Observations
+from holdfast.controller.placement import Placement
 from holdfast.controller.publisher import Publisher
-from holdfast.controller.workloads.gang_attempts import ScheduleAttempts
 from holdfast.engines.process.engine import ProcessEngine
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ STEPS: tuple[tuple[str, type, str], ...] = (
     ("controller: whole loop", Embedded, "_tick"),
     ("  read requests and catalogue", Controller, "_look"),
     ("  take observations in", Observations, "take"),
-    ("  move attempts on, judge", Controller, "_advance"),
-    ("  place waiting jobs", ScheduleAttempts, "source"),
+    ("  move attempts on, judge, place", Controller, "_advance"),
+    ("    place waiting jobs", Placement, "run"),
     ("  commit", Controller, "_commit"),
     ("  publish desired sets", Publisher, "publish"),
     ("executor: whole loop", Embedded, "_step"),

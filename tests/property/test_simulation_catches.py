@@ -143,9 +143,9 @@ def an_executor_ignores_its_lease(patch: pytest.MonkeyPatch) -> None:
 def overtaken_messages_are_believed(patch: pytest.MonkeyPatch) -> None:
     take = Observations.take
 
-    def gullible(self: Observations, request: Any, now: float) -> None:
+    def gullible(self: Observations, request: Any, now: float) -> bool:
         self._newest.clear()
-        take(self, request, now)
+        return take(self, request, now)
 
     patch.setattr(Observations, "take", gullible)
 

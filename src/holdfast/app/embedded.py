@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from holdfast.app import collector, running, wiring
 from holdfast.app.time import SortableIds, SystemClock, SystemDice
 from holdfast.compiled.codec import load_spec
-from holdfast.controller.controller import Controller, ControllerSettings, Ticked
+from holdfast.controller.controller import Controller, ControllerSettings
 from holdfast.controller.mailbox import Mailbox
 from holdfast.engines.process.client import require_compatible
 from holdfast.errors import Conflict, HoldfastError, Unavailable
@@ -32,14 +32,12 @@ if TYPE_CHECKING:
     from holdfast.app.settings import Settings
     from holdfast.app.telemetry import Telemetry
     from holdfast.ports.engine import Engine, NodeInfo
-    from holdfast.ports.exchange import ExchangeResponse
     from holdfast.ports.store import ControllerStore
 
 EXECUTOR = "local"
 POLL_S, IDLE_POLL_S = 0.05, 0.25
 """The longest a request from another process waits before it is looked at, soon after something happened and later."""
 _IDLE_AFTER_S = 5.0
-LOOK_EVERY_S = 0.02
 HEARTBEAT_S = 1.0
 _SWEEP_S = 1.0
 """The longest without a tick."""
@@ -104,7 +102,7 @@ class Embedded:
         settings: ControllerSettings,
     ) -> None:
         """Wire controller and executor over a store this process leads, and an engine; ``start`` begins."""
-        self._settings = replace(settings, look_every_s=LOOK_EVERY_S, executor_lease_s=None)
+        self._settings = replace(settings, look_every_s=POLL_S, executor_lease_s=None)
         self._store = store
         self._telemetry = telemetry
         self._leadership = leadership
@@ -187,32 +185,34 @@ class Embedded:
             _log.warning("%s: %s", event, error, exc_info=not isinstance(error, Conflict | Unavailable))
         self._failure, self._told = error, event
 
-    def _works(self) -> None:
-        if self._failure is not None:
-            _log.warning("the controller works again")
-        self._failure = None
-
     def _led(self, epoch: int) -> float:
         controller = self._controller if self._epoch == epoch else None
         # Forgotten while it works: a tick that raises leaves memory nobody should trust, and the next one rebuilds it.
         self._controller = None
         if controller is None:
-            controller = self._loaded()
-        elif self._is_idle(controller):
+            controller, self._due_at = self._loaded(), 0.0
+        began, asked = self._clock.now(), self._mailbox.take()
+        if not (asked or self._hinted or began >= self._due_at or controller.has_news()):
             self._controller = controller
             return self._poll_s()
         hinted, self._hinted = self._hinted, False
-        began = self._clock.now()
-        ticked = controller.tick(self._mailbox.take(), look=hinted)
+        ticked = controller.tick(asked, look=hinted)
         self._controller = controller
-        self._mailbox.answer(ticked.responses, ticked.changed, self._ahead(controller, ticked))
+        ahead = {}
+        for one in self._mailbox.take():  # who asked during the tick, which changed the answer: else it came later
+            answered = ticked.responses.get(one.executor)
+            if one.executor in ticked.changed and (answered is None or answered.sequence != one.sequence):
+                ahead[one.executor] = controller.answer(one)
+        self._mailbox.answer(ticked.responses, ticked.changed, ahead)
         if self._telemetry is not None:
             self._telemetry.ticked(ticked, began=began, now=self._clock.now())
         if ticked.refused is not None:
             self._due_at = 0.0
             self._failed(_AWAY, ticked.refused)
             return _AFTER_REFUSED_COMMIT_S
-        self._works()
+        if self._failure is not None:
+            _log.warning("the controller works again")
+            self._failure = None
         self._due_at = 0.0 if ticked.more else min(ticked.next_due or inf, began + _SWEEP_S)
         if hinted or ticked.written:
             self._active_at = began
@@ -220,17 +220,6 @@ class Embedded:
 
     def _poll_s(self) -> float:
         return POLL_S if self._clock.now() - self._active_at < _IDLE_AFTER_S else IDLE_POLL_S
-
-    def _is_idle(self, controller: Controller) -> bool:
-        """Whether a tick would do nothing: nobody told or asked for anything, and nothing is due."""
-        told = self._hinted or self._mailbox.take() or self._clock.now() >= self._due_at
-        return not told and not controller.has_news()
-
-    def _ahead(self, controller: Controller, ticked: Ticked) -> dict[str, ExchangeResponse]:
-        """Answer who asked during the tick, where that tick changed the answer: else it would come a tick later."""
-        answered = {name: response.sequence for name, response in ticked.responses.items()}
-        asking = [one for one in self._mailbox.take() if one.executor in ticked.changed]
-        return {one.executor: controller.answer(one) for one in asking if one.sequence != answered.get(one.executor)}
 
     def _loaded(self) -> Controller:
         # A commit whose answer was lost has ended once the lease is taken, so what is read is what there is.

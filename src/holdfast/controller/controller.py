@@ -126,7 +126,7 @@ class Controller:
         self._requests = Requests(self.state, store, made.owners, self.quarantine)
         self._reconciler = Reconciler(self.state, (*made.jobs, *made.owners), self.quarantine)
         limits = self._settings.round_limits
-        self._placement = Placement(self.state, self._catalog.queues, limits, self.quarantine)
+        self._placement = Placement(self.state, self._catalog, limits, self.quarantine)
         self._looked_at = self._swept_at = float("-inf")
         self._mark: object = None
         """The store's mark from before the last look."""
@@ -175,15 +175,21 @@ class Controller:
         now = self._clock.now()
         self._patience.look(now)
         more = self._look(now) if look or now - self._looked_at >= self._settings.look_every_s else False
-        for exchange in exchanges:
-            self._observations.take(exchange, now)
-        self._sweep(now)
+        believed = [exchange for exchange in exchanges if self._observations.take(exchange, now)]
+        if now - self._swept_at >= self._settings.sweep_every_s:
+            self._swept_at = now
+            self._observations.lose_silent(now)
+            self._observations.write_progress(now)
+            self.state.schedule_needed = True
         self._advance(now)
         written = self.state.changes
         refused = self._commit()
-        changed = frozenset() if refused else self._publisher.publish(now)
-        told = [exchange for exchange in exchanges if not self._observations.is_overtaken(exchange)]
-        responses = {exchange.executor: self.answer(exchange) for exchange in told if not refused}
+        responses: dict[str, ExchangeResponse] = {}
+        changed: frozenset[str] = frozenset()
+        if refused is None:
+            changed = self._publisher.publish(now)
+            for exchange in believed:
+                responses[exchange.executor] = self.answer(exchange)
         return Ticked(
             responses=responses,
             changed=changed,
@@ -201,7 +207,7 @@ class Controller:
 
     def answer(self, exchange: ExchangeRequest) -> ExchangeResponse:
         """Return what an executor should have, as of the last commit."""
-        desired = self._publisher.desired(exchange.executor)
+        desired = self._publisher.published.get(exchange.executor, {})
         missed = self._observations.missed(exchange)
         if missed:
             desired = {uid: wanted for uid, wanted in desired.items() if uid not in missed}
@@ -216,16 +222,9 @@ class Controller:
             return False
         self._mark = mark
         requests = self._store.requests(limit=self._settings.requests_per_tick)
-        self._requests.take(requests, now)
+        if requests:
+            self._requests.take(requests, now)
         return len(requests) == self._settings.requests_per_tick
-
-    def _sweep(self, now: float) -> None:
-        if now - self._swept_at < self._settings.sweep_every_s:
-            return
-        self._swept_at = now
-        self._observations.lose_silent(now)
-        self._observations.write_progress(now)
-        self.state.schedule_needed = True
 
     def _advance(self, now: float) -> None:
         """Reconcile what has changed, then place what waits and reconcile that too."""

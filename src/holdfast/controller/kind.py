@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.job import Job
     from holdfast.domain.placement import PlaceKey
@@ -65,8 +65,8 @@ class JobKind(Kind, Protocol):
         """Add a job that was just submitted."""
         ...
 
-    def placed(self, placements: Iterable[tuple[str, tuple[PlaceKey, ...]]], now: float) -> None:
-        """Give those that waited the places they got."""
+    def placed(self, places: Mapping[str, tuple[PlaceKey, ...]], keys: Sequence[str], now: float) -> None:
+        """Give those with these keys the places they got."""
         ...
 
     def blocked(self, key: str, now: float) -> None:

@@ -59,28 +59,19 @@ class Mailbox(Transport):
             self._asking[request.executor] = request.sequence
         self._wake()
         with self._lock:
-            answered = self._wait_for_answer(request)
+            for _ in range(max(1, round(self._timeout_s / _ASK_EVERY_S))):
+                if self._lock.wait_for(partial(self._is_settled, request), _ASK_EVERY_S) or self._hopeless():
+                    break
             self._asking.pop(request.executor, None)
             answer = self._answers.get(request.executor)
-            if answered and answer is not None and answer.sequence >= request.sequence:
+            if answer is not None and answer.sequence >= request.sequence:
                 return answer
         msg = "the controller did not answer"
         raise Unavailable(msg)
 
-    def _wait_for_answer(self, request: ExchangeRequest) -> bool:
-        for _ in range(max(1, round(self._timeout_s / _ASK_EVERY_S))):
-            if self._lock.wait_for(partial(self._is_settled, request), _ASK_EVERY_S):
-                return True
-            if self._hopeless():
-                return False
-        return False
-
     def _is_settled(self, request: ExchangeRequest) -> bool:
-        return self._closed or self._last_answered(request.executor) >= request.sequence
-
-    def _last_answered(self, executor: str) -> int:
-        answer = self._answers.get(executor)
-        return -1 if answer is None else answer.sequence
+        answer = self._answers.get(request.executor)
+        return self._closed or (answer is not None and answer.sequence >= request.sequence)
 
     def on_change(self, executor: str, wake: Callable[[], None]) -> None:
         """Register what to call when an executor's desired set changes."""
@@ -111,12 +102,14 @@ class Mailbox(Transport):
                     del self._waiting[executor]
             self._answers.update(responses)
             self._answers.update(ahead)
-            told = {name for name, sequence in self._asking.items() if sequence <= self._last_answered(name)}
+            hints = []
+            for executor in changed & self._hints.keys():
+                asked, answer = self._asking.get(executor), self._answers.get(executor)
+                if asked is None or answer is None or answer.sequence < asked:
+                    hints.append(self._hints[executor])
             self._lock.notify_all()
-        for executor in changed - told:
-            hint = self._hints.get(executor)
-            if hint is not None:
-                hint()
+        for hint in hints:
+            hint()
 
     def close(self) -> None:
         """Release every caller; idempotent."""

@@ -93,11 +93,16 @@ class Observations:
         """Whether the executor is known and within its lease."""
         return executor in self._heard
 
-    def take(self, request: ExchangeRequest, now: float) -> None:
-        """Take in one observed set, unless a newer one has overtaken it."""
-        age = (request.incarnation, request.sequence)
-        if age <= self._newest.get(request.executor, _NEVER):
-            return
+    def take(self, request: ExchangeRequest, now: float) -> bool:
+        """Take in one observed set; returns whether it is to be answered, as no newer one has overtaken it.
+
+        Mostly nobody waits for the answer to an overtaken one any more. But an executor whose clock was behind when it
+        started looks older than its last incarnation: it must not act on an answer to that one, nor believe that it
+        was heard.
+        """
+        age, newest = (request.incarnation, request.sequence), self._newest.get(request.executor, _NEVER)
+        if age <= newest:
+            return age == newest
         self._newest[request.executor] = age
         self._heard[request.executor] = self._steady()
         self._see_nodes(request, now)
@@ -110,7 +115,9 @@ class Observations:
                 self._progress[uid] = observation.progress
         self._miss([*before, *self._expected.pop(request.executor, ())], request, now)
         self._seen[request.executor] = request.observed
-        self._losses.record_ended(now)
+        if self._losses.ended:
+            self._losses.record_ended(now)
+        return True
 
     def _miss(self, known: list[str], request: ExchangeRequest, now: float) -> None:
         """Note which runs an executor no longer has.
@@ -119,21 +126,15 @@ class Observations:
         overtaken by a report to an earlier controller, or by a later incarnation whose clock is behind. So the runs
         are only missed until a report arrives that acknowledges this controller.
         """
-        missing = [uid for uid in dict.fromkeys(known) if uid not in request.observed]
-        if request.acked != self._controller_epoch:
-            if missing:
-                self._expected[request.executor] = missing
-            return
-        for uid in missing:
-            self._gone(uid, request.executor, now)
-
-    def is_overtaken(self, request: ExchangeRequest) -> bool:
-        """Whether a newer request of the same executor was taken in; this one is neither believed nor answered.
-
-        Mostly nobody waits for the answer any more. But an executor whose clock was behind when it started looks older
-        than its last incarnation: it must not act on an answer to that one, nor believe that it was heard.
-        """
-        return (request.incarnation, request.sequence) < self._newest.get(request.executor, _NEVER)
+        for uid in dict.fromkeys(known):
+            if uid in request.observed:
+                continue
+            if request.acked != self._controller_epoch:
+                self._expected.setdefault(request.executor, []).append(uid)
+                continue
+            found = self._find(uid)
+            if found is not None and found[1].executor == request.executor and found[1].status in _HANDED_OUT:
+                self._end(*found, lost(found[1], now), now)
 
     def _see_nodes(self, request: ExchangeRequest, now: float) -> None:
         nodes, engine, seen_at = self._nodes.get(request.executor, (None, None, 0.0))
@@ -166,7 +167,8 @@ class Observations:
             self._expected.pop(executor, None)
             self._state.lose_places(executor)
             self._lose_runs(executor, now)
-        self._losses.record_ended(now)
+        if self._losses.ended:
+            self._losses.record_ended(now)
 
     def _lose_runs(self, executor: str, now: float) -> None:
         for active in list(self._state.active.values()):
@@ -189,12 +191,6 @@ class Observations:
         if seen is not None and run.status in _LEADS_TO[seen]:
             started = (observation.started_at or now) if seen is RunStatus.RUNNING else None
             self._state.put_run(active, evolve(run, status=seen, status_since=now, started_at=started))
-
-    def _gone(self, uid: str, executor: str, now: float) -> None:
-        """End a run its executor no longer has and will never report on."""
-        found = self._find(uid)
-        if found is not None and found[1].executor == executor and found[1].status in _HANDED_OUT:
-            self._end(*found, lost(found[1], now), now)
 
     def _find(self, uid: str) -> tuple[Active, Run] | None:
         job_id = self._state.owner.get(uid)
@@ -219,7 +215,8 @@ class Observations:
             ended_at=ended_at,
             outcome=outcome,
         )
-        self._losses.ended(ended)
+        if is_lost(outcome):
+            self._losses.ended.append(ended)
         self._state.put_run(active, ended)
 
 
@@ -272,30 +269,24 @@ class Losses:
         self._losses: dict[str, tuple[Loss, ...]] = {}
         self._culprits: dict[str, tuple[str, Suspicion] | None] = {}
         """Who is to blame for the last of them; nobody else is suspected of it then."""
-        self._ended: list[Run] = []
+        self.ended: list[Run] = []
+        """Runs that were lost and of which no loss is recorded yet."""
         for each in stored:
             if isinstance(each.event, NodeLost):
                 self._remember(_read(each.at, each.event))
 
-    def ended(self, run: Run) -> None:
-        """Note a run that ended, in case it was lost."""
-        if run.outcome is not None and is_lost(run.outcome):
-            self._ended.append(run)
-
     def record_ended(self, now: float) -> None:
         """Make losses of the runs lost since the last call; call it before any of them is judged."""
-        if not self._ended:
-            return
         by_executor: dict[str, list[Run]] = {}
-        for run in self._ended:
+        for run in self.ended:
             by_executor.setdefault(run.executor, []).append(run)
-        self._ended = []
+        self.ended = []
         for executor, runs in by_executor.items():
             self._note(executor, runs, now)
 
     def suspicion(self, job_id: str, runs: Sequence[Run]) -> Suspicion | None:
         """Return the suspicion against a job whose attempt is over, if it was lost with its place."""
-        for run in runs:
+        for run in runs if self._losses else ():
             if run.outcome is not None and is_lost(run.outcome):
                 return self._against(job_id, run.executor)
         return None

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.job import Resources
 from holdfast.domain.placement import Usage
-from holdfast.domain.scheduling import Round, RoundLimits, RoundResult
+from holdfast.domain.scheduling import Round, RoundLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
+    from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.reconcile import Quarantine
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.job import Queue
     from holdfast.domain.placement import PlaceKey
 
 
@@ -24,53 +22,46 @@ class Placement:
     def __init__(
         self,
         state: ControllerState,
-        queues: Callable[[], Mapping[str, Queue]],
+        catalog: PolicyCatalog,
         limits: RoundLimits,
         quarantine: Quarantine,
     ) -> None:
-        """Remember where to read queues, and a round's limits."""
+        """Remember where queues are, and a round's limits."""
         self._state = state
-        self._queues = queues
+        self._catalog = catalog
         self._limits = limits
         self._quarantine = quarantine
 
     def run(self, now: float) -> None:
         """Plan a round, and have each kind give its workloads their places."""
         state = self._state
-        plan = self._plan(now)
+        plan = Round(
+            pending=state.pending,
+            places=list(state.capacity.places.values()),
+            free=dict(state.capacity.free),
+            queues=self._catalog.catalogue.queues,
+            usage={name: Usage(used.resources, used.jobs) for name, used in state.capacity.usage.items()},
+            balances=state.balances,
+            now=now,
+            total=state.capacity.total,
+            limits=self._limits,
+        ).plan()
         state.schedule_needed = plan.cut_short
-        by_kind: dict[str, list[tuple[str, tuple[PlaceKey, ...]]]] = {}
+        by_kind: dict[str, dict[str, tuple[PlaceKey, ...]]] = {}
         for placed in plan.placements:
             job = state.jobs.get(state.owner.get(placed.job_id, placed.job_id))
             if job is not None:
-                by_kind.setdefault(state.kind_of(job), []).append((placed.job_id, placed.places))
-        for kind, placements in by_kind.items():
-            places = dict(placements)
-            self._quarantine.attempt_all(kind, places, now, "giving it a place", partial(self._give, kind, places))
+                by_kind.setdefault(state.kind_of(job), {})[placed.job_id] = placed.places
+        for kind, places in by_kind.items():
+            call = partial(state.kinds[kind].placed, places)
+            self._quarantine.attempt_all(kind, places, now, "giving it a place", call)
         for blocked in plan.blocked:
             waiting = blocked.waiting.job_id
             job_id = state.owner.get(waiting, waiting)
             if state.note_reason(job_id, blocked.reason, now):
                 kind = state.kind_of(state.jobs[job_id])
-                call = partial(state.kinds[kind].blocked, waiting, now)
-                self._quarantine.attempt(kind, job_id, now, "noting why it waits", call)
-
-    def _give(self, kind: str, places: Mapping[str, tuple[PlaceKey, ...]], keys: list[str], now: float) -> None:
-        self._state.kinds[kind].placed([(key, places[key]) for key in keys], now)
-
-    def _plan(self, now: float) -> RoundResult:
-        capacity = self._state.capacity
-        return Round(
-            pending=self._state.pending,
-            places=list(capacity.places.values()),
-            free=dict(capacity.free),
-            queues=self._queues(),
-            usage={name: Usage(used.resources, used.jobs) for name, used in capacity.usage.items()},
-            balances=self._state.balances,
-            now=now,
-            total=capacity.total,
-            limits=self._limits,
-        ).plan()
+                note = partial(state.kinds[kind].blocked, waiting, now)
+                self._quarantine.attempt(kind, job_id, now, "noting why it waits", note)
 
 
 class Domains:

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
-from holdfast.domain.policy.compiled import PolicySet, effective_policies
+from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.workloads.retry import Ruleset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from holdfast.controller.observations import Losses
-    from holdfast.domain.job import Job, Queue
+    from holdfast.domain.job import Job
     from holdfast.domain.lifecycle.judge import HandlerLimits
     from holdfast.domain.placement import Place
-    from holdfast.domain.policy.model import RetryPolicy
     from holdfast.domain.workloads.spec import JobSpec
-    from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.store import ControllerStore
 
 A = TypeVar("A")
@@ -74,66 +72,45 @@ class PolicyCatalog:
 
     def refresh(self) -> bool:
         """Read the catalogue again if it changed; returns whether it did."""
-        if self._store.catalogue_version() == self._catalogue.version:
+        if self._store.catalogue_version() == self.catalogue.version:
             return False
         self._compiled.forget()
         self._read()
         return True
 
     def _read(self) -> None:
-        self._catalogue = self._store.catalogue()
-        self._categories = CompiledCategories.compile(self._catalogue.categories)
-        for entry, why in self._catalogue.unreadable.items():
+        self.catalogue = self._store.catalogue()
+        self.categories = CompiledCategories.compile(self.catalogue.categories)
+        for entry, why in self.catalogue.unreadable.items():
             _log.error("%s of the catalogue cannot be read: %s", entry, why)
-
-    @property
-    def catalogue(self) -> Catalogue:
-        """The catalogue in force."""
-        return self._catalogue
-
-    def queues(self) -> Mapping[str, Queue]:
-        """Return all queues by name."""
-        return self._catalogue.queues
 
     def handler_limits(self, queue: str) -> tuple[HandlerLimits, ...]:
         """Return the handler limits in force in a queue, the queue's own last."""
-        found = self._catalogue.queues.get(queue)
-        return (self._catalogue.settings.handler_limits, found.handler_limits if found is not None else {})
+        found = self.catalogue.queues.get(queue)
+        return (self.catalogue.settings.handler_limits, found.handler_limits if found is not None else {})
 
     def ruleset(self, job: Job, spec: JobSpec, places: Sequence[Place]) -> Ruleset:
         """Return what is in force for a job now."""
-        return Ruleset(self.compiled(job, spec), self._categories, self._catalogue.settings, places)
+        return Ruleset(self.compiled(job, spec), self.categories, self.catalogue.settings, places)
 
     def compiled(self, job: Job, spec: JobSpec) -> PolicySet:
         """Return the policies that apply to a job, compiled once for all jobs that have the same."""
-        return self._compiled.answer(
-            (job.queue, spec.retry_policies, spec.inline_policies),
-            lambda: PolicySet.compile(self.policies_of(job, spec), infrastructure=INFRASTRUCTURE),
-        )
-
-    @property
-    def categories(self) -> CompiledCategories:
-        """The operator's failure categories."""
-        return self._categories
+        question = (job.queue, spec.retry_policies, spec.inline_policies)
+        return self._compiled.answer(question, lambda: self._compile(job, spec))
 
     def named(self, names: tuple[str, ...], places: Iterable[Place]) -> Ruleset:
         """Return named policies alone, in order, without the queue's and the built-in ones."""
-        known = self._catalogue.policies
+        known = self.catalogue.policies
         policies = self._compiled.answer(
             names, lambda: PolicySet.compile([known[name] for name in names if name in known])
         )
-        return Ruleset(policies, self._categories, self._catalogue.settings, tuple(places) if names else ())
+        return Ruleset(policies, self.categories, self.catalogue.settings, tuple(places) if names else ())
 
-    def policies_of(self, job: Job, spec: JobSpec) -> list[RetryPolicy]:
-        """List the policies that apply to a job, in order: the queue's, its named ones, its inline ones."""
-        queue = self._catalogue.queues.get(job.queue)
-        default = None if spec.inline_policies else self._catalogue.default_policy
-        names = effective_policies(queue.retry_policies if queue else (), spec.retry_policies, default)
-        found = [self._catalogue.policies[name] for name in names if name in self._catalogue.policies]
-        if len(found) < len(names):
-            missing = [name for name in names if name not in self._catalogue.policies]
+    def _compile(self, job: Job, spec: JobSpec) -> PolicySet:
+        named, missing = self.catalogue.policies_for(job.queue, spec)
+        if missing:
             _log.warning("job %s names retry policies that do not exist: %s", job.id, missing)
-        return [*found, *spec.inline_policies]
+        return PolicySet.compile([*named, *spec.inline_policies], infrastructure=INFRASTRUCTURE)
 
 
 @dataclass(frozen=True, slots=True)

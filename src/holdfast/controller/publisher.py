@@ -5,6 +5,7 @@ Changed sets are published only after the commit that made them true.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import RunStatus
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.active import Active
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.job import Job, Run
-    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.domain.job import Run
 
 _PREPARES = frozenset({RunStatus.PREPARING, RunStatus.PULLING, RunStatus.PREPARED})
 _RUNS = frozenset({RunStatus.CREATING, RunStatus.RUNNING})
@@ -32,56 +32,45 @@ class Publisher:
         """Start with nothing published."""
         self._state = state
         self._sets: dict[str, dict[str, DesiredRun]] = {}
-        self._published: dict[str, Mapping[str, DesiredRun]] = {}
+        self.published: dict[str, Mapping[str, DesiredRun]] = {}
+        """By executor, as of the last commit."""
 
     def publish(self, now: float) -> frozenset[str]:
         """Bring the sets up to date with every run that changed; returns the executors whose set changed."""
         changed = set()
         runs, self._state.runs_changed = self._state.runs_changed, {}
         for uid, (active, run) in runs.items():
-            if self._update(uid, active, run, now):
-                changed.add(run.executor)
-        for executor in changed:
-            self._published[executor] = dict(self._sets[executor])
-        return frozenset(changed)
-
-    def desired(self, executor: str) -> Mapping[str, DesiredRun]:
-        """Return the published set of an executor."""
-        return self._published.get(executor, {})
-
-    def _update(self, uid: str, active: Active, run: Run, now: float) -> bool:
-        wanted = self._sets.setdefault(run.executor, {})
-        known = wanted.get(uid)
-        if run.status in _RUNS or run.status in _PREPARES:
+            wanted = self._sets.setdefault(run.executor, {})
+            known = wanted.get(uid)
+            order = active.order or partial(_order, active)
             prepare = run.status in _PREPARES
-            if known is not None and known.prepare is prepare:
-                return False
-            wanted[uid] = DesiredRun(_order(active, run, now), prepare=prepare)
-            return True
-        if run.status is RunStatus.TERMINATING:
-            order = known.order if known is not None and known.stop is None else _order(active, run, now)
-            wanted[uid] = DesiredRun(order, stop=stop_reason(active, now))
-            return True
-        return wanted.pop(uid, None) is not None
+            if prepare or run.status in _RUNS:
+                if known is not None and known.prepare is prepare:
+                    continue
+                wanted[uid] = DesiredRun(order(run, now), prepare=prepare)
+            elif run.status is RunStatus.TERMINATING:
+                kept = known.order if known is not None and known.stop is None else order(run, now)
+                wanted[uid] = DesiredRun(kept, stop=stop_reason(active, now))
+            elif wanted.pop(uid, None) is None:
+                continue
+            changed.add(run.executor)
+        for executor in changed:
+            self.published[executor] = dict(self._sets[executor])
+        return frozenset(changed)
 
 
 def _order(active: Active, run: Run, now: float) -> RunOrder:
-    if active.order is not None:
-        return active.order(run, now)
-    return order_for(active.job, active.spec, active.attempt.number, run, now)
-
-
-def order_for(job: Job, spec: JobSpec, number: int, run: Run, now: float) -> RunOrder:
     """Write out everything an engine needs to start a run.
 
     Its deadline is the attempt's or what is left of the job's, whichever is less: an engine enforces it even while
     there is no controller to stop the run.
     """
+    job, spec = active.job, active.spec
     return RunOrder(
         uid=run.uid,
         job_id=job.id,
         job_name=job.name,
-        attempt=number,
+        attempt=active.attempt.number,
         rank=run.rank,
         size=job.gang,
         containers=(

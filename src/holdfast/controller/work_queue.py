@@ -95,7 +95,7 @@ class WorkQueue:
         """Have a workload reconciled at a time, replacing any earlier one; ``None`` is never."""
         known = self._due.get(key)
         if when is None:
-            self.forget(key)
+            self._due.pop(key, None)
         elif known is None or known[0] != when:
             self._due[key] = (when, kind)
             heapq.heappush(self._heap, (when, key))

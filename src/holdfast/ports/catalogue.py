@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.domain.policy.compiled import effective_policies
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from holdfast.domain.category import FailureCategory
     from holdfast.domain.job import Queue
     from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+    from holdfast.domain.workloads.spec import JobSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,14 @@ class Catalogue:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """What cannot be read, by its kind and name, and why; a policy in its place holds what fails, a queue is paused, a
     category matches nothing, and settings have their defaults, until somebody writes it again."""
+
+    def policies_for(self, queue: str, spec: JobSpec) -> tuple[list[RetryPolicy], list[str]]:
+        """List the named policies that apply to a job, in order and before its own, and the names that do not exist."""
+        known = self.queues.get(queue)
+        default = None if spec.inline_policies else self.default_policy
+        names = effective_policies(known.retry_policies if known else (), spec.retry_policies, default)
+        found = [self.policies[name] for name in names if name in self.policies]
+        return found, [name for name in names if name not in self.policies]
 
 
 class CatalogueStore(Protocol):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import Cause
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
-from holdfast.domain.policy.compiled import PolicySet, effective_policies
+from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import GLOBAL_LIMIT, decide
 from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import RetryHistory
@@ -131,10 +131,7 @@ class Explainer:
         found = self._compiled.get(key)
         if found is None:
             spec = load_spec(job.spec)
-            queue = catalogue.queues.get(job.queue)
-            default = None if spec.inline_policies else catalogue.default_policy
-            names = effective_policies(queue.retry_policies if queue else (), spec.retry_policies, default)
-            named = [catalogue.policies[name] for name in names if name in catalogue.policies]
+            named, _ = catalogue.policies_for(job.queue, spec)
             policies = [self._as_then(policy, decision) for policy in named]
             found = PolicySet.compile([*policies, *spec.inline_policies], infrastructure=INFRASTRUCTURE)
             if len(self._compiled) >= _MOST_COMPILED:

@@ -22,15 +22,15 @@ MUTATIONS = (
     Mutation(
         "executors are answered although the commit failed",
         "controller/controller.py",
-        "for exchange in told if not refused}",
-        "for exchange in told}",
+        "        if refused is None:\n            changed",
+        "        if self.state:\n            changed",
         (WORLDS,),
     ),
     Mutation(
         "overtaken requests are answered",
-        "controller/controller.py",
-        "[exchange for exchange in exchanges if not self._observations.is_overtaken(exchange)]",
-        "list(exchanges)",
+        "controller/observations.py",
+        "return age == newest",
+        "return True",
         ("unit/test_clock_jumps.py",),
     ),
     Mutation(
@@ -50,7 +50,7 @@ MUTATIONS = (
     Mutation(
         "overtaken requests are believed",
         "controller/observations.py",
-        "if age <= self._newest.get(request.executor, _NEVER):",
+        "if age <= newest:",
         "if age <= _NEVER:",
         ("unit/test_controller_faults.py",),
     ),
@@ -134,8 +134,8 @@ MUTATIONS = (
     Mutation(
         "an ended run is still wanted",
         "controller/publisher.py",
-        "return wanted.pop(uid, None) is not None",
-        "return False",
+        "elif wanted.pop(uid, None) is None:",
+        "elif True:",
         (WORLDS,),
     ),
     Mutation(

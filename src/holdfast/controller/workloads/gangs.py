@@ -23,7 +23,7 @@ from holdfast.domain.workloads.gang.reconcile import Asked, ExpireAttempt, Obser
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.controller.active import Active
     from holdfast.controller.kind import ForEach, Pace
@@ -103,13 +103,13 @@ class Gangs:
             state.wait_no_more(job.id)
         state.queue.wake_at(GANG, job.id, gang.next_due(job, spec))
 
-    def placed(self, placements: Iterable[tuple[str, tuple[PlaceKey, ...]]], now: float) -> None:
+    def placed(self, places: Mapping[str, tuple[PlaceKey, ...]], keys: Sequence[str], now: float) -> None:
         """Open an attempt for each job that got its places."""
         jobs = self._state.jobs
         opened = []
-        for job_id, places in placements:
+        for job_id in keys:
             if job_id in jobs:
-                active = self._schedule.open(jobs[job_id], places, now)
+                active = self._schedule.open(jobs[job_id], places[job_id], now)
                 self._judging.catalog.compiled(active.job, active.spec)  # while it starts, not when it fails
                 opened.append(active)
         self._coordinator.run(self._schedule, opened, now)

@@ -20,7 +20,7 @@ from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.ports.store import RequestKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from holdfast.controller.active import Active
     from holdfast.controller.kind import ForEach, Pace
@@ -201,11 +201,11 @@ class KubeJobs:
         if ttl_s is not None:
             self._put(work, evolve(work.record, expires_at=now + ttl_s))
 
-    def placed(self, placements: Iterable[tuple[str, tuple[PlaceKey, ...]]], now: float) -> None:
+    def placed(self, places: Mapping[str, tuple[PlaceKey, ...]], keys: Sequence[str], now: float) -> None:
         """Hand out pods that got their places."""
         placed = {}
-        for placement_id, places in placements:
-            active, _ = self._pods.place(placement_id, places[0], now)
+        for placement_id in keys:
+            active, _ = self._pods.place(placement_id, places[placement_id][0], now)
             placed[active.attempt.job_id] = active
         for job_id, active in placed.items():
             work = self.jobs[job_id]
