@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,15 @@ import pytest
 from holdfast.domain.events import WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.job import JobState
 from holdfast.domain.workloads.gang import reconcile as gang
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.engines.simulated.engine import SimulatedRun
 from holdfast.errors import Unavailable
-from holdfast.ports.store import JobFilter, RequestKind
+from holdfast.ports.store import Changes, JobFilter, RequestKind, Submission
+from holdfast.storage.sql import open_store
 from tests.unit.conftest import exits, job_named, retrying
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
     from holdfast.domain.events import Event
@@ -162,3 +166,24 @@ def test_the_trouble_of_the_store_is_nobodys_in_particular(lab: Lab, monkeypatch
     monkeypatch.undo()
     lab.pass_s(1)
     assert lab.store.quarantined() == {}
+
+
+def test_a_stored_record_that_cannot_be_read_is_left_alone_and_the_jobs_beside_it_run(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_store(tmp_path / "holdfast.db")) as store:
+        damaged = JobSet("bad", name="bad")
+        store.submit(Submission([], owner=damaged))
+        with monkeypatch.context() as patch:
+            patch.setattr("holdfast.storage.sql.codec.dump_state", lambda _: "{")
+            taken = [each.id for each in store.requests(limit=10)]
+            store.commit(Changes(workloads={"bad": damaged}, handled=taken))
+        lab.store = store  # type: ignore[assignment] # the real one, since only its rows can be damaged
+        good = lab.submit(job_named("good"), exits(0))
+        lab.restart_controller()
+        lab.pass_s(5)
+        (found,) = store.quarantined().values()
+        assert (found.id, found.kind, lab.tick().quarantined) == ("bad", "jobset", 1)
+        assert found.message.startswith("taking it in: Internal: the stored jobset bad")
+        assert lab.job(good).state is JobState.SUCCEEDED
+        assert told(lab) == [WorkloadQuarantined("bad", "jobset", found.message)]
