@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.domain.event_mapping import attempt_ended, events_of
+from holdfast.domain.event_mapping import attempt_ended, event_of
+from holdfast.domain.events import EventRecord
 from holdfast.domain.failure import Cause, ContainerResult, Failure, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
@@ -66,8 +67,11 @@ def failed_tick(jobs: Sequence[Job], number: int, *, told: bool = True) -> Chang
         changes.attempts[attempt.key] = attempt
         changes.runs[run.uid] = run
         if told:
-            happened = (*attempt_ended(attempt), *events_of(each, after, attempt))
+            happened = attempt_ended(attempt)
             changes.events.update(enumerate(happened, len(changes.events)))
+            event = event_of(each, after, attempt)
+            if event is not None:
+                changes.events[len(changes.events)] = EventRecord(after.id, after.updated_at, event)
         for seq in range(PHASES):
             row = HistoryRow(
                 EntityKind.ATTEMPT,

@@ -14,9 +14,9 @@ def test_a_run_is_charged_and_given_back_once_however_often_that_is_said() -> No
     capacity.set_place(Place(PLACE, Resources(4000)))
     for _ in range(2):
         capacity.charge(RUN, "queue")
-        assert (capacity.free[PLACE], capacity.usage_of("queue").resources) == (Resources(3000), Resources(1000))
+        assert (capacity.free[PLACE], capacity.usage["queue"].resources) == (Resources(3000), Resources(1000))
     assert [capacity.release(RUN.uid), capacity.release(RUN.uid)] == [True, False]
-    assert (capacity.free[PLACE], capacity.usage_of("queue").resources) == (Resources(4000), Resources(0))
+    assert (capacity.free[PLACE], capacity.usage["queue"].resources) == (Resources(4000), Resources(0))
 
 
 def test_a_place_that_changes_keeps_what_runs_on_it() -> None:

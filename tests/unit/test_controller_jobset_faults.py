@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.event_mapping import events_of
+from holdfast.domain.event_mapping import event_of
 from holdfast.domain.events import JobQueued
 from holdfast.domain.job import Job, JobState, Queue, Resources
 from holdfast.domain.placement import Place, Shape, Usage
@@ -198,8 +198,7 @@ def test_a_place_kept_for_a_pod_of_a_job_that_goes_is_given_back_after_a_restart
 
 def test_a_queued_job_whose_set_restarts_is_told_of_as_queued_anew() -> None:
     queued = Job("j", "w", "default", 0, 0.0, "", attempt=1, queued_at=1.0, updated_at=1.0)
-    (told,) = events_of(queued, replace(queued, attempt=2, queued_at=5.0, updated_at=5.0))
-    assert told.event == JobQueued(2)
+    assert event_of(queued, replace(queued, attempt=2, queued_at=5.0, updated_at=5.0)) == JobQueued(2)
     assert queued.state is JobState.QUEUED
 
 

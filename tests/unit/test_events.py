@@ -131,8 +131,7 @@ TRANSITIONS: list[tuple[Job, Job, Attempt | None, JobEvent | None]] = [
 def test_a_change_of_a_job_is_one_event(
     before: Job, after: Job, attempt: Attempt | None, event: JobEvent | None
 ) -> None:
-    expected = () if event is None else (EventRecord("j1", NOW, event),)
-    assert event_mapping.events_of(before, after, attempt) == expected
+    assert event_mapping.event_of(before, after, attempt) == event
 
 
 def test_a_submission_tells_what_was_asked_for() -> None:

@@ -192,9 +192,10 @@ class Embedded:
         if controller is None:
             controller, self._due_at = self._loaded(), 0.0
         began, asked = self._clock.now(), self._mailbox.take()
+        poll_s = POLL_S if began - self._active_at < _IDLE_AFTER_S else IDLE_POLL_S
         if not (asked or self._hinted or began >= self._due_at or controller.has_news()):
             self._controller = controller
-            return self._poll_s()
+            return poll_s
         hinted, self._hinted = self._hinted, False
         ticked = controller.tick(asked, look=hinted)
         self._controller = controller
@@ -215,11 +216,8 @@ class Embedded:
             self._failure = None
         self._due_at = 0.0 if ticked.more else min(ticked.next_due or inf, began + _SWEEP_S)
         if hinted or ticked.written:
-            self._active_at = began
-        return min(self._poll_s(), max(0.0, self._due_at - self._clock.now()))
-
-    def _poll_s(self) -> float:
-        return POLL_S if self._clock.now() - self._active_at < _IDLE_AFTER_S else IDLE_POLL_S
+            self._active_at, poll_s = began, POLL_S
+        return min(poll_s, max(0.0, self._due_at - self._clock.now()))
 
     def _loaded(self) -> Controller:
         # A commit whose answer was lost has ended once the lease is taken, so what is read is what there is.

@@ -81,7 +81,7 @@ class ControllerState:
 
     def kind_of(self, job: Job) -> str:
         """Return the kind of workload a job is; jobs of job sets are Kubernetes Jobs."""
-        return KUBEJOB if job.child is not None or self.spec(job).kube is not None else GANG
+        return KUBEJOB if job.child is not None or self._load_spec(job.spec).kube is not None else GANG
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Restore every job that was in progress when the last controller stopped."""
@@ -117,15 +117,15 @@ class ControllerState:
         active = Active(job, attempt, self.spec(job), last=last, placed=attempt.dispatch, kind=kind, pods=pods)
         self.active[job.id] = active
         self.pending.remove(job.id)
-        self.touch(active)
-        self.capacity.usage_of(job.queue).jobs += not pods
+        self.queue.add(kind, job.id)
+        self.capacity.usage[job.queue].jobs += not pods
         for run in runs:
             active.runs[run.uid] = run
             self.owner[run.uid] = job.id
             self.runs_changed[run.uid] = (active, run)
             if run.status not in RUN_TERMINAL:
                 self.capacity.charge(run, job.queue)
-                self.capacity.usage_of(job.queue).jobs += pods
+                self.capacity.usage[job.queue].jobs += pods
 
     def admit(self, job: Job) -> None:
         """Take in a job that was not known; a known one is ignored."""
@@ -193,10 +193,10 @@ class ControllerState:
         self.jobs[job.id] = self.changes.jobs[job.id] = job
         self.active[job.id] = active
         self.pending.remove(job.id)
-        self.touch(active)
+        self.queue.add(active.kind, job.id)
         self.changes.attempts[attempt.key] = attempt
         self._outbox.emit(self.changes.events, started(job, attempt, runs))
-        self.capacity.usage_of(job.queue).jobs += 1
+        self.capacity.usage[job.queue].jobs += 1
         for run in runs:
             active.runs[run.uid] = run
             self.owner[run.uid] = job.id
@@ -221,7 +221,7 @@ class ControllerState:
         self.changes.runs[run.uid] = run
         self.runs_changed[run.uid] = (active, run)
         self.capacity.charge(run, active.job.queue)
-        self.capacity.usage_of(active.job.queue).jobs += 1
+        self.capacity.usage[active.job.queue].jobs += 1
 
     def pods_started(self, active: Active, runs: Sequence[Run]) -> None:
         """Note that a waiting job is running, with these runs."""
@@ -295,10 +295,6 @@ class ControllerState:
         """Note an event that is about no single job."""
         self._outbox.emit(self.changes.events, record)
 
-    def touch(self, active: Active) -> None:
-        """Have an attempt's workload reconciled."""
-        self.queue.add(active.kind, active.attempt.job_id)
-
     def tell_again(self, active: Active) -> None:
         """Publish an attempt's runs to their executors once more."""
         for run in active.runs.values():
@@ -319,7 +315,7 @@ class ControllerState:
             self._close(active)
         else:
             self._outbox.attempt_moved(self.changes.events, attempt)
-            self.touch(active)
+            self.queue.add(active.kind, attempt.job_id)
 
     def put_run(self, active: Active, run: Run) -> None:
         """Change a run; a terminal one gives its capacity back."""
@@ -332,7 +328,7 @@ class ControllerState:
             return
         if self.capacity.release(run.uid):
             self.schedule_needed = True
-            self.capacity.usage_of(active.job.queue).jobs -= active.pods
+            self.capacity.usage[active.job.queue].jobs -= active.pods
 
     def note_run(self, active: Active, run: Run) -> None:
         """Write down what is new of a run; its attempt is not reconciled, as no decision depends on it."""
@@ -347,7 +343,7 @@ class ControllerState:
     def _close(self, active: Active) -> None:
         job_id = active.attempt.job_id
         self.active.pop(job_id, None)
-        self.capacity.usage_of(active.job.queue).jobs -= not active.pods
+        self.capacity.usage[active.job.queue].jobs -= not active.pods
         self.schedule_needed = True
         self.drop_runs(active)
 

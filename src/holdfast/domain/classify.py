@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import RunOutcome
 
     Test = Callable[[Failure, RunOutcome], bool]
-    from holdfast.domain.failure import RunOutcome
 
 _OF_POD = frozenset(condition.value for condition in FailureCondition) - {
     FailureCondition.OOM_KILLED,
@@ -154,9 +153,16 @@ def classify(outcome: RunOutcome, *, rank: int = 0, categories: CompiledCategori
     Returns:
         The failure, with every condition that holds, reported or derived.
     """
-    conditions = _conditions(outcome)
+    conditions, cause = _conditions(outcome), Cause.UNKNOWN
+    if outcome.ended_by is EndedBy.USER:
+        cause = Cause.USER_CANCELLED
+    else:
+        for condition, meant in _CAUSES:
+            if condition in conditions:
+                cause = meant
+                break
     failure = Failure(
-        cause=_cause(outcome, conditions),
+        cause=cause,
         conditions=conditions,
         containers=outcome.containers,
         rank=rank,
@@ -168,7 +174,7 @@ def classify(outcome: RunOutcome, *, rank: int = 0, categories: CompiledCategori
         message=outcome.message,
         ended_by=outcome.ended_by,
     )
-    if categories is NO_CATEGORIES:
+    if categories == NO_CATEGORIES:
         return failure
     found = categories.match(failure, outcome)
     return replace(failure, category=found.category, subcategory=found.subcategory, hint=found.hint)
@@ -183,11 +189,10 @@ def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
     Returns:
         Its index; ``None`` when every run succeeded or was stopped by us because of another.
     """
-    blamed = (
-        (outcome.ended_at, rank, index)
-        for index, (rank, outcome) in enumerate(outcomes)
-        if not outcome.succeeded and outcome.ended_by is not EndedBy.CASCADE
-    )
+    blamed = []
+    for index, (rank, outcome) in enumerate(outcomes):
+        if not outcome.succeeded and outcome.ended_by is not EndedBy.CASCADE:
+            blamed.append((outcome.ended_at, rank, index))
     first = min(blamed, default=None)
     return None if first is None else first[2]
 
@@ -199,7 +204,10 @@ def _conditions(outcome: RunOutcome) -> frozenset[str]:
         found.add(_MEANS[outcome.ended_by])
     if outcome.ended_by is EndedBy.LOST and not found & LOST:
         found.add(FailureCondition.EXECUTOR_LOST)
-    reasons = {container.reason for container in outcome.containers if container.failed}
+    reasons = set()
+    for container in outcome.containers:
+        if container.exit_code:
+            reasons.add(container.reason)
     if outcome.ended_by is EndedBy.ITSELF and not found:
         if not outcome.started:
             found.add(FailureCondition.LAUNCH_FAILED)
@@ -208,12 +216,3 @@ def _conditions(outcome: RunOutcome) -> frozenset[str]:
     if FailureCondition.OOM_KILLED in reasons:
         found.add(FailureCondition.OOM_KILLED)
     return frozenset(found)
-
-
-def _cause(outcome: RunOutcome, conditions: frozenset[str]) -> Cause:
-    if outcome.ended_by is EndedBy.USER:
-        return Cause.USER_CANCELLED
-    for condition, cause in _CAUSES:
-        if condition in conditions:
-            return cause
-    return Cause.UNKNOWN

@@ -5,7 +5,7 @@ Every change of a job's record is exactly one event about the job.
 
 from __future__ import annotations
 
-from itertools import count, groupby
+from itertools import count
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.events import (
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from holdfast.domain.events import JobEvent, Place
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Attempt, Job, Run
-    from holdfast.domain.policy.model import Decision
 
 SHOWN_STATUSES = frozenset({AttemptStatus.RUNNING, AttemptStatus.TERMINATING})
 """Statuses of an attempt worth an event; the phases before are in its history."""
@@ -62,31 +61,23 @@ def submitted(job: Job) -> EventRecord:
 
 def started(job: Job, attempt: Attempt, runs: Sequence[Run]) -> EventRecord:
     """Return the event of a job whose attempt got its places."""
-    return EventRecord(job.id, job.updated_at, JobStarted(attempt.number, attempt.dispatch, _places(runs)))
+    places: list[Place] = []  # consecutive ranks on one node are one entry
+    for run in runs:
+        if places and places[-1][:2] == (run.executor, run.node):
+            places[-1] = (run.executor, run.node, places[-1][2] + 1)
+        else:
+            places.append((run.executor, run.node, 1))
+    return EventRecord(job.id, job.updated_at, JobStarted(attempt.number, attempt.dispatch, tuple(places)))
 
 
-def events_of(before: Job, after: Job, ended: Attempt | None = None) -> tuple[EventRecord, ...]:
-    """Return the events of a job's change.
+def event_of(before: Job, after: Job, ended: Attempt | None = None) -> JobEvent | None:
+    """Return the event of a job's change.
 
     Args:
         before: The job as it was.
         after: The job as it is now.
         ended: The attempt whose end changed it, if one did.
     """
-    event = _event(before, after, ended)
-    return () if event is None else (EventRecord(after.id, after.updated_at, event),)
-
-
-def attempt_ended(attempt: Attempt) -> tuple[EventRecord, ...]:
-    """Return the events of an attempt that is over: its end, and the decision about its failure."""
-    job_id, at = attempt.job_id, attempt.status_since
-    over = EventRecord(job_id, at, _ended(attempt))
-    if attempt.decision is None:
-        return (over,)
-    return over, EventRecord(job_id, at, _decided(attempt))
-
-
-def _event(before: Job, after: Job, ended: Attempt | None) -> JobEvent | None:
     match after.state:
         case JobState.SUCCEEDED:
             return JobSucceeded(after.attempt)
@@ -106,7 +97,18 @@ def _event(before: Job, after: Job, ended: Attempt | None) -> JobEvent | None:
 
 def _waits(before: Job, after: Job, ended: Attempt | None) -> JobEvent:
     if ended is not None and ended.decision is not None:
-        return _retried(before, after, ended.decision)
+        decision = ended.decision
+        return JobRetryScheduled(
+            attempt=after.attempt,
+            reason=after.reason,
+            policy=decision.policy,
+            rule=decision.rule,
+            delay_s=decision.delay_s,
+            retry_at=after.retry_at,
+            counter=decision.counter,
+            memory=None if after.request.memory == before.request.memory else after.request.memory,
+            avoid_node=after.avoid_node,
+        )
     if after.state is not JobState.QUEUED:
         return JobSetAside(after.attempt, after.state.value, after.reason, after.retry_at)
     if before.state is JobState.HELD:
@@ -114,20 +116,6 @@ def _waits(before: Job, after: Job, ended: Attempt | None) -> JobEvent:
     if before.state is JobState.QUEUED and before.attempt == after.attempt:
         return JobWaiting(after.reason)
     return JobQueued(after.attempt, after.reason)
-
-
-def _retried(before: Job, after: Job, decision: Decision) -> JobRetryScheduled:
-    return JobRetryScheduled(
-        attempt=after.attempt,
-        reason=after.reason,
-        policy=decision.policy,
-        rule=decision.rule,
-        delay_s=decision.delay_s,
-        retry_at=after.retry_at,
-        counter=decision.counter,
-        memory=None if after.request.memory == before.request.memory else after.request.memory,
-        avoid_node=after.avoid_node,
-    )
 
 
 def _held(after: Job, ended: Attempt | None) -> JobHeld:
@@ -180,12 +168,13 @@ def _ended(attempt: Attempt) -> AttemptEnded:
     )
 
 
-def _decided(attempt: Attempt) -> FailureDecided:
+def attempt_ended(attempt: Attempt) -> tuple[EventRecord, ...]:
+    """Return the events of an attempt that is over: its end, and the decision about its failure."""
+    over = EventRecord(attempt.job_id, attempt.status_since, _ended(attempt))
     decision = attempt.decision
     if decision is None:
-        msg = f"attempt {attempt.key} has no decision"
-        raise ValueError(msg)
-    return FailureDecided(
+        return (over,)
+    decided = FailureDecided(
         attempt=attempt.number,
         action=decision.action.value,
         code=decision.code.value,
@@ -197,20 +186,13 @@ def _decided(attempt: Attempt) -> FailureDecided:
         retry_at=attempt.retry_at,
         limits=tuple((use.name, use.used, use.limit) for use in decision.limits),
     )
+    return over, EventRecord(attempt.job_id, attempt.status_since, decided)
 
 
 def _exit(failure: Failure) -> tuple[int | None, int | None]:
     """Return exit code and signal of the first container that failed."""
     found = failure.first_failed
     return (None, None) if found is None else (found.exit_code, found.signal)
-
-
-def _places(runs: Sequence[Run]) -> tuple[Place, ...]:
-    """Shorten the places of a gang: consecutive ranks on one node are one entry."""
-    if len(runs) == 1:
-        return ((runs[0].executor, runs[0].node, 1),)
-    grouped = groupby(runs, key=lambda run: (run.executor, run.node))
-    return tuple((executor, node, sum(1 for _ in ranks)) for (executor, node), ranks in grouped)
 
 
 class Outbox:
@@ -239,16 +221,18 @@ class Outbox:
         """Note that an attempt is over; its job moves on next."""
         self.forget_move(events, attempt.job_id)
         self._ended[attempt.job_id] = attempt
-        self.emit(events, *attempt_ended(attempt))
+        for record in attempt_ended(attempt):
+            self.emit(events, record)
 
     def job_changed(self, events: dict[int, EventRecord], before: Job, after: Job) -> None:
         """Note a change of a job."""
-        self.emit(events, *events_of(before, after, self._ended.pop(after.id, None)))
+        event = event_of(before, after, self._ended.pop(after.id, None))
+        if event is not None:
+            self.emit(events, EventRecord(after.id, after.updated_at, event))
 
-    def emit(self, events: dict[int, EventRecord], *records: EventRecord) -> None:
-        """Note events, in order."""
-        for record in records:
-            events[next(self._numbers)] = record
+    def emit(self, events: dict[int, EventRecord], record: EventRecord) -> None:
+        """Note an event."""
+        events[next(self._numbers)] = record
 
     def forget_move(self, events: dict[int, EventRecord], job_id: str) -> None:
         """Forget the status an attempt entered since the last commit; one already committed stays."""

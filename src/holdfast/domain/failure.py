@@ -186,7 +186,7 @@ class Failure:
     def first_failed(self) -> ContainerResult | None:
         """The first container that ended with a non-zero code."""
         for container in self.containers:
-            if container.failed:
+            if container.exit_code:
                 return container
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -176,7 +177,8 @@ class Capacity:
     def __init__(self) -> None:
         """Start with no places and nothing charged."""
         self.places: dict[PlaceKey, Place] = {}
-        self.usage: dict[str, Usage] = {}
+        self.usage: defaultdict[str, Usage] = defaultdict(Usage)
+        """By queue, to be counted up and down."""
         self.total = Resources(0)
         """Capacity of all places together, but those that are unlimited."""
         self._whole: dict[str, PlaceKey] = {}
@@ -214,7 +216,7 @@ class Capacity:
             return
         key = (run.executor, run.node)
         self.charges[run.uid] = (key, run.request, queue)
-        self.usage_of(queue).resources += run.request
+        self.usage[queue].resources += run.request
         home = self._whole.get(key[0], key)
         if home in self.free:
             self.free[home] -= run.request
@@ -228,12 +230,8 @@ class Capacity:
         home = self._whole.get(key[0], key)
         if home in self.free:
             self.free[home] += amount
-        self.usage_of(queue).resources -= amount
+        self.usage[queue].resources -= amount
         return True
-
-    def usage_of(self, queue: str) -> Usage:
-        """Return what a queue uses, to be counted up and down."""
-        return self.usage.setdefault(queue, Usage())
 
 
 def _counted(place: Place | None) -> Resources:

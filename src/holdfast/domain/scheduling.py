@@ -13,11 +13,11 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from holdfast.domain.job import Queue, Resources
+from holdfast.domain.job import Ceiling, Queue, Resources
 from holdfast.domain.placement import Place, PlaceKey, Usage, ever_fits, fit, why_not, without_hopeless_avoidance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.domain.placement import Shape
 
@@ -88,17 +88,15 @@ class PendingQueue:
         self._heaps.pop(key, None)
         return None
 
-    def heads(self) -> Iterator[tuple[GroupKey, Waiting]]:
-        """Yield the groups and their heads, in no particular order."""
-        for key in list(self._heaps):
-            first = self.head(key)
-            if first is not None:
-                yield key, first
+    def groups(self) -> list[GroupKey]:
+        """List the groups in which somebody may wait, in no particular order."""
+        return list(self._heaps)
 
 
 _Rank: TypeAlias = tuple[int, bool, int, str, GroupKey]
 """Turn, not retried, order of submission, placement id; pods of a job share the first three, and groups do not sort."""
 _NOTHING = Resources(-1, -1, -1)
+_NO_CEILING = Ceiling()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,38 +169,35 @@ class Round:
     def plan(self) -> RoundResult:
         """Place jobs until nothing more fits, updating the queue and the round's free capacity and usage."""
         plan = RoundResult()
-        self._gather()
+        for key in self.pending.groups():
+            self._line_up(key)
+        if self.balances:
+            for queue, heap in self._heaps.items():
+                self._forget_balances(queue, heap)
         jobs, pods = self.limits.most_placements, self.limits.most_pods
         left = jobs * pods  # a job takes ``pods`` of it, a pod ``jobs``
         while self._heaps and left > 0:
-            queue = min(self._heaps, key=self._share)
-            key = self._next_group(queue)
-            if key is None:
-                del self._heaps[queue]
-                continue
-            placed = self._try(key, plan)
+            queue = next(iter(self._heaps)) if len(self._heaps) == 1 else min(self._heaps, key=self._share)
+            placed = self._try(self._next_group(queue), plan)
             if placed is not None:
                 left -= jobs if placed.pod else pods
+            if not self._heaps[queue]:
+                del self._heaps[queue]
         plan.cut_short = left <= 0
         return plan
 
-    def _gather(self) -> None:
-        for key, head in self.pending.heads():
-            self._heaps.setdefault(key.queue, []).append(self._rank(key, head))
-        for queue, heap in self._heaps.items():
-            heapq.heapify(heap)
-            if self.balances:
-                self._forget_balances(queue, heap)
+    def _line_up(self, key: GroupKey) -> None:
+        """Have the head of a group take its turn in its queue."""
+        head = self.pending.head(key)
+        if head is not None:
+            rank = (head.turn, not key.retry, head.seq, head.job_id, key)
+            heapq.heappush(self._heaps.setdefault(key.queue, []), rank)
 
     def _forget_balances(self, queue: str, heap: list[_Rank]) -> None:
         """Forget the balance of a priority where retries and new jobs no longer both wait."""
         retried, fresh = ({rank[0] for rank in heap if rank[-1].retry is kind} for kind in (True, False))
         for key in [key for key in self.balances if key[0] == queue and key[1] not in retried & fresh]:
             del self.balances[key]
-
-    @staticmethod
-    def _rank(key: GroupKey, head: Waiting) -> _Rank:
-        return (head.turn, not key.retry, head.seq, head.job_id, key)
 
     def _share(self, queue: str) -> tuple[float, str]:
         """Dominant share of the capacity, by weight; ties by name."""
@@ -216,13 +211,11 @@ class Round:
         weight = self.queues[queue].weight if queue in self.queues else 1.0
         return max(shares) / weight, queue
 
-    def _next_group(self, queue: str) -> GroupKey | None:
+    def _next_group(self, queue: str) -> GroupKey:
         """Pop the group whose head goes next, mindful of the retries' share."""
         heap = self._heaps[queue]
-        if not heap:
-            return None
         first = heapq.heappop(heap)
-        if not first[-1].retry:
+        if not heap or not first[-1].retry:
             return first[-1]
         rival = min((other for other in heap if other[0] == first[0] and not other[-1].retry), default=None)
         if rival is None:
@@ -241,7 +234,7 @@ class Round:
         head = self.pending.head(key)
         if head is None:
             return None
-        shape = without_hopeless_avoidance(key.shape, self.places)
+        shape = key.shape if key.shape.avoid is None else without_hopeless_avoidance(key.shape, self.places)
         reason = self._queue_refuses(key.queue, shape)
         chosen = None if reason else fit(shape, self.places, self.free, start=self._start(shape.request))
         if chosen is None:
@@ -251,9 +244,7 @@ class Round:
             return None
         self._take(key, shape, head, chosen)
         plan.placements.append(Placement(head.job_id, tuple(chosen)))
-        following = self.pending.head(key)
-        if following is not None:
-            heapq.heappush(self._heaps[key.queue], self._rank(key, following))
+        self._line_up(key)
         return head
 
     def _start(self, request: Resources) -> int:
@@ -284,6 +275,8 @@ class Round:
             return f"queue {name} is paused"
         if queue.max_running_jobs is not None and usage.jobs >= queue.max_running_jobs:
             return f"queue {name} is at its limit of {queue.max_running_jobs} running jobs"
+        if queue.max_running == _NO_CEILING:
+            return ""
         after = usage.resources + whole(shape)
         for dimension in ("cpu_m", "memory", "gpu"):
             most = getattr(queue.max_running, dimension)

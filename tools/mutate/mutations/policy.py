@@ -29,8 +29,8 @@ MUTATIONS = (
     Mutation(
         "the global cap grants one retry too many",
         "domain/policy/decide.py",
-        "cap is None or history.total < cap or",
-        "cap is None or history.total <= cap or",
+        "history.total >= cap and not",
+        "history.total > cap and not",
         ("unit/test_policy_decide.py",),
     ),
     Mutation(

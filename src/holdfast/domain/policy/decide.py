@@ -53,9 +53,11 @@ def decide(
     """
     if failure is None:
         return Decision(Action.FAIL, DecisionCode.NO_ERROR, "no error information available")
-    early = _before_rules(failure, history, settings, may_ignore=policies.may_ignore)
-    if early is not None:
-        return early
+    if failure.cause in NEVER_RETRIED:
+        return Decision(Action.FAIL, DecisionCode.NEVER_RETRIED, f"cause {failure.cause} is never retried")
+    cap = settings.global_max_retries
+    if cap is not None and history.total >= cap and not (policies.may_ignore and cap):
+        return _globally_stopped(history.total, cap)  # an ``Ignore`` passes the cap, so rules are needed to see one
     rule = policies.first_match(failure)
     decision = _by_rule(rule, failure, history, settings, draw)
     if not explain:
@@ -65,18 +67,6 @@ def decide(
         considered=policies.considered(failure),
         delay_because=_delay_because(decision, rule, history, settings),
     )
-
-
-def _before_rules(
-    failure: Failure, history: RetryHistory, settings: RetrySettings, *, may_ignore: bool
-) -> Decision | None:
-    """Make the checks that need no rule; an ``Ignore`` passes the global cap, so rules are needed to see one."""
-    if failure.cause in NEVER_RETRIED:
-        return Decision(Action.FAIL, DecisionCode.NEVER_RETRIED, f"cause {failure.cause} is never retried")
-    cap = settings.global_max_retries
-    if cap is None or history.total < cap or (may_ignore and cap):
-        return None
-    return _globally_stopped(history.total, cap)
 
 
 def _globally_stopped(total: int, cap: int) -> Decision:
