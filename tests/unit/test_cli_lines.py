@@ -21,7 +21,7 @@ from holdfast.errors import InvalidRequest
 if TYPE_CHECKING:
     from holdfast.cli.command import Command
 
-HEAVY = {"fastapi", "sqlalchemy", "pydantic", "httpx", "yaml", "rich", "uvicorn", "alembic", "psutil", "structlog"}
+HEAVY = {"fastapi", "sqlalchemy", "pydantic", "httpx", "yaml", "rich", "uvicorn", "alembic"}
 SPELLINGS = [
     "retrypolicy",
     "retry-policy",
