@@ -17,7 +17,7 @@ import psutil
 from bench.rig import Rig
 from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.domain.policy.model import SetAction, SetRule
-from holdfast.domain.workloads.jobset.children import Child, ChildPhase, CreateJob, DeleteJob
+from holdfast.domain.workloads.children import Child, ChildPhase, CreateChild, DeleteChild
 from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
 from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, converge
 from holdfast.domain.workloads.jobset.state import JobSetState
@@ -45,13 +45,13 @@ def _once(size: int, action: SetAction) -> float:
     policy = FailurePolicy(max_restarts=10, rules=(SetRule(action, "rule"),))
     spec = JobSetSpec(name="train", replicated_jobs=groups, failure=policy)
     first = converge(spec, JobSetState(), [], ReconcileInput(0.0))
-    jobs = [_running(order) for order in first.orders if isinstance(order, CreateJob)]
+    jobs = [_running(order) for order in first.orders if isinstance(order, CreateChild)]
     state = converge(spec, first.state, jobs, ReconcileInput(1.0)).state
     jobs[-1] = replace(jobs[-1], phase=ChildPhase.FAILED, reason="BackoffLimitExceeded", failed_at=2.0)
 
     began = time.perf_counter()
     restarted = converge(spec, state, jobs, ReconcileInput(2.0))
-    gone = {order.name for order in restarted.orders if isinstance(order, DeleteJob)}
+    gone = {order.name for order in restarted.orders if isinstance(order, DeleteChild)}
     left = [job for job in jobs if job.name not in gone]
     again = converge(spec, restarted.state, left, ReconcileInput(3.0))
     took = time.perf_counter() - began
@@ -61,7 +61,7 @@ def _once(size: int, action: SetAction) -> float:
     return took
 
 
-def _running(order: CreateJob) -> Child:
+def _running(order: CreateChild) -> Child:
     return Child(
         name=order.name,
         group=order.group,

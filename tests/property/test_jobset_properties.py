@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.domain.policy.model import Backoff, SetAction, SetRule
-from holdfast.domain.workloads.jobset.children import Child, ChildPhase, CreateJob, DeleteJob, is_previous
+from holdfast.domain.workloads.children import Child, ChildPhase, CreateChild, DeleteChild
+from holdfast.domain.workloads.jobset.children import is_previous
 from holdfast.domain.workloads.jobset.model import (
     DependencyStatus,
     DependsOn,
@@ -112,9 +113,9 @@ class World:
         self.decisions += passed.decisions
         blocking = self.spec.failure is not None and self.spec.failure.strategy is RestartStrategy.BLOCKING_RECREATE
         for order in passed.orders:
-            if isinstance(order, DeleteJob):
+            if isinstance(order, DeleteChild):
                 self.children[order.name] = replace(self.children[order.name], deleting_since=self.now)
-            elif isinstance(order, CreateJob):
+            elif isinstance(order, CreateChild):
                 assert order.name not in self.children
                 assert not (blocking and any(is_previous(self.state, child) for child in self.children.values()))
                 self.children[order.name] = Child(

@@ -73,15 +73,15 @@ def a_restart_loses_what_is_remembered_of_pods(patch: pytest.MonkeyPatch) -> Non
 
 
 def a_set_is_stored_a_decision_late(patch: pytest.MonkeyPatch) -> None:
-    put = JobSets._put
+    put = JobSets.put
 
-    def late(self: JobSets, work: Any, state: Any, now: float) -> None:
+    def late(self: JobSets, work: Any, row: Any) -> None:
         stored = work.row
-        put(self, work, state, now)
-        if state.restarts > stored.state.restarts:
+        put(self, work, row)
+        if row.state.restarts > stored.state.restarts:
             self._state.changes.workloads[stored.id] = stored
 
-    patch.setattr(JobSets, "_put", late)
+    patch.setattr(JobSets, "put", late)
 
 
 def a_domain_is_given_twice(patch: pytest.MonkeyPatch) -> None:
@@ -108,12 +108,17 @@ def a_pod_is_replaced_before_it_has_gone(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_deleted_set_does_not_wait_for_its_programs(patch: pytest.MonkeyPatch) -> None:
+    look = JobSets._look
+
     def at_once(self: JobSets, work: Any, now: float) -> None:
-        self._forget(work)
+        if not work.row.deleting:
+            look(self, work, now)
+            return
+        self._leave(work)
         self._state.changes.workloads.pop(work.row.id, None)
         self._state.changes.forgotten[work.row.id] = None
 
-    patch.setattr(JobSets, "_clear", at_once)
+    patch.setattr(JobSets, "_look", at_once)
 
 
 def pods_do_not_wait_before_they_start_again(patch: pytest.MonkeyPatch) -> None:

@@ -8,18 +8,17 @@ from typing import Any
 import pytest
 
 from holdfast.domain.policy.model import Backoff, LimitUse, SetAction, SetRule
-from holdfast.domain.workloads.jobset.children import (
+from holdfast.domain.workloads.children import (
     Child,
     ChildPhase,
-    CreateJob,
-    DeleteJob,
-    DeleteJobSet,
-    ResizeJob,
-    ResumeJob,
-    SuspendJob,
-    job_labels,
-    pod_environment,
+    CreateChild,
+    DeleteChild,
+    Forget,
+    ResizeChild,
+    ResumeChild,
+    SuspendChild,
 )
+from holdfast.domain.workloads.jobset.children import job_labels, pod_environment
 from holdfast.domain.workloads.jobset.model import (
     Coordinator,
     DependencyStatus,
@@ -56,15 +55,15 @@ class Set:
         )
         self.state = passed.state
         for order in passed.orders:
-            if isinstance(order, CreateJob):
+            if isinstance(order, CreateChild):
                 self.children[order.name] = Child(
                     name=order.name, group=order.group, index=order.index, global_index=order.global_index,
                     restart=order.restart, job_restart=order.job_restart, suspended=order.suspended,
                 )  # fmt: skip
-            elif isinstance(order, DeleteJob):
+            elif isinstance(order, DeleteChild):
                 self.change(order.name, deleting_since=self.now)
-            elif isinstance(order, (SuspendJob, ResumeJob)):
-                self.change(order.name, suspended=isinstance(order, SuspendJob))
+            elif isinstance(order, (SuspendChild, ResumeChild)):
+                self.change(order.name, suspended=isinstance(order, SuspendChild))
         return passed
 
     def change(self, *jobs: str, **fields: Any) -> None:  # noqa: ANN401 - any field of a job
@@ -90,11 +89,11 @@ def policy(*actions: SetAction, limit: int = 5, **more: Any) -> FailurePolicy:  
 
 
 def created(passed: SetResult) -> list[str]:
-    return [order.name for order in passed.orders if isinstance(order, CreateJob)]
+    return [order.name for order in passed.orders if isinstance(order, CreateChild)]
 
 
 def deleted(passed: SetResult) -> list[str]:
-    return [order.name for order in passed.orders if isinstance(order, DeleteJob)]
+    return [order.name for order in passed.orders if isinstance(order, DeleteChild)]
 
 
 WORKERS = ["js-workers-0", "js-workers-1", "js-workers-2"]
@@ -290,7 +289,7 @@ def test_what_will_not_go_is_ended_by_force() -> None:
     a_set.fail("js-workers-0")
     assert a_set.look().wake_at == 30.0
     a_set.now = 30.0
-    assert a_set.look().orders == (DeleteJob("js-workers-0", force=True),)
+    assert a_set.look().orders == (DeleteChild("js-workers-0", force=True),)
 
 
 def test_blocking_recreate_starts_nothing_while_anything_old_is_there() -> None:
@@ -341,10 +340,10 @@ def test_a_dependency_that_was_left_failed_ends_the_set() -> None:
 def test_suspending_and_resuming_keeps_the_jobs() -> None:
     a_set = Set()
     a_set.spec = replace(a_set.spec, suspend=True)
-    assert a_set.look().orders == tuple(SuspendJob(name) for name in ALL)
+    assert a_set.look().orders == tuple(SuspendChild(name) for name in ALL)
     assert a_set.state.holds("Suspended")
     a_set.spec = replace(a_set.spec, suspend=False)
-    assert [order.name for order in a_set.look().orders if isinstance(order, ResumeJob)] == ALL
+    assert [order.name for order in a_set.look().orders if isinstance(order, ResumeChild)] == ALL
     suspended = a_set.state.condition("Suspended")
     assert suspended is not None
     assert (suspended.status, suspended.reason) == (False, "ResumeJobs")
@@ -355,7 +354,7 @@ def test_a_finished_set_is_forgotten_when_its_time_to_live_is_over() -> None:
     a_set.now = 10.0
     assert a_set.succeed(*ALL).wake_at == 60.0
     a_set.now = 60.0
-    assert a_set.look().orders == (DeleteJobSet(),)
+    assert a_set.look().orders == (Forget(),)
 
 
 def test_a_changed_size_reaches_jobs_that_run() -> None:
@@ -363,7 +362,7 @@ def test_a_changed_size_reaches_jobs_that_run() -> None:
     a_set.change(size=(1, 1))
     groups = (GROUPS[0], replace(GROUPS[1], job=KubeJobSpec(parallelism=4, completions=4)))
     a_set.spec = replace(a_set.spec, replicated_jobs=groups)
-    assert a_set.look().orders == tuple(ResizeJob(name, 4, 4) for name in WORKERS)
+    assert a_set.look().orders == tuple(ResizeChild(name, 4, 4) for name in WORKERS)
 
 
 @pytest.mark.parametrize(
@@ -392,7 +391,7 @@ def test_a_set_managed_by_someone_else_is_left_alone() -> None:
 def test_jobs_and_pods_are_told_who_they_are() -> None:
     groups = (ReplicatedJob(name="a", replicas=2), ReplicatedJob(name="b", replicas=3, group_name="g"))
     spec = JobSetSpec(name="js", replicated_jobs=groups, coordinator=Coordinator("a"))
-    job = CreateJob("js-b-1", "b", 1, 3, 2, 5)
+    job = CreateChild("js-b-1", "b", 1, 3, 2, 5)
     labels = job_labels(spec, job, uid="u")
     expected = {
         "jobset-name": "js", "jobset-uid": "u", "replicatedjob-name": "b", "replicatedjob-replicas": "3",

@@ -13,7 +13,7 @@ from holdfast.domain.containers import Capability, Mount, Port, Role, Volume
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Backoff, SetAction, SetRule
-from holdfast.domain.workloads.jobset.children import Child, ChildPhase, CreateJob, DeleteJob
+from holdfast.domain.workloads.children import Child, ChildPhase, CreateChild, DeleteChild
 from holdfast.domain.workloads.jobset.explain import explain
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
@@ -47,7 +47,7 @@ STARTED = converge(SPEC, JobSetState(), [], ReconcileInput(0.0))
 CHILDREN = [
     Child(name=order.name, group=order.group, index=order.index, global_index=order.global_index)
     for order in STARTED.orders
-    if isinstance(order, CreateJob)
+    if isinstance(order, CreateChild)
 ]
 
 
@@ -86,12 +86,12 @@ def test_a_restart_by_hand_runs_that_again_and_counts_against_nothing(
 ) -> None:
     turned = restart(STARTED.state)
     passed = converge(SPEC, turned.state, CHILDREN, ReconcileInput(2.0))
-    assert [order.name for order in passed.orders if isinstance(order, DeleteJob)] == expected
+    assert [order.name for order in passed.orders if isinstance(order, DeleteChild)] == expected
     assert passed.state.counted == 0
     assert turned.events[0].reason == "RestartedByUser"
     left = [child for child in CHILDREN if child.name not in expected]
     again = converge(SPEC, passed.state, left, ReconcileInput(3.0))
-    assert [order.name for order in again.orders if isinstance(order, CreateJob)] == expected
+    assert [order.name for order in again.orders if isinstance(order, CreateChild)] == expected
 
 
 @pytest.mark.parametrize(("restart", "_expected"), BY_HAND)

@@ -1,78 +1,213 @@
-"""A kind of work that Holdfast does not have is looked after like any other, with no change to the controller."""
+"""A kind of work that Holdfast does not have is looked after like any other, with no change to the controller.
+
+It is rules, a record with a specification and a state that are stored, and a line of registration.
+"""
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
+import pytest
+
+from holdfast.compiled import workloads
+from holdfast.compiled.codec import SetChange, dump_change, dump_spec, load_as
 from holdfast.controller.controller import ControllerSettings
-from holdfast.controller.kind import Pace
 from holdfast.controller.workloads.kinds import all_kinds
+from holdfast.controller.workloads.owners import OwnerRules
+from holdfast.dialects.jobset.loading import plain_job_spec
+from holdfast.dialects.jobset.reading import JobManifest, read_kube
 from holdfast.domain.job import JobState
-from holdfast.domain.workloads.gang.reconcile import queued
-from holdfast.ports.store import RequestKind
-from tests.unit.conftest import Lab, exits, job_named
+from holdfast.domain.lifecycle import RUN_TERMINAL
+from holdfast.domain.workloads.base import Owner, Result
+from holdfast.domain.workloads.children import CreateChild, DeleteChild
+from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
+from holdfast.storage.sql import open_store
+from tests.unit.conftest import Lab
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
-    from holdfast.controller.kind import ForEach
-    from holdfast.controller.state import ControllerState
-    from holdfast.controller.workloads.kinds import Kinds, Wiring
-    from holdfast.ports.store import Request, Snapshot
+    from holdfast.domain.workloads.children import Child, Order
+    from holdfast.ports.engine import RunOrder
 
-PAUSE_S = 5.0
-
-
-class Relays:
-    """Runs held jobs whose names begin with the relay's, one after the other and a pause apart."""
-
-    name = "relay"
-    pace = Pace(1, 10)
-    works: ClassVar = {"broken": None, "run-": None}
-
-    def __init__(self, state: ControllerState) -> None:
-        self._state = state
-
-    def restore(self, snapshot: Snapshot, each: ForEach) -> None:
-        """Nothing of a relay is stored."""
-
-    def ask(self, request: Request, key: str, now: float) -> None:
-        del request, now
-        self._state.queue.add(self.name, key)
-
-    def reconcile(self, keys: Sequence[str], now: float) -> None:
-        for key in keys:
-            if key == "broken":
-                message = "a baton was dropped"
-                raise RuntimeError(message)
-            jobs = [job for job in self._state.jobs.values() if job.name.startswith(key)]
-            held = [job for job in jobs if job.state is JobState.HELD]
-            if held and len(held) == len(jobs):
-                self._state.put_job(queued(held[0], now))
-            if held:
-                self._state.queue.wake_at(self.name, key, now + PAUSE_S)
+SETTLES_S = 5.0
 
 
-def relays_too(wiring: Wiring) -> Kinds:
-    kinds = all_kinds(wiring)
-    return kinds._replace(owners=(*kinds.owners, Relays(wiring.state)))
+@dataclass(frozen=True, slots=True)
+class RolloutSpec:
+    """Replicas of a program that are replaced without a moment in which there are too few."""
+
+    replicas: int
+    template: str
+    """Of the job that each is."""
 
 
-class LabWithRelays(Lab):
-    settings = ControllerSettings(kinds=relays_too)
+@dataclass(frozen=True, slots=True)
+class RolloutState:
+    up_since: float | None = None
+    """Since when all replicas of the newest generation are ready."""
 
 
-def test_a_kind_the_controller_never_heard_of_is_asked_reconciled_woken_and_quarantined() -> None:
-    lab = LabWithRelays()
-    jobs = [lab.submit(job_named(f"run-{number}"), exits(0)) for number in range(3)]
-    for job in jobs:
-        lab.ask(RequestKind.HOLD, job)
-    lab.tick()
-    lab.ask(RequestKind.RELEASE, "broken")
-    lab.ask(RequestKind.RELEASE, "run-")
-    lab.pass_s(4 * PAUSE_S)
-    started = [lab.job(job).started_at or 0.0 for job in jobs]
-    assert [lab.job(job).state for job in jobs] == [JobState.SUCCEEDED] * 3
-    assert [later - earlier for earlier, later in pairwise(started)] == [PAUSE_S, PAUSE_S]
-    assert lab.store.quarantined()["broken"].kind == "relay"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout(Owner):
+    state: RolloutState = RolloutState()
+
+    kind = "rollout"
+    noun = "rollout"
+
+
+def reconcile(
+    spec: RolloutSpec, row: Rollout, children: Sequence[Child], now: float
+) -> Result[RolloutState, Order, object, object]:
+    """Start the newest generation, and stop the older ones when all of it has been ready for a while."""
+    if spec.replicas < 0:
+        message = "a rollout was rolled back beyond nothing"
+        raise RuntimeError(message)
+    newest = {child.name: child for child in children if child.generation == row.generation}
+    wanted = [f"{row.name}-{row.generation}-{index}" for index in range(spec.replicas)]
+    orders: list[Order] = [
+        CreateChild(name, "replica", index, spec=spec.template)
+        for index, name in enumerate(wanted)
+        if name not in newest
+    ]
+    up_since, wake_at = None, None
+    if all(name in newest and newest[name].ready_pods for name in wanted):
+        up_since = row.state.up_since or now
+        older = [child.name for child in children if child.name not in newest and child.deleting_since is None]
+        wake_at = up_since + SETTLES_S if older else None
+        if wake_at is not None and wake_at <= now:
+            orders += map(DeleteChild, older)
+    return Result(state=RolloutState(up_since), orders=tuple(orders), wake_at=wake_at)
+
+
+ROLLOUTS = OwnerRules(Rollout, lambda row: load_as(RolloutSpec, row.spec), reconcile)
+
+
+class RolloutLab(Lab):
+    """A lab that has rollouts too, on a real database, with programs that run until they are stopped."""
+
+    settings = ControllerSettings(kinds=partial(all_kinds, also=(ROLLOUTS,)))
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.store = open_store(path)  # type: ignore[assignment] # one store is as good as another
+        self.restart_controller()
+
+    def _plan(self, order: RunOrder) -> SimulatedRun:
+        self.orders.append(order)
+        return SimulatedRun(duration_s=1e9)
+
+    def roll_out(self, name: str, spec: RolloutSpec) -> None:
+        row = Rollout(id=name, name=name, spec=dump_spec(spec), created_at=self.clock.now())
+        self.store.submit(Submission([], owner=row))
+
+    def change(self, name: str, spec: RolloutSpec) -> None:
+        payload = dump_change(SetChange("", dump_spec(spec)))
+        self.store.append(Request(RequestKind.UPDATE, (name,), self.clock.now(), payload=payload))
+
+    def generations(self) -> dict[str, int]:
+        """Return the generation of each run that has not ended, as it is stored, by the name of its job."""
+        names = {job.id: job.name for job in self.store.jobs(JobFilter())}
+        found = [run for run in self.store.running() if run.status not in RUN_TERMINAL]
+        return {names[run.job_id]: run.generation for run in found}
+
+    def known(self) -> Counter[int]:
+        """Count the runs the controller knows by generation."""
+        return Counter(
+            run.generation for active in self.controller.state.active.values() for run in active.runs.values()
+        )
+
+
+def replicas(number: int, command: str = "serve") -> RolloutSpec:
+    container = {"name": "main", "image": "busybox", "command": [command]}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    manifest = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "replica"},
+        "spec": {"template": template},
+    }
+    job = read_kube(manifest).manifest
+    assert isinstance(job, JobManifest)
+    return RolloutSpec(number, dump_spec(plain_job_spec(job)))
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RolloutLab:
+    monkeypatch.setitem(workloads.KINDS, Rollout.kind, workloads.Stored(Rollout))
+    return RolloutLab(tmp_path / "holdfast.db")
+
+
+def test_the_jobs_of_a_kind_the_controller_never_heard_of_are_made_by_its_rules_and_each_is_started_once(
+    lab: RolloutLab,
+) -> None:
+    lab.roll_out("web", replicas(2))
+    for _ in range(6):
+        lab.step()
+        lab.restart_controller()
+    lab.pass_s(3)
+    assert lab.generations() == {"web-1-0": 1, "web-1-1": 1}
+    assert Counter(order.job_name for order in lab.orders) == {"web-1-0": 1, "web-1-1": 1}
+    assert lab.store.workload(Rollout, "web").state.up_since is not None
+
+
+def test_two_generations_run_at_once_and_are_both_known_after_a_restart_of_the_controller(lab: RolloutLab) -> None:
+    lab.roll_out("web", replicas(2))
+    lab.pass_s(3)
+    lab.change("web", replicas(1, "serve-better"))
+    lab.pass_s(3)
+    both = {"web-1-0": 1, "web-1-1": 1, "web-2-0": 2}
+    assert lab.generations() == both
+    lab.restart_controller()
+    assert lab.known() == {1: 2, 2: 1}
+    lab.step(2)
+    assert lab.generations() == both
+    lab.pass_s(SETTLES_S + 2)
+    assert lab.generations() == {"web-2-0": 2}
+    assert lab.known() == {2: 1}
+    assert {job.name: job.state for job in lab.store.jobs(JobFilter())} == {
+        "web-1-0": JobState.CANCELLED,
+        "web-1-1": JobState.CANCELLED,
+        "web-2-0": JobState.RUNNING,
+    }
+    assert {order.job_name: order.containers[0].command for order in lab.orders}["web-2-0"] == ("serve-better",)
+    assert len(lab.orders) == 3
+
+
+def test_it_waits_for_its_time_although_nothing_happens(lab: RolloutLab) -> None:
+    lab.roll_out("web", replicas(1))
+    lab.pass_s(3)
+    lab.change("web", replicas(1))
+    lab.pass_s(1)
+    since = lab.store.workload(Rollout, "web").state.up_since
+    assert since is not None
+    assert lab.tick().next_due == since + SETTLES_S
+
+
+def test_one_whose_rules_fail_is_left_alone_until_it_is_changed_and_no_other_is(lab: RolloutLab) -> None:
+    lab.roll_out("broken", replicas(-1))
+    lab.roll_out("web", replicas(1))
+    lab.pass_s(3)
+    found = lab.store.quarantined()["broken"]
+    assert (found.kind, found.message.startswith("reconciling it: RuntimeError")) == ("rollout", True)
+    assert lab.generations() == {"web-1-0": 1}
+    lab.change("broken", replicas(1))
+    lab.pass_s(3)
+    assert lab.store.quarantined() == {}
+    assert lab.generations() == {"web-1-0": 1, "broken-2-0": 2}
+
+
+def test_it_is_deleted_when_its_programs_have_stopped(lab: RolloutLab) -> None:
+    lab.roll_out("web", replicas(2))
+    lab.pass_s(3)
+    lab.store.append(Request(RequestKind.DELETE, ("web",), lab.clock.now()))
+    lab.pass_s(3)
+    assert lab.generations() == {}
+    assert lab.store.workloads(Rollout) == []
+    assert [job.state for job in lab.store.jobs(JobFilter())] == [JobState.CANCELLED] * 2
+    assert lab.controller.state.jobs == {}

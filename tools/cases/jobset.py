@@ -7,7 +7,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.workloads.jobset.children import ChildPhase, CreateJob, job_labels, sort
+from holdfast.domain.workloads.children import ChildPhase, CreateChild
+from holdfast.domain.workloads.jobset.children import job_labels, sort
 from holdfast.domain.workloads.jobset.model import global_index, pod_host
 from holdfast.domain.workloads.jobset.reconcile import dependencies_met, expected, started
 from holdfast.domain.workloads.jobset.state import JobSetState
@@ -153,7 +154,7 @@ def _bucket(world: World, wanted: Mapping[str, str]) -> object:
 def _labels(world: World, wanted: Mapping[str, str]) -> object:
     got: dict[str, str] = {}
     for child in world.children.values():
-        order = CreateJob(child.name, child.group, child.index, child.global_index, child.restart, child.job_restart)
+        order = CreateChild(child.name, child.group, child.index, child.global_index, child.restart, child.job_restart)
         labels = job_labels(world.spec, order)
         got.update(
             {

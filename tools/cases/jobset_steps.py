@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
+from holdfast.domain.workloads.children import Child, ChildPhase
 from holdfast.domain.workloads.jobset import state as records
-from holdfast.domain.workloads.jobset.children import Child, ChildPhase
 from holdfast.domain.workloads.jobset.reconcile import InPlace
 from holdfast.domain.workloads.jobset.state import GroupStatus
 from tools.cases.jobset_manifest import group_name, read_jobset

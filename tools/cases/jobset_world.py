@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
-from holdfast.domain.workloads.jobset.children import (
+from holdfast.domain.workloads.children import (
     Child,
     ChildPhase,
-    CreateJob,
-    DeleteJob,
-    DeleteJobSet,
-    ResizeJob,
-    ResumeJob,
-    SuspendJob,
+    CreateChild,
+    DeleteChild,
+    Forget,
+    ResizeChild,
+    ResumeChild,
+    SuspendChild,
 )
 from holdfast.domain.workloads.jobset.model import global_index, job_name, pod_name
 from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, converge
@@ -31,7 +31,7 @@ from tools.cases.results import Skip
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from holdfast.domain.workloads.jobset.children import Order
+    from holdfast.domain.workloads.children import Order
     from holdfast.domain.workloads.jobset.model import JobSetSpec
     from holdfast.domain.workloads.jobset.reconcile import InPlace
     from holdfast.domain.workloads.jobset.state import Event, GroupStatus, SetDecision
@@ -87,21 +87,21 @@ class World:
         raise RuntimeError(msg)
 
     def _carry_out(self, order: Order) -> None:
-        if isinstance(order, CreateJob):
+        if isinstance(order, CreateChild):
             self._create(order)
-        elif isinstance(order, DeleteJob):
+        elif isinstance(order, DeleteChild):
             self.children[order.name] = replace(self.children[order.name], deleting_since=self.now)
-        elif isinstance(order, SuspendJob):
+        elif isinstance(order, SuspendChild):
             self.change(order.name, suspended=True)
-        elif isinstance(order, ResumeJob):
+        elif isinstance(order, ResumeChild):
             self.change(order.name, suspended=False)
             self.templates[order.name] = self.spec.by_name[order.group].template
-        elif isinstance(order, ResizeJob):
+        elif isinstance(order, ResizeChild):
             self.change(order.name, size=(order.parallelism, order.completions))
-        elif isinstance(order, DeleteJobSet):
+        elif isinstance(order, Forget):
             self.forgotten = True
 
-    def _create(self, order: CreateJob) -> None:
+    def _create(self, order: CreateChild) -> None:
         group = self.spec.by_name[order.group]
         if order.name in self.deleted:
             self.restarted[order.name] += 1

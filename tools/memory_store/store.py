@@ -86,6 +86,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
             self._require_known_jobs(changes)
             self.require_known_workloads(changes)
             table = self._table
+            self._append_jobs(changes.new_jobs.values())
             table.by_id.update(changes.jobs)
             table.attempts.update(changes.attempts)
             table.runs.update(changes.runs)
@@ -118,15 +119,18 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
             self._require_new(submission, ids)
             if submission.owner is not None:
                 self._table.workloads[submission.owner.id] = submission.owner
-            for job in submission.jobs:
-                self._submitted += 1
-                self._table.by_id[job.id] = replace(job, seq=self._submitted)
+            self._append_jobs(submission.jobs)
             self._table.labels.update(submission.labels)
             if submission.idempotency_key is not None:
                 self._keys[submission.idempotency_key] = (submission.fingerprint, ids, request.created_at)
             self._append(request)
             self.append_events(submission_events(submission))
         return ids
+
+    def _append_jobs(self, jobs: Iterable[Job]) -> None:
+        for job in jobs:
+            self._submitted += 1
+            self._table.by_id[job.id] = replace(job, seq=self._submitted)
 
     def _known_answer(self, submission: Submission) -> tuple[str, ...] | None:
         key = submission.idempotency_key

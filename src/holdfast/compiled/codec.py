@@ -8,7 +8,7 @@ meaning or default, needs a new version and a step in ``dialects.earlier``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, is_dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -22,8 +22,6 @@ from holdfast.domain.workloads.spec import JobSpec, KubeJob
 from holdfast.errors import UnreadableSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from holdfast.domain.workloads.jobset.state import JobSet
 
 T = TypeVar("T")
@@ -32,8 +30,7 @@ _PREFIX = f'{{"version":{VERSION},"spec":'
 _CACHED = 16_384
 _CACHED_SETS = 1024
 _ENCODER = msgspec.json.Encoder(order="deterministic")
-_JOBS: msgspec.json.Decoder[JobSpec] = msgspec.json.Decoder(JobSpec)
-_SETS: msgspec.json.Decoder[JobSetSpec] = msgspec.json.Decoder(JobSetSpec)
+_decoder = cache(msgspec.json.Decoder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +54,37 @@ class OperatorSettings:
 
 
 E = TypeVar("E", RetryPolicy, Queue, FailureCategory, OperatorSettings)
-_ENTRIES = {kind: msgspec.json.Decoder(kind) for kind in (RetryPolicy, Queue, FailureCategory, OperatorSettings)}
 
 
-def dump_spec(spec: JobSpec) -> str:
-    """Write a job's specification."""
-    return _dump(spec)
+def dump_spec(spec: object) -> str:
+    """Write a specification of any kind of work."""
+    return f"{_PREFIX}{_ENCODER.encode(_plain(spec)).decode()}}}"
 
 
-@lru_cache(maxsize=_CACHED)
-def load_spec(text: str) -> JobSpec:
-    """Read a specification written by ``dump_spec``; equal texts share one object.
+def load_as(kind: type[T], text: str) -> T:
+    """Read a specification of some kind written by ``dump_spec``.
 
     Raises:
         UnreadableSpec: It is not valid, or of another version.
     """
-    return _load(text, _JOBS.decode)
+    if not text.startswith(_PREFIX):
+        msg = f"a stored specification is not of version {VERSION}: {text[:40]}"
+        raise UnreadableSpec(msg, hint="holdfast db upgrade")
+    try:
+        return _decoder(kind).decode(text[len(_PREFIX) : -1])  # type: ignore[arg-type, no-any-return] # a class is hashable
+    except msgspec.MsgspecError as error:
+        msg = f"a stored specification cannot be read: {error}"
+        raise UnreadableSpec(msg) from error
+
+
+@lru_cache(maxsize=_CACHED)
+def load_spec(text: str) -> JobSpec:
+    """Read a job's specification written by ``dump_spec``; equal texts share one object.
+
+    Raises:
+        UnreadableSpec: It is not valid, or of another version.
+    """
+    return load_as(JobSpec, text)
 
 
 def load_kube(text: str) -> KubeJob | None:
@@ -82,7 +94,7 @@ def load_kube(text: str) -> KubeJob | None:
 
 def dump_set_spec(spec: JobSetSpec) -> str:
     """Write a job set's specification."""
-    return _dump(spec)
+    return dump_spec(spec)
 
 
 @lru_cache(maxsize=_CACHED_SETS)
@@ -92,12 +104,12 @@ def load_set_spec(text: str) -> JobSetSpec:
     Raises:
         UnreadableSpec: It is not valid, or of another version.
     """
-    return _load(text, _SETS.decode)
+    return load_as(JobSetSpec, text)
 
 
 def dump_entry(entry: RetryPolicy | Queue | FailureCategory | OperatorSettings) -> str:
     """Write an entry of the catalogue; a policy with its revision."""
-    return _dump(entry)
+    return dump_spec(entry)
 
 
 def load_entry(kind: type[E], text: str) -> E:
@@ -112,7 +124,7 @@ def load_entry(kind: type[E], text: str) -> E:
 
 @lru_cache(maxsize=_CACHED)
 def _load_entry(kind: type[Any], text: str) -> Any:  # noqa: ANN401 - a cache knows no type variable
-    return _load(text, _ENTRIES[kind].decode)
+    return load_as(kind, text)
 
 
 def set_spec_of(job_set: JobSet) -> JobSetSpec:
@@ -134,21 +146,6 @@ def dump_change(change: SetChange) -> str:
 def load_change(text: str) -> SetChange:
     """Read a change written by ``dump_change``."""
     return _CHANGES.decode(text)
-
-
-def _dump(spec: object) -> str:
-    return f"{_PREFIX}{_ENCODER.encode(_plain(spec)).decode()}}}"
-
-
-def _load(text: str, decode: Callable[[str], T]) -> T:
-    if not text.startswith(_PREFIX):
-        msg = f"a stored specification is not of version {VERSION}: {text[:40]}"
-        raise UnreadableSpec(msg, hint="holdfast db upgrade")
-    try:
-        return decode(text[len(_PREFIX) : -1])
-    except msgspec.MsgspecError as error:
-        msg = f"a stored specification cannot be read: {error}"
-        raise UnreadableSpec(msg) from error
 
 
 def _plain(value: object) -> object:

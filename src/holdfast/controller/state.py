@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.active import Active
 from holdfast.controller.work_queue import WorkQueue
-from holdfast.domain.event_mapping import Outbox, started
+from holdfast.domain.event_mapping import Outbox, started, submitted
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run, evolve
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, EntityKind, HistoryRow, attempt_id
 from holdfast.domain.lifecycle.judge import recorded
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from holdfast.domain.lifecycle import Step
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.scheduling import RetryBalance
-    from holdfast.domain.workloads.base import Quarantined
-    from holdfast.domain.workloads.jobset.state import JobSet, SetLogEntry
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.domain.workloads.base import Quarantined, Workload
+    from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.store import Snapshot
 
@@ -255,18 +254,19 @@ class ControllerState:
         self.capacity.drop_places(executor, but=but)
         self.schedule_needed = self.schedule_needed or not but
 
-    def put_kube_job(self, record: KubeJobRecord) -> None:
-        """Change what is remembered of a Kubernetes Job."""
+    def submit(self, job: Job) -> None:
+        """Submit a job with this commit; it is there to be taken in after that."""
+        self.changes.new_jobs[job.id] = job
+        self._outbox.emit(self.changes.events, submitted(job))
+
+    def put_workload(self, record: Workload) -> None:
+        """Change the record of a workload."""
         self.changes.workloads[record.id] = record
 
-    def put_job_set(self, row: JobSet) -> None:
-        """Change a job set."""
-        self.changes.workloads[row.id] = row
-
-    def delete_job_set(self, set_id: str) -> None:
-        """Forget a job set with its log."""
-        self.changes.workloads.pop(set_id, None)
-        self.changes.forgotten[set_id] = None
+    def forget_workload(self, key: str) -> None:
+        """Forget a workload with its log."""
+        self.changes.workloads.pop(key, None)
+        self.changes.forgotten[key] = None
 
     def log_of_set(self, entry: SetLogEntry) -> None:
         """Append to the log of a job set."""

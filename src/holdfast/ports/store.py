@@ -118,6 +118,8 @@ class Changes:
     """What to append to the logs of job sets, in order."""
     quarantined: dict[str, Quarantined | None] = field(default_factory=dict)
     """By id of the workload; ``None``: it no longer is."""
+    new_jobs: dict[str, Job] = field(default_factory=dict)
+    """Jobs to append; ``seq`` is given by the store."""
     epoch: int | None = None
     """What ``lead`` gave the writer; ``None`` is not checked, for whoever owns the store alone."""
 

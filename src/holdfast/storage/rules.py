@@ -212,7 +212,7 @@ def audited_changes(request: Request, by: Caller | None, named: Mapping[str, str
         named: The kinds of those that have names of their own, by id; the others are jobs.
     """
     kind, audited = request.kind, []
-    for key in request.targets if kind in _ACTS else ():
+    for key in request.targets if by is not None and kind in _ACTS else ():
         if key in named:
             audited.append(on_workload(by, _ACTS_ON_NAMED[kind], named[key], key, request.reason))
         else:

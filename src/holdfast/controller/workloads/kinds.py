@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.controller.workloads.attempts import PodAttempts
 from holdfast.controller.workloads.gangs import Gangs
 from holdfast.controller.workloads.jobsets import JobSets
 from holdfast.controller.workloads.kubejobs import KubeJobs
+from holdfast.controller.workloads.memory import KnownSets
 from holdfast.controller.workloads.owners import Owners
 from holdfast.controller.workloads.plans import Plans
 from holdfast.controller.workloads.pods import CRASH_BACKOFF, Pods
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from holdfast.controller.kind import JobKind, OwnerKind, Pace
     from holdfast.controller.policy_catalog import Judging
     from holdfast.controller.state import ControllerState
+    from holdfast.controller.workloads.memory import JobWork
+    from holdfast.controller.workloads.owners import OwnerRules
+    from holdfast.domain.job import Job
     from holdfast.domain.policy.model import Backoff
     from holdfast.ports.store import ControllerStore
 
@@ -61,31 +65,33 @@ class Kinds(NamedTuple):
     """Those whose workloads are made of others."""
 
 
-def all_kinds(wiring: Wiring) -> Kinds:
-    """Make every kind."""
-    gangs = Gangs(wiring.state, wiring.judging, alive=wiring.alive, lease_s=wiring.lease_s, pace=wiring.gangs)
-    kube_jobs, job_sets = _kubernetes(wiring)
-    return Kinds(jobs=(gangs, kube_jobs), owners=(job_sets,))
-
-
-def _kubernetes(wiring: Wiring) -> tuple[KubeJobs, JobSets]:
+def all_kinds(wiring: Wiring, also: Sequence[OwnerRules[Any, Any]] = ()) -> Kinds:
+    """Make every kind; ``also`` are the rules of further ones whose workloads are made of jobs."""
     state, catalog, settings = wiring.state, wiring.judging.catalog, wiring.pods
-    owners = Owners(state)
-    plans = Plans(owners.sets, settings.backoff)
-    pods = Pods(state, wiring.judging, owners, backoff=settings.crash_backoff)
+    gangs = Gangs(state, wiring.judging, alive=wiring.alive, lease_s=wiring.lease_s, pace=wiring.gangs)
+    known = KnownSets(state)
+    plans = Plans(known.works, settings.backoff)
+    pods = Pods(state, wiring.judging, known, backoff=settings.crash_backoff)
     attempts = PodAttempts(
         state,
         awaits_domain=pods.awaiting_domain.__contains__,
         catalog=catalog,
         patience_s=settings.patience_s,
     )
-    jobs = KubeJobs(state, plans, pods, attempts, wiring.judging.catalog, pace=wiring.kube_jobs)
+    jobs = KubeJobs(state, plans, pods, attempts, catalog, pace=wiring.kube_jobs)
     sets = JobSets(
         state,
         jobs,
-        plans,
-        owners,
-        store=wiring.store,
+        wiring.store,
+        known=known,
+        plans=plans,
         restarts_allowed=lambda: catalog.catalogue.settings.global_max_retries != 0,
     )
-    return (jobs, sets)
+    more = [Owners(rules, state, jobs, wiring.store) for rules in also]
+
+    def see(job: Job, work: JobWork) -> None:
+        for owner in (sets, *more):
+            owner.see(job, work)
+
+    jobs.changed = see if more else sets.see
+    return Kinds(jobs=(gangs, jobs), owners=(sets, *more))

@@ -70,7 +70,7 @@ class KubeJobs:
         self._attempts = attempts
         self.jobs: dict[str, JobWork] = {}
         self.changed: Callable[[Job, JobWork], None] = lambda *_: None
-        """Called with a job that may look different to its set."""
+        """Called with a job that may look different to its owner."""
 
     def index(self, job: Job) -> None:
         """Do nothing: its pods wait for places, not the job."""
@@ -379,7 +379,7 @@ class KubeJobs:
         work.record = record
         if record != work.stored:
             work.stored = record
-            self._state.put_kube_job(record)
+            self._state.put_workload(record)
 
     def _plan(self, job: Job) -> PodPlan:
         return self._plans.of(job, self._state.spec(job))

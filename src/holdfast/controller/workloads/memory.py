@@ -1,17 +1,26 @@
-"""What the controller keeps in memory of job sets and Kubernetes Jobs, beside their records."""
+"""What the controller keeps in memory of Kubernetes Jobs and of what is made of jobs, beside their records."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+from holdfast.domain.events import EventRecord, JobSetDecided, JobSetEvent, JobSetNoted
+from holdfast.domain.workloads.base import Owner
+from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.jobset.state import Event, JobSet, SetDecision, SetLogEntry
 
 if TYPE_CHECKING:
+    from holdfast.controller.state import ControllerState
     from holdfast.domain.failure import RunOutcome
-    from holdfast.domain.job import Run
-    from holdfast.domain.workloads.jobset.children import Child, CreateJob
-    from holdfast.domain.workloads.jobset.model import JobSetSpec
-    from holdfast.domain.workloads.jobset.state import JobSet
+    from holdfast.domain.job import Job, Run
+    from holdfast.domain.workloads.children import Child, CreateChild
+    from holdfast.domain.workloads.jobset.state import JobSetState
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
+
+
+R = TypeVar("R", bound=Owner)
+S = TypeVar("S")
 
 
 @dataclass(slots=True, eq=False)
@@ -40,8 +49,8 @@ class JobWork:
     """Those that have not ended, by name."""
     pod_names: dict[str, str] = field(default_factory=dict)
     """The pod of each run that has not ended, by the run's uid."""
-    created: CreateJob | None = None
-    """The order its set created its attempt by, if it has a set."""
+    created: CreateChild | None = None
+    """What its attempt was created by, if a job set did."""
     wake_at: float | None = None
     """When to look at it again although nothing happens."""
     grace_s: float | None = None
@@ -56,14 +65,62 @@ class JobWork:
 
 
 @dataclass(slots=True, eq=False)
-class SetWork:
-    """One job set."""
+class Work(Generic[R, S]):
+    """One workload that is made of jobs."""
 
-    row: JobSet
-    spec: JobSetSpec
+    row: R
+    spec: S
     jobs: dict[str, str] = field(default_factory=dict)
-    """Ids of its jobs, by name."""
+    """Ids of its jobs that are not over, by name."""
     children: dict[str, Child] = field(default_factory=dict)
     """Its existing jobs, by name, as last seen."""
-    in_place: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """How often their pods last reported to have restarted in place, by name."""
+    gone: list[Job] = field(default_factory=list)
+    """Those that have just gone and are not begun anew."""
+
+
+SetWork: TypeAlias = Work[JobSet, JobSetSpec]
+
+
+class KnownSets:
+    """The job sets in memory, for those who look after their pods."""
+
+    def __init__(self, state: ControllerState) -> None:
+        """Start with none."""
+        self.works: dict[str, SetWork] = {}
+        self._state = state
+
+    def state_of(self, job: Job) -> JobSetState | None:
+        """Return the state of a job's set, if it has one."""
+        work = self.works.get(job.child.set_id) if job.child is not None else None
+        return None if work is None else work.row.state
+
+    def tell(self, job: Job, event: Event, now: float) -> None:
+        """Note in a job's set's log what the set would not hear of otherwise."""
+        work = self.works.get(job.child.set_id) if job.child is not None else None
+        if work is not None:
+            self.log(work.row, event, now)
+
+    def log(self, row: JobSet, what: SetDecision | Event, now: float) -> None:
+        """Append to a set's log and to the events."""
+        self._state.log_of_set(SetLogEntry(set_id=row.id, at=now, what=what))
+        if isinstance(what, Event):
+            self.emit(now, JobSetNoted(row.id, row.name, what.type, what.reason, what.message))
+            return
+        decided = JobSetDecided(
+            job_set=row.id,
+            name=row.name,
+            job=what.job,
+            restart=what.attempt[0],
+            job_restart=what.attempt[1],
+            action="" if what.action is None else what.action.value,
+            granted=what.granted,
+            reason=what.reason,
+            message=what.message,
+            rule=what.rule,
+            delay_s=what.delay_s,
+        )
+        self.emit(now, decided)
+
+    def emit(self, now: float, event: JobSetEvent) -> None:
+        """Append an event that is about no single job."""
+        self._state.emit(EventRecord(None, now, event))

@@ -1,78 +1,333 @@
-"""The job sets that jobs belong to: their state, and what they hear of their jobs' pods."""
+"""Looks after workloads that are made of jobs, of any kind: what a kind decides is its own, all else is here.
+
+Everything that follows from one look is one commit: the workload's state, its decisions, and the jobs as ordered.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, assert_never
 
-from holdfast.compiled.codec import set_spec_of
-from holdfast.controller.workloads.memory import SetWork
-from holdfast.domain.events import EventRecord, JobSetDecided, JobSetNoted
-from holdfast.domain.workloads.base import JOBSET
-from holdfast.domain.workloads.jobset.state import Event, SetDecision, SetLogEntry
+from holdfast.compiled.codec import load_change, load_spec
+from holdfast.controller.kind import ForEach, Pace
+from holdfast.controller.workloads.memory import Work
+from holdfast.domain.job import ChildOf, Job, JobState
+from holdfast.domain.workloads.base import KUBEJOB, Owner
+from holdfast.domain.workloads.children import (
+    Child,
+    ChildPhase,
+    CreateChild,
+    DeleteChild,
+    Forget,
+    Order,
+    ResizeChild,
+    ResumeChild,
+    SuspendChild,
+    child_of,
+)
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.errors import Internal
+from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.events import JobSetEvent
-    from holdfast.domain.job import Job
-    from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
+    from holdfast.controller.workloads.kubejobs import KubeJobs
+    from holdfast.controller.workloads.memory import JobWork
+    from holdfast.domain.workloads.base import Result
+    from holdfast.ports.store import ControllerStore, Snapshot
+
+R = TypeVar("R", bound=Owner)
+S = TypeVar("S")
+_ALL = 1 << 30
 
 
-class Owners:
-    """The job sets that are not over, by id."""
+@dataclass(frozen=True, slots=True)
+class OwnerRules(Generic[R, S]):
+    """What is particular to a kind: its record, what that should be, and what follows from how its jobs look."""
 
-    def __init__(self, state: ControllerState) -> None:
-        """Start with none."""
-        self.sets: dict[str, SetWork] = {}
+    record: type[R]
+    spec_of: Callable[[R], S]
+    reconcile: Callable[[S, R, Sequence[Child], float], Result[Any, Order, Any, Any]]
+    """From a specification, what is stored, the jobs that exist and the time; pure."""
+
+
+class Owners(Generic[R, S]):
+    """Every workload of one kind; a kind with more to it than rules overrides what is said to be for that."""
+
+    pace = Pace(_ALL, _ALL)
+
+    def __init__(self, rules: OwnerRules[R, S], state: ControllerState, pods: KubeJobs, store: ControllerStore) -> None:
+        """Remember what it works with."""
+        self.name = rules.record.kind
+        self.works: dict[str, Work[R, S]] = {}
+        self._rules = rules
         self._state = state
+        self._pods = pods
+        self._store = store
 
-    def take_in(self, row: JobSet, jobs: Iterable[Job]) -> None:
-        """Add a set with those of its jobs that are not over."""
-        if row.id in self.sets:
+    # what a kind may add
+
+    def decide(self, work: Work[R, S], now: float) -> Result[Any, Order, Any, Any]:
+        """Apply the rules."""
+        return self._rules.reconcile(work.spec, work.row, list(work.children.values()), now)
+
+    def restart(self, work: Work[R, S], payload: str, now: float) -> None:
+        """Act on a request to restart a workload or a part of it, which rules alone ignore."""
+
+    def log(self, row: R, what: Any, now: float) -> None:  # noqa: ANN401 - as its rules return
+        """Keep a decision or an event of a look."""
+
+    def tell(self, row: R, what: str, now: float) -> None:
+        """Emit an event: a workload was ``updated``, ``suspended`` or ``resumed``, has ``ended`` or was ``deleted``."""
+
+    def first_of(self, work: Work[R, S], group: str) -> int:
+        """Return the global index of the first job that was made from something."""
+        del work, group
+        return 0
+
+    def forget(self, work: Work[R, S]) -> None:
+        """Forget what was made from a specification that has changed or is over."""
+
+    # coming and going
+
+    def restore(self, snapshot: Snapshot, each: ForEach) -> None:
+        """Restore the workloads that were in progress when the last controller stopped."""
+        jobs: dict[str, list[Job]] = {}
+        for job in snapshot.jobs:
+            if job.child is not None:
+                jobs.setdefault(job.child.set_id, []).append(job)
+        for row in snapshot.of(self._rules.record).values():
+            # Reading all that have ended takes long; all they still need is to be forgotten in time.
+            if row.id in jobs or not row.ended or row.deleting or row.expires_at is not None:
+                each(row.id, partial(self.take_in, row, jobs.get(row.id, ())))
+
+    def take_in(self, row: R, jobs: Iterable[Job]) -> None:
+        """Add a workload with those of its jobs that are not over."""
+        if row.id not in self.works:
+            self.works[row.id] = Work(row, self._rules.spec_of(row), {job.name: job.id for job in jobs})
+            self._state.queue.add(self.name, row.id)
+
+    def _find(self, key: str) -> Work[R, S] | None:
+        """Return a workload; one not in memory, whether new or over, is taken in from the store."""
+        changes, record = self._state.changes, self._rules.record
+        stored = {} if key in self.works or key in changes.forgotten else self._store.workloads_by_id(record, [key])
+        for row in stored.values():
+            # Uncommitted changes are newer than what is stored.
+            jobs = [changes.jobs.get(job.id, job) for job in self._store.children_of(key)]
+            jobs = [job for job in jobs if not job.terminal]
+            for job in jobs:
+                self._state.admit(job)
+            self.take_in(changes.of(record).get(key, row), jobs)
+            for job in jobs:
+                self._pods.admit(job)
+        return self.works.get(key)
+
+    def _leave(self, work: Work[R, S]) -> None:
+        self._state.queue.forget(work.row.id)
+        self.forget(work)
+        del self.works[work.row.id]
+
+    # requests
+
+    def ask(self, request: Request, key: str, now: float) -> None:
+        """Act on a request; one that no longer applies is dropped."""
+        work = self._find(key)
+        if work is None or work.row.deleting:
             return
-        spec = set_spec_of(row)
-        self.sets[row.id] = SetWork(row, spec, {job.name: job.id for job in jobs})
-        self._state.queue.add(JOBSET, row.id)
+        match request.kind:
+            case RequestKind.UPDATE:
+                self._update(work, request.payload, "updated", now)
+            case RequestKind.HOLD | RequestKind.RELEASE:
+                if not work.row.ended:
+                    change = "suspended" if request.kind is RequestKind.HOLD else "resumed"
+                    self._update(work, request.payload, change, now)
+            case RequestKind.RESTART:
+                self.restart(work, request.payload, now)
+            case RequestKind.DELETE | RequestKind.CANCEL:
+                self.delete(work, now)
+            case RequestKind.SUBMIT:
+                pass  # finding it has taken it in
+            case _:
+                assert_never(request.kind)
+        self._state.queue.add(self.name, key)
 
-    def of(self, job: Job) -> SetWork | None:
-        """Return the set of a job, if it has one that is known."""
-        return self.sets.get(job.child.set_id) if job.child is not None else None
+    def _update(self, work: Work[R, S], payload: str, change: str, now: float) -> None:
+        wanted, row = load_change(payload), work.row
+        row = replace(row, manifest=wanted.manifest, spec=wanted.spec, generation=row.generation + 1, updated_at=now)
+        work.spec = self._rules.spec_of(row)
+        self.forget(work)
+        self.put(work, row)
+        self.tell(row, change, now)
+        for job_id in work.jobs.values():
+            self._state.queue.add(KUBEJOB, job_id)
 
-    def state_of(self, job: Job) -> JobSetState | None:
-        """Return the state of a job's set."""
-        work = self.of(job)
-        return None if work is None else work.row.state
+    def delete(self, work: Work[R, S], now: float) -> None:
+        """Begin to delete a workload: stop what runs of it."""
+        if not work.row.deleting:
+            self.put(work, replace(work.row, deleting=True, updated_at=now))
+        for job_id in work.jobs.values():
+            if job_id in self._state.active:
+                self._pods.delete(job_id, now)
+        self._state.queue.add(self.name, work.row.id)
 
-    def tell(self, job: Job, event: Event, now: float) -> None:
-        """Note in a job's set's log what the set would not hear of otherwise."""
-        work = self.of(job)
-        if work is not None:
-            self.log(work.row, event, now)
+    def put(self, work: Work[R, S], row: R) -> None:
+        """Change a workload's record."""
+        work.row = row
+        self._state.put_workload(row)
 
-    def log(self, row: JobSet, what: SetDecision | Event, now: float) -> None:
-        """Append to a set's log and to the events."""
-        self._state.log_of_set(SetLogEntry(set_id=row.id, at=now, what=what))
-        self.emit(now, _noted(row, what))
+    # looking
 
-    def emit(self, now: float, event: JobSetEvent) -> None:
-        """Append an event that is about no single job."""
-        self._state.emit(EventRecord(None, now, event))
+    def see(self, job: Job, work: JobWork) -> None:
+        """Note how a job looks now.
 
+        A look is linear in a workload's jobs. So one with a job that has ended or gone is looked at in this tick; one
+        of which only figures have changed waits for the next.
+        """
+        owner = self.works.get(job.child.set_id) if job.child is not None else None
+        if owner is None or job.child is None:
+            return
+        before, record = owner.children.get(job.name), work.record
+        if record.present:
+            seen = owner.children[job.name] = child_of(job, record, self.first_of(owner, job.child.group))
+            if seen == before:
+                return
+            urgent = seen.phase is not ChildPhase.ACTIVE or seen.certain
+        else:
+            owner.children.pop(job.name, None)
+            urgent = before is not None
+            if urgent and self._is_used_once(job):
+                owner.gone.append(job)
+        if urgent:
+            self._state.queue.add(self.name, owner.row.id)
+        else:
+            self._state.queue.defer(self.name, owner.row.id)
 
-def _noted(row: JobSet, what: SetDecision | Event) -> JobSetEvent:
-    if isinstance(what, Event):
-        return JobSetNoted(row.id, row.name, what.type, what.reason, what.message)
-    return JobSetDecided(
-        job_set=row.id,
-        name=row.name,
-        job=what.job,
-        restart=what.attempt[0],
-        job_restart=what.attempt[1],
-        action="" if what.action is None else what.action.value,
-        granted=what.granted,
-        reason=what.reason,
-        message=what.message,
-        rule=what.rule,
-        delay_s=what.delay_s,
-    )
+    def reconcile(self, keys: Sequence[str], now: float) -> None:
+        """Look at workloads whose jobs have changed, or that are due."""
+        for key in keys:
+            work = self.works.get(key)
+            if work is not None:
+                self._look(work, now)
+
+    def _look(self, work: Work[R, S], now: float) -> None:
+        if work.row.deleting:
+            if self._end_jobs(work, f"its {work.row.noun} was deleted", now):
+                self._leave(work)
+                self._state.forget_workload(work.row.id)
+                self.tell(work.row, "deleted", now)
+            return
+        for job in work.gone:
+            self._end_one(work, job, now)
+        work.gone.clear()
+        found, row = self.decide(work, now), work.row
+        for what in (*found.decisions, *found.events):
+            self.log(row, what, now)
+        if found.state != row.state or found.expires_at != row.expires_at:
+            self.put(work, replace(row, state=found.state, expires_at=found.expires_at, updated_at=now))
+        if work.row.ended and not row.ended:
+            self.tell(work.row, "ended", now)
+        self._submit(work, found.orders, now)
+        for order in found.orders:
+            self._carry_out(work, order, now)
+        self._state.queue.wake_at(self.name, row.id, found.wake_at)
+        over = f"its {row.noun} has ended: {work.row.ended}"
+        if work.row.ended and self._end_jobs(work, over, now) and found.expires_at is None:
+            self._leave(work)
+
+    def _end_jobs(self, work: Work[R, S], why: str, now: float) -> bool:
+        """End the jobs of a workload that is over, once none of them runs any more; returns whether none does."""
+        if any(job_id in self._state.active for job_id in work.jobs.values()):
+            return False
+        for job_id in work.jobs.values():
+            if job_id in self._state.jobs:
+                self._pods.finish(job_id, why, now)
+        work.jobs, work.children = {}, {}
+        return True
+
+    def _carry_out(self, work: Work[R, S], order: Order, now: float) -> None:
+        match order:
+            case CreateChild():
+                self._create(work, order, now)
+            case DeleteChild():
+                job_id = work.jobs[order.name]
+                if job_id in self._state.active or not self._is_used_once(self._state.jobs[job_id]):
+                    self._pods.delete(job_id, now, force=order.force)
+                else:
+                    self._end_one(work, self._state.jobs[job_id], now)
+            case SuspendChild():
+                self._pods.suspend(work.jobs[order.name], suspended=True)
+            case ResumeChild():
+                self._pods.suspend(work.jobs[order.name], suspended=False)
+            case ResizeChild():
+                self._pods.resize(work.jobs[order.name], order.parallelism, order.completions)
+            case Forget():
+                self.delete(work, now)
+            case _:
+                assert_never(order)
+
+    def _create(self, work: Work[R, S], order: CreateChild, now: float) -> None:
+        job = self._state.jobs.get(work.jobs.get(order.name, ""))
+        if job is None:
+            return  # it is submitted with this commit, and begins after it
+        parallelism, completions = order.size or (None, None)
+        record = KubeJobRecord(
+            job.id,
+            owner=work.row.id,
+            created_at=job.submitted_at,
+            generation=work.row.generation,
+            restart=order.restart,
+            job_restart=order.job_restart,
+            suspended=order.suspended,
+            parallelism=parallelism,
+            completions=completions,
+        )
+        self._pods.create(job, record, now)
+
+    def _submit(self, work: Work[R, S], orders: Iterable[Order], now: float) -> None:
+        """Submit the jobs that do not exist yet, with this commit; take in those of an earlier one."""
+        state, row = self._state, work.row
+        created = (each for each in orders if isinstance(each, CreateChild))
+        missing = {f"{row.id}-{each.name}": each for each in created if work.jobs.get(each.name) not in state.jobs}
+        if not missing:
+            return
+        for job in self._store.jobs_by_id(list(missing)):
+            if job.terminal:
+                message = f"{row.noun} {row.name} has used the name {job.name} before"
+                raise Internal(message)
+            del missing[job.id]
+            work.jobs[job.name] = job.id
+            state.take_in(job)
+        for key, order in missing.items():
+            if key in state.changes.new_jobs:
+                continue
+            spec = load_spec(order.spec)
+            at = ChildOf(row.id, order.group, order.index)
+            job = Job(
+                id=key,
+                name=order.name,
+                queue=spec.queue,
+                priority=spec.priority,
+                submitted_at=now,
+                spec=order.spec,
+                request=spec.resources,
+                gang=spec.gang,
+                state=JobState.WAITING,
+                queued_at=now,
+                updated_at=now,
+                child=at,
+            )
+            state.submit(job)
+        if missing:
+            state.queue.defer(self.name, row.id)
+
+    def _is_used_once(self, job: Job) -> bool:
+        """Whether a job has a specification of its own, and so is not begun anew."""
+        return self._state.spec(job).kube is not None
+
+    def _end_one(self, work: Work[R, S], job: Job, now: float) -> None:
+        self._pods.finish(job.id, f"deleted by its {work.row.noun}", now)
+        del work.jobs[job.name]
+        work.children.pop(job.name, None)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.controller.policy_catalog import BoundedCache
 from holdfast.controller.publisher import sooner
-from holdfast.domain.workloads.jobset.children import CreateJob, pod_environment
+from holdfast.domain.workloads.children import CreateChild
+from holdfast.domain.workloads.jobset.children import pod_environment
 from holdfast.domain.workloads.jobset.model import RestartStrategy, global_index
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 from holdfast.ports.engine import Container, RunOrder
@@ -66,10 +67,10 @@ class Plans:
 
     def of(self, job: Job, spec: JobSpec) -> PodPlan:
         """Return the plan of a job."""
-        if job.child is not None:
-            return self._of_child(job.child)
         kube = spec.kube
         if kube is None:
+            if job.child is not None:
+                return self._of_child(job.child)
             msg = f"job {job.id} has no pods"
             raise ValueError(msg)
         return self._of_specs.answer(
@@ -102,19 +103,20 @@ class Plans:
     def told(self, job: Job, work: JobWork, run: Run) -> dict[str, str]:
         """Return the environment variables the pod of a run is given."""
         own = {"JOB_NAME": job.name, "POD_NAME": work.pod_names.get(run.uid, "")}
-        if job.child is None:
+        job_set = self._sets.get(job.child.set_id) if job.child is not None else None
+        if job_set is None:
             return {**own, "JOB_COMPLETION_INDEX": str(run.rank)}
-        spec = self._sets[job.child.set_id].spec
-        return {**own, **pod_environment(spec, created(spec, job, work), run.rank, uid=job.child.set_id)}
+        spec, uid = job_set.spec, job_set.row.id
+        return {**own, **pod_environment(spec, created(spec, job, work), run.rank, uid=uid)}
 
 
-def created(spec: JobSetSpec, job: Job, work: JobWork) -> CreateJob:
+def created(spec: JobSetSpec, job: Job, work: JobWork) -> CreateChild:
     """Return the order a job of a set was created by, made anew after a restart."""
     if work.created is None:
         if job.child is None:
             msg = f"job {job.id} belongs to no set"
             raise ValueError(msg)
-        work.created = CreateJob(
+        work.created = CreateChild(
             name=job.name,
             group=job.child.group,
             index=job.child.index,

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from holdfast.controller.active import Active
     from holdfast.controller.policy_catalog import Judging
     from holdfast.controller.state import ControllerState
-    from holdfast.controller.workloads.memory import JobWork
-    from holdfast.controller.workloads.owners import Owners
+    from holdfast.controller.workloads.memory import JobWork, KnownSets
     from holdfast.controller.workloads.plans import PodPlan
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Job, Resources
@@ -41,19 +40,19 @@ class Pods:
     """The pods of all Kubernetes Jobs."""
 
     def __init__(
-        self, state: ControllerState, judging: Judging, owners: Owners, *, backoff: Backoff = CRASH_BACKOFF
+        self, state: ControllerState, judging: Judging, sets: KnownSets, *, backoff: Backoff = CRASH_BACKOFF
     ) -> None:
         """Remember what it works with.
 
         Args:
             state: The controller's state.
             judging: What a decision about a failed program depends on.
-            owners: The job sets of jobs.
+            sets: The job sets of jobs.
             backoff: For ``OnFailure``.
         """
         self._state = state
         self._judging = judging
-        self._owners = owners
+        self._sets = sets
         self._backoff = backoff
         self._waiting: dict[str, tuple[Active, JobWork, PodWork]] = {}
         self.domains = Domains(state)
@@ -134,6 +133,7 @@ class Pods:
             executor=executor,
             node=node,
             request=_request(active.job, pod.record),
+            generation=work.record.generation,
         )
         pod.run, pod.placement_id = run, ""
         work.pod_names.pop(pod.record.run, None)
@@ -169,7 +169,7 @@ class Pods:
 
     def _stop_straggler(self, active: Active, pod: PodWork, now: float) -> None:
         """Stop a program of an earlier generation than the one at the barrier."""
-        state, run = self._owners.state_of(active.job), pod.run
+        state, run = self._sets.state_of(active.job), pod.run
         if state is None or run is None or state.in_place_previous is None:
             return
         if pod.record.in_place <= state.in_place_previous and run.status is not RunStatus.TERMINATING:
@@ -210,10 +210,10 @@ class Pods:
         self._state.note_run(active, pod.run)
         event = _event(active.job, pod.record, failure, found, in_place=in_place)
         if event is not None:
-            self._owners.tell(active.job, event, now)
+            self._sets.tell(active.job, event, now)
 
     def _context(self, active: Active, pod: PodWork, plan: PodPlan, now: float) -> RestartContext:
-        state, judging = self._owners.state_of(active.job), self._judging
+        state, judging = self._sets.state_of(active.job), self._judging
         reached = None
         if plan.in_place:
             reached = -1 if state is None or state.in_place_previous is None else state.in_place_previous
@@ -238,7 +238,7 @@ class Pods:
 
     def first_in_place(self, job: Job) -> int:
         """Return which restart in place a new pod begins with: the one its set has reached or is gathering for."""
-        state = self._owners.state_of(job)
+        state = self._sets.state_of(job)
         return 0 if state is None or state.in_place_previous is None else state.in_place_previous + 1
 
     def may_start(self, job: Job, pod: PodWork, plan: PodPlan, now: float) -> bool:
@@ -247,7 +247,7 @@ class Pods:
             return False
         if not plan.in_place or pod.record.in_place == 0:
             return True
-        state = self._owners.state_of(job)
+        state = self._sets.state_of(job)
         return state is not None and state.in_place_current == pod.record.in_place
 
     def start(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 State = TypeVar("State")
 """What is remembered of a workload between two looks."""
@@ -73,6 +73,18 @@ class Workload:
     def last_runs(self) -> tuple[str, ...]:
         """Uids of runs it still needs although they may have ended."""
         return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner(Workload):
+    """What is stored of a workload that is made of others; its kind says what its state is."""
+
+    state: Any = None
+
+    @property
+    def ended(self) -> str:
+        """How it has ended; empty until then, and for what never ends by itself."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

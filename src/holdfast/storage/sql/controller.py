@@ -15,6 +15,7 @@ from holdfast.storage.rules import overtaken, require_free_lease, unknown_job, u
 from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.logs import append_events, recent_losses
 from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, JOBS, RUNS, chunks, going_on, read_quarantined
+from holdfast.storage.sql.submission import append_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -209,6 +210,8 @@ class SqlControllerStore:
                 newest = connection.exec_driver_sql(self._epoch).scalar_one()
                 if newest != changes.epoch:
                     raise overtaken(changes.epoch, newest=newest)
+            if changes.new_jobs:
+                append_jobs(connection, batches, changes.new_jobs.values())
             if batches.jobs.run(connection, jobs) != len(jobs):
                 raise unknown_job()
             _require_known(connection, changes)

@@ -27,7 +27,7 @@ from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.query import STATE_UNINDEXED, chunks, history_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection
 
@@ -68,7 +68,6 @@ class SqlSubmissionStore:
         owner = submission.owner
         if not ids and owner is None:
             return ()
-        specs, jobs = _job_rows(submission.jobs)
         labels: Rows = [
             (job_id, key, value) for job_id, pairs in submission.labels.items() for key, value in pairs.items()
         ]
@@ -83,10 +82,7 @@ class SqlSubmissionStore:
             _refuse_known(connection, ids)
             if submission.newest is not None:
                 _require_newest(connection, submission.jobs[0].name, submission.newest)
-            if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
-                connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _SPECS_LOCK})
-            self._batches.new_specs.run(connection, specs)
-            self._batches.new_jobs.run(connection, jobs)
+            append_jobs(connection, self._batches, submission.jobs)
             self._batches.new_labels.run(connection, labels)
             _append(connection, request)
             append_events(connection, self._batches, submission_events(submission))
@@ -150,8 +146,8 @@ def _append(connection: Connection, request: Request) -> None:
     connection.execute(insert(tables.requests).values(codec.request_row(request)))
 
 
-def _job_rows(jobs: Sequence[Job]) -> tuple[Rows, Rows]:
-    """Return the rows of distinct specifications and of jobs."""
+def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -> None:
+    """Append jobs that are new, with their specifications."""
     digests: dict[str, bytes] = {}
     rows: Rows = []
     for job in jobs:
@@ -159,7 +155,10 @@ def _job_rows(jobs: Sequence[Job]) -> tuple[Rows, Rows]:
         if digest is None:
             digest = digests[job.spec] = digest_of(job.spec)
         rows.append(codec.new_job_row(job, digest))
-    return [(digest, spec) for spec, digest in digests.items()], rows
+    if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
+        connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _SPECS_LOCK})
+    batches.new_specs.run(connection, [(digest, spec) for spec, digest in digests.items()])
+    batches.new_jobs.run(connection, rows)
 
 
 def digest_of(spec: str) -> bytes:

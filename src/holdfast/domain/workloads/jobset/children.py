@@ -1,117 +1,20 @@
-"""The jobs of a set: how they look, which are past, failed or active, and what is to be done with them."""
+"""The jobs of a set: which are past, failed or active, and what is to be done with them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
+from holdfast.domain.workloads.children import ChildPhase, CreateChild, ResizeChild, ResumeChild, SuspendChild
 from holdfast.domain.workloads.jobset.model import PREFIX, RestartStrategy, coordinator_endpoint, job_key, job_name
 from holdfast.domain.workloads.jobset.state import GroupStatus, JobSetState, backoff_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from holdfast.domain.workloads.children import Child
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
-    from holdfast.domain.workloads.kubejob.model import KubeJobSpec
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
-
-
-class ChildPhase(StrEnum):
-    """The phase of a child job."""
-
-    ACTIVE = "active"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Child:
-    """One child job as last observed."""
-
-    name: str
-    group: str
-    """Its replicated job; a job without one matches no rule."""
-    index: int = 0
-    global_index: int = 0
-    restart: int = 0
-    """The set's restarts when it was created."""
-    job_restart: int = 0
-    """Its own restarts when it was created."""
-    phase: ChildPhase = ChildPhase.ACTIVE
-    reason: str = ""
-    """Why it failed."""
-    message: str = ""
-    failed_at: float = 0.0
-    certain: bool = False
-    """It is certain to fail and its last pods are going (``FailureTarget``)."""
-    active_pods: int = 0
-    ready_pods: int = 0
-    succeeded_pods: int = 0
-    suspended: bool = False
-    size: tuple[int, int | None] | None = None
-    """Its parallelism and completions, where they may differ from the template's."""
-    deleting_since: float | None = None
-    """When its deletion was ordered; it still exists."""
-
-    @property
-    def attempt(self) -> tuple[int, int]:
-        """Which attempt at this job it is; each is judged once."""
-        return (self.restart, self.job_restart)
-
-
-@dataclass(frozen=True, slots=True)
-class CreateJob:
-    """Create a job."""
-
-    name: str
-    group: str
-    index: int
-    global_index: int
-    restart: int
-    job_restart: int
-    suspended: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteJob:
-    """Delete a job and all of its pods; ``force`` waits for none of them."""
-
-    name: str
-    force: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SuspendJob:
-    """Stop a job's pods and keep the job."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResumeJob:
-    """Let a job's pods start, with the set's current template."""
-
-    name: str
-    group: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResizeJob:
-    """Give a running job its template's current parallelism and completions."""
-
-    name: str
-    parallelism: int
-    completions: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteJobSet:
-    """Forget the whole set: its time to live is over."""
-
-
-Order: TypeAlias = CreateJob | DeleteJob | SuspendJob | ResumeJob | ResizeJob | DeleteJobSet
 
 
 @dataclass(slots=True)
@@ -186,55 +89,11 @@ def all_ready(spec: JobSetSpec, statuses: Iterable[GroupStatus]) -> bool:
     return all(found[one.name].ready + found[one.name].succeeded == one.replicas for one in spec.replicated_jobs)
 
 
-def child_of(order: CreateJob, record: KubeJobRecord, template: KubeJobSpec) -> Child:
-    """Show a job to its set.
-
-    Args:
-        order: The order it was created by.
-        record: What is remembered of it.
-        template: Its set's template as of now.
-    """
-    state = record.state
-    ended = state.finished
-    target = state.condition("FailureTarget") if ended is None else None
-    told = ended or target
-    phase = ChildPhase.ACTIVE
-    if ended is not None:
-        phase = ChildPhase.SUCCEEDED if ended.type == "Complete" else ChildPhase.FAILED
-    return Child(
-        name=order.name,
-        group=order.group,
-        index=order.index,
-        global_index=order.global_index,
-        restart=record.restart,
-        job_restart=record.job_restart,
-        phase=phase,
-        reason=told.reason if told is not None else "",
-        message=told.message if told is not None else "",
-        failed_at=told.since if told is not None else 0.0,
-        certain=target is not None,
-        active_pods=state.active,
-        ready_pods=state.ready,
-        succeeded_pods=state.succeeded,
-        suspended=record.suspended,
-        size=_size(record, template),
-        deleting_since=record.deleting_since,
-    )
-
-
-def _size(record: KubeJobRecord, template: KubeJobSpec) -> tuple[int, int | None] | None:
-    """Return a job's size where it differs from the template's."""
-    wanted = (template.parallelism, template.completions)
-    if record.parallelism is None or (record.parallelism, record.completions) == wanted:
-        return None
-    return record.parallelism, record.completions
-
-
 @dataclass(frozen=True, slots=True)
 class Created:
     """The jobs to create."""
 
-    orders: tuple[CreateJob, ...]
+    orders: tuple[CreateChild, ...]
     missing: bool
     """Whether jobs that may run do not exist yet, whether created now or waiting."""
 
@@ -255,13 +114,13 @@ def create(spec: JobSetSpec, state: JobSetState, jobs: Sorted, allowed: Iterable
     return Created(ready, bool(missing))
 
 
-def _missing(spec: JobSetSpec, state: JobSetState, jobs: Sorted, group: ReplicatedJob) -> list[CreateJob]:
+def _missing(spec: JobSetSpec, state: JobSetState, jobs: Sorted, group: ReplicatedJob) -> list[CreateChild]:
     if jobs.by_group.get(group.name, 0) >= group.replicas:
         return []
     offset, present = spec.offsets[group.name], jobs.present
     names = (job_name(spec.name, group.name, index) for index in range(group.replicas))
     return [
-        CreateJob(
+        CreateChild(
             name=name,
             group=group.name,
             index=index,
@@ -269,28 +128,29 @@ def _missing(spec: JobSetSpec, state: JobSetState, jobs: Sorted, group: Replicat
             restart=state.restarts,
             job_restart=state.restarts_of(group.name, index),
             suspended=spec.suspend,
+            size=(group.job.parallelism, group.job.completions),
         )
         for index, name in enumerate(names)
         if name not in present
     ]
 
 
-def _waits(state: JobSetState, job: CreateJob) -> bool:
+def _waits(state: JobSetState, job: CreateChild) -> bool:
     return any(key in state.not_before for key in backoff_keys(job.group, job.name))
 
 
-def suspend(jobs: Sorted) -> list[SuspendJob]:
+def suspend(jobs: Sorted) -> list[SuspendChild]:
     """Stop every job that is not suspended yet."""
-    return [SuspendJob(child.name) for child in jobs.active if not child.suspended]
+    return [SuspendChild(child.name) for child in jobs.active if not child.suspended]
 
 
-def resume(jobs: Sorted, allowed: Iterable[ReplicatedJob]) -> list[ResumeJob]:
+def resume(jobs: Sorted, allowed: Iterable[ReplicatedJob]) -> list[ResumeChild]:
     """Resume every suspended job that may start."""
     names = {group.name for group in allowed}
-    return [ResumeJob(child.name, child.group) for child in jobs.active if child.suspended and child.group in names]
+    return [ResumeChild(child.name, child.group) for child in jobs.active if child.suspended and child.group in names]
 
 
-def resize(spec: JobSetSpec, jobs: Sorted) -> list[ResizeJob]:
+def resize(spec: JobSetSpec, jobs: Sorted) -> list[ResizeChild]:
     """Give running jobs the size their templates have now."""
     orders = []
     for child in jobs.active:
@@ -299,11 +159,11 @@ def resize(spec: JobSetSpec, jobs: Sorted) -> list[ResizeJob]:
             continue
         wanted = (group.job.parallelism, group.job.completions)
         if child.size != wanted:
-            orders.append(ResizeJob(child.name, *wanted))
+            orders.append(ResizeChild(child.name, *wanted))
     return orders
 
 
-def job_labels(spec: JobSetSpec, job: CreateJob, *, uid: str = "") -> dict[str, str]:
+def job_labels(spec: JobSetSpec, job: CreateChild, *, uid: str = "") -> dict[str, str]:
     """Return the labels of a job, which its pods and the annotations of both repeat."""
     group = spec.by_name[job.group]
     before, members = spec.in_groups[job.group]
@@ -327,7 +187,7 @@ def job_labels(spec: JobSetSpec, job: CreateJob, *, uid: str = "") -> dict[str, 
     return {f"{PREFIX}{key}": value for key, value in found.items()}
 
 
-def pod_environment(spec: JobSetSpec, job: CreateJob, pod: int, *, uid: str) -> dict[str, str]:
+def pod_environment(spec: JobSetSpec, job: CreateChild, pod: int, *, uid: str) -> dict[str, str]:
     """Return the environment of the pod with a completion index; upstream sets only that index."""
     group = spec.by_name[job.group]
     before, members = spec.in_groups[job.group]

@@ -27,7 +27,7 @@ from holdfast.domain.workloads.jobset.state import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.domain.workloads.jobset.children import Child
+    from holdfast.domain.workloads.children import Child
     from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec
     from holdfast.domain.workloads.jobset.rules import RuleMatch
     from holdfast.domain.workloads.jobset.state import JobSetState

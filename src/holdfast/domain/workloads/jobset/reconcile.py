@@ -11,11 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.domain.workloads.base import Result
+from holdfast.domain.workloads.children import Child, DeleteChild, Forget, Order
 from holdfast.domain.workloads.jobset.children import (
-    Child,
-    DeleteJob,
-    DeleteJobSet,
-    Order,
     all_ready,
     by_name,
     create,
@@ -261,12 +258,12 @@ class _Passing:
         patience = self._spec.kill_timeout_s
         for child in children:
             if child.deleting_since is None:
-                self._orders.append(DeleteJob(child.name))
+                self._orders.append(DeleteChild(child.name))
             elif patience is not None:
                 due = child.deleting_since + patience
                 self._due.append(due)
                 if due <= self._now:
-                    self._orders.append(DeleteJob(child.name, force=True))
+                    self._orders.append(DeleteChild(child.name, force=True))
 
     def _after_the_end(self) -> None:
         """Delete jobs that still run, keep those that have ended, and the set itself for its time to live."""
@@ -276,7 +273,7 @@ class _Passing:
         due = self._expires_at = self._state.ended_at + self._spec.ttl_s
         self._due.append(due)
         if due <= self._now:
-            self._orders.append(DeleteJobSet())
+            self._orders.append(Forget())
 
     def _note_readiness(self) -> None:
         ready = not self._spec.suspend and not self._jobs.previous and all_ready(self._spec, self._state.groups)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from holdfast.domain.policy.matchers import Matcher
-    from holdfast.domain.workloads.jobset.children import Child
+    from holdfast.domain.workloads.children import Child
     from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec
     from holdfast.domain.workloads.jobset.state import JobSetState
 

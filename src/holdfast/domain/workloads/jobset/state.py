@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
-from holdfast.domain.workloads.base import JOBSET, Workload
+from holdfast.domain.workloads.base import JOBSET, Owner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +144,7 @@ class SetDecision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobSet(Workload):
+class JobSet(Owner):
     """One job set."""
 
     lenient: bool = False
@@ -153,6 +153,11 @@ class JobSet(Workload):
 
     kind = JOBSET
     noun = "job set"
+
+    @property
+    def ended(self) -> str:
+        """How it has ended; empty until then."""
+        return self.state.terminal.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

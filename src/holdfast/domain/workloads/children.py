@@ -1,0 +1,146 @@
+"""What workloads made of jobs have in common: their jobs as they look, and the orders about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+
+
+class ChildPhase(StrEnum):
+    """The phase of a child job."""
+
+    ACTIVE = "active"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """One child job as last observed."""
+
+    name: str
+    group: str
+    """What of its owner it was made from."""
+    index: int = 0
+    """Among those made from the same."""
+    global_index: int = 0
+    """Among all of its owner."""
+    generation: int = 1
+    """Its owner's, when it was created."""
+    restart: int = 0
+    """Restarts of its owner when it was created."""
+    job_restart: int = 0
+    """Its own restarts when it was created."""
+    phase: ChildPhase = ChildPhase.ACTIVE
+    reason: str = ""
+    """Why it failed."""
+    message: str = ""
+    failed_at: float = 0.0
+    certain: bool = False
+    """It is certain to fail and its last pods are going (``FailureTarget``)."""
+    active_pods: int = 0
+    ready_pods: int = 0
+    succeeded_pods: int = 0
+    suspended: bool = False
+    size: tuple[int, int | None] | None = None
+    """Its parallelism and completions, where they may differ from the template's."""
+    deleting_since: float | None = None
+    """When its deletion was ordered; it still exists."""
+
+    @property
+    def attempt(self) -> tuple[int, int]:
+        """Which attempt at this job it is; each is judged once."""
+        return (self.restart, self.job_restart)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateChild:
+    """Create a job, or begin it anew."""
+
+    name: str
+    """Unique among the jobs of its owner; one with a specification of its own is used once."""
+    group: str = ""
+    index: int = 0
+    global_index: int = 0
+    restart: int = 0
+    job_restart: int = 0
+    suspended: bool = False
+    size: tuple[int, int | None] | None = None
+    """Its parallelism and completions, where its owner may resize it."""
+    spec: str = ""
+    """What it is made from (``compiled.codec``); empty for a job that was submitted with its owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteChild:
+    """Delete a job and all of its pods; ``force`` waits for none of them."""
+
+    name: str
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendChild:
+    """Stop a job's pods and keep the job."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeChild:
+    """Let a job's pods start, as its owner describes them now."""
+
+    name: str
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeChild:
+    """Give a running job another parallelism and number of completions."""
+
+    name: str
+    parallelism: int
+    completions: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Delete the whole workload: its time to live is over."""
+
+
+Order: TypeAlias = CreateChild | DeleteChild | SuspendChild | ResumeChild | ResizeChild | Forget
+
+
+def child_of(job: Job, record: KubeJobRecord, first: int = 0) -> Child:
+    """Show a job to its owner; ``first`` is the global index of the first that was made from the same."""
+    at, state = job.child, record.state
+    ended = state.finished
+    target = state.condition("FailureTarget") if ended is None else None
+    told, phase = ended or target, ChildPhase.ACTIVE
+    if ended is not None:
+        phase = ChildPhase.SUCCEEDED if ended.type == "Complete" else ChildPhase.FAILED
+    return Child(
+        name=job.name,
+        group=at.group if at is not None else "",
+        index=at.index if at is not None else 0,
+        global_index=first + (at.index if at is not None else 0),
+        generation=record.generation,
+        restart=record.restart,
+        job_restart=record.job_restart,
+        phase=phase,
+        reason=told.reason if told is not None else "",
+        message=told.message if told is not None else "",
+        failed_at=told.since if told is not None else 0.0,
+        certain=target is not None,
+        active_pods=state.active,
+        ready_pods=state.ready,
+        succeeded_pods=state.succeeded,
+        suspended=record.suspended,
+        size=None if record.parallelism is None else (record.parallelism, record.completions),
+        deleting_since=record.deleting_since,
+    )
