@@ -8,7 +8,7 @@ meaning or default, needs a new version and a step in ``dialects.earlier``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, is_dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -30,7 +30,7 @@ _PREFIX = f'{{"version":{VERSION},"spec":'
 _CACHED = 16_384
 _CACHED_SETS = 1024
 _ENCODER = msgspec.json.Encoder(order="deterministic")
-_decoder = cache(msgspec.json.Decoder)
+_DECODERS: dict[type, msgspec.json.Decoder[Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,8 @@ def load_as(kind: type[T], text: str) -> T:
         msg = f"a stored specification is not of version {VERSION}: {text[:40]}"
         raise UnreadableSpec(msg, hint="holdfast db upgrade")
     try:
-        return _decoder(kind).decode(text[len(_PREFIX) : -1])  # type: ignore[arg-type, no-any-return] # a class is hashable
+        decoder: msgspec.json.Decoder[T] = _DECODERS.get(kind) or _DECODERS.setdefault(kind, msgspec.json.Decoder(kind))
+        return decoder.decode(text[len(_PREFIX) : -1])
     except msgspec.MsgspecError as error:
         msg = f"a stored specification cannot be read: {error}"
         raise UnreadableSpec(msg) from error

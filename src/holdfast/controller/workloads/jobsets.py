@@ -115,9 +115,10 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         detail = "/".join(str(part) for part in (group, index) if part is not None)
         self._known.emit(now, JobSetChanged(row.id, row.name, "restarted", detail))
 
-    def log(self, row: JobSet, what: SetDecision | Event, now: float) -> None:
+    def log(self, row: JobSet, what: object, now: float) -> None:
         """Keep a decision or an event in the set's log and in the events."""
-        self._known.log(row, what, now)
+        if isinstance(what, SetDecision | Event):
+            self._known.log(row, what, now)
 
     def tell(self, row: JobSet, what: str, now: float) -> None:
         """Emit the event of a set that has changed, has ended or is deleted."""

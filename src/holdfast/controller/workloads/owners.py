@@ -77,7 +77,7 @@ class Owners(Generic[R, S]):
     def restart(self, work: Work[R, S], payload: str, now: float) -> None:
         """Act on a request to restart a workload or a part of it, which rules alone ignore."""
 
-    def log(self, row: R, what: Any, now: float) -> None:  # noqa: ANN401 - as its rules return
+    def log(self, row: R, what: object, now: float) -> None:
         """Keep a decision or an event of a look."""
 
     def tell(self, row: R, what: str, now: float) -> None:

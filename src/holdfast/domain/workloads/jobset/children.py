@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from holdfast.domain.workloads.children import ChildPhase, CreateChild, ResizeChild, ResumeChild, SuspendChild
@@ -11,10 +12,12 @@ from holdfast.domain.workloads.jobset.model import PREFIX, RestartStrategy, coor
 from holdfast.domain.workloads.jobset.state import GroupStatus, JobSetState, backoff_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.domain.workloads.children import Child
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
+
+_name, _group = attrgetter("name"), attrgetter("group")
 
 
 @dataclass(slots=True)
@@ -46,8 +49,8 @@ def sort(spec: JobSetSpec, state: JobSetState, children: Iterable[Child]) -> Sor
     alone = {*state.job_restarts, *state.group_restarts}
     children = list(children)
     found, restarts, working, active = Sorted(), state.restarts, ChildPhase.ACTIVE, []
-    found.present = {child.name for child in children}
-    found.by_group = Counter([child.group for child in children])
+    found.present = set(map(_name, children))
+    found.by_group = Counter(map(_group, children))
     for child in children:
         if child.restart < restarts or (child.group in alone and is_previous(state, child)):
             found.previous.append(child)
@@ -64,18 +67,24 @@ def sort(spec: JobSetSpec, state: JobSetState, children: Iterable[Child]) -> Sor
 
 def group_statuses(spec: JobSetSpec, jobs: Sorted) -> tuple[GroupStatus, ...]:
     """Count the jobs of the current generation by replicated job."""
-    needed = {group.name: group.ready_pods for group in spec.replicated_jobs}
-    found = Counter([(child.group, "succeeded") for child in jobs.succeeded])
-    found.update([(child.group, "failed") for child in (*jobs.failed, *jobs.left)])
+    needed: dict[str, int] = {}
+    for group in spec.replicated_jobs:
+        needed[group.name] = group.ready_pods
+    ready: Counter[str] = Counter()
+    active: Counter[str] = Counter()
+    suspended: Counter[str] = Counter()
     for child in jobs.active:
         if child.suspended:
-            found[child.group, "suspended"] += 1
+            suspended[child.group] += 1
         elif child.group in needed and child.succeeded_pods + child.ready_pods >= needed[child.group]:
-            found[child.group, "ready"] += 1
+            ready[child.group] += 1
         if child.active_pods:
-            found[child.group, "active"] += 1
-    counted = ("ready", "succeeded", "failed", "active", "suspended")
-    return tuple(GroupStatus(name, **{each: found[name, each] for each in counted}) for name in needed)
+            active[child.group] += 1
+    succeeded = Counter(map(_group, jobs.succeeded))
+    failed = Counter(map(_group, (*jobs.failed, *jobs.left)))
+    return tuple(
+        GroupStatus(name, ready[name], succeeded[name], failed[name], active[name], suspended[name]) for name in needed
+    )
 
 
 def by_name(statuses: Iterable[GroupStatus]) -> Mapping[str, GroupStatus]:
@@ -83,10 +92,12 @@ def by_name(statuses: Iterable[GroupStatus]) -> Mapping[str, GroupStatus]:
     return {status.name: status for status in statuses}
 
 
-def all_ready(spec: JobSetSpec, statuses: Iterable[GroupStatus]) -> bool:
+def all_ready(spec: JobSetSpec, statuses: Sequence[GroupStatus]) -> bool:
     """Whether every job is ready or has succeeded."""
-    found = by_name(statuses)
-    return all(found[one.name].ready + found[one.name].succeeded == one.replicas for one in spec.replicated_jobs)
+    for group, found in zip(spec.replicated_jobs, statuses, strict=True):
+        if found.ready + found.succeeded != group.replicas:
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,39 +115,33 @@ def create(spec: JobSetSpec, state: JobSetState, jobs: Sorted, allowed: Iterable
     A job keeps its name until it has gone. With ``BlockingRecreate`` nothing is created while any job of a past
     attempt is there; nothing in back-off is created.
     """
-    blocking = spec.failure is not None and spec.failure.strategy is RestartStrategy.BLOCKING_RECREATE
-    missing = [one for group in allowed for one in _missing(spec, state, jobs, group)]
-    if blocking and jobs.previous:
-        return Created((), bool(missing))
-    if not state.not_before:
-        return Created(tuple(missing), bool(missing))
-    ready = tuple(one for one in missing if not _waits(state, one))
-    return Created(ready, bool(missing))
-
-
-def _missing(spec: JobSetSpec, state: JobSetState, jobs: Sorted, group: ReplicatedJob) -> list[CreateChild]:
-    if jobs.by_group.get(group.name, 0) >= group.replicas:
-        return []
-    offset, present = spec.offsets[group.name], jobs.present
-    names = (job_name(spec.name, group.name, index) for index in range(group.replicas))
-    return [
-        CreateChild(
-            name=name,
-            group=group.name,
-            index=index,
-            global_index=offset + index,
-            restart=state.restarts,
-            job_restart=state.restarts_of(group.name, index),
-            suspended=spec.suspend,
-            size=(group.job.parallelism, group.job.completions),
-        )
-        for index, name in enumerate(names)
-        if name not in present
-    ]
-
-
-def _waits(state: JobSetState, job: CreateChild) -> bool:
-    return any(key in state.not_before for key in backoff_keys(job.group, job.name))
+    blocked = bool(jobs.previous) and (
+        spec.failure is not None and spec.failure.strategy is RestartStrategy.BLOCKING_RECREATE
+    )
+    missing, ready = False, []
+    for group in allowed:
+        if jobs.by_group.get(group.name, 0) >= group.replicas:
+            continue
+        for index in range(group.replicas):
+            name = job_name(spec.name, group.name, index)
+            if name in jobs.present:
+                continue
+            missing = True
+            if blocked or not state.not_before.keys().isdisjoint(backoff_keys(group.name, name)):
+                continue
+            ready.append(
+                CreateChild(
+                    name=name,
+                    group=group.name,
+                    index=index,
+                    global_index=spec.offsets[group.name] + index,
+                    restart=state.restarts,
+                    job_restart=state.restarts_of(group.name, index),
+                    suspended=spec.suspend,
+                    size=(group.job.parallelism, group.job.completions),
+                )
+            )
+    return Created(tuple(ready), missing)
 
 
 def suspend(jobs: Sorted) -> list[SuspendChild]:
@@ -146,7 +151,7 @@ def suspend(jobs: Sorted) -> list[SuspendChild]:
 
 def resume(jobs: Sorted, allowed: Iterable[ReplicatedJob]) -> list[ResumeChild]:
     """Resume every suspended job that may start."""
-    names = {group.name for group in allowed}
+    names = set(map(_name, allowed))
     return [ResumeChild(child.name, child.group) for child in jobs.active if child.suspended and child.group in names]
 
 

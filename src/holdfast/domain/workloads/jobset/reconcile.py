@@ -213,7 +213,10 @@ class _Passing:
         started_at = state.started_at
         if started_at is None and not spec.suspend:
             started_at = look.now
-        pending = {key: at for key, at in state.not_before.items() if at > look.now}
+        pending = dict(state.not_before)
+        for key, at in state.not_before.items():
+            if at <= look.now:
+                del pending[key]
         groups = group_statuses(spec, self._jobs)
         self._state = replace(state, groups=groups, started_at=started_at, not_before=pending)
         self._orders: list[Order] = []
@@ -240,12 +243,16 @@ class _Passing:
 
     def result(self) -> SetResult:
         """Return the result."""
+        wake_at = None
+        for at in self._due:
+            if at > self._now and (wake_at is None or at < wake_at):
+                wake_at = at
         return Result(
             state=self._state,
             orders=tuple(self._orders),
             events=tuple(self._events),
             decisions=self._decisions,
-            wake_at=min((at for at in self._due if at > self._now), default=None),
+            wake_at=wake_at,
             expires_at=self._expires_at,
         )
 
@@ -332,11 +339,14 @@ class _Passing:
             self._turn(resumed(self._state, self._now))
         if allowed.in_order:
             self._turn(starting(self._state, self._now, done=allowed.done))
-        self._meet_at_the_barrier()
+        policy, seen = self._spec.failure, self._look.in_place
+        if policy is not None and policy.strategy is RestartStrategy.IN_PLACE and seen is not None:
+            self._turn(restart_in_place(self._spec, policy, self._state, seen, self._now))
         # Suspended jobs whose dependencies can no longer be met have nothing to wait for.
+        if created.missing or self._jobs.previous:
+            return
         names = {group.name for group in allowed.allowed}
-        working = any(not child.suspended or child.group in names for child in self._jobs.active)
-        if not (created.missing or working or self._jobs.previous):
+        if not any(not child.suspended or child.group in names for child in self._jobs.active):
             self._nothing_left()
 
     def _nothing_left(self) -> None:
@@ -346,8 +356,3 @@ class _Passing:
             return
         message = left_failed([child.name for child in self._jobs.left])
         self._turn(failed(self._state, FAILED_JOBS[0], message, self._now))
-
-    def _meet_at_the_barrier(self) -> None:
-        policy, seen = self._spec.failure, self._look.in_place
-        if policy is not None and policy.strategy is RestartStrategy.IN_PLACE and seen is not None:
-            self._turn(restart_in_place(self._spec, policy, self._state, seen, self._now))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from holdfast.domain.policy.matchers import considered, matches
@@ -133,7 +134,7 @@ def _patterns(texts: tuple[str, ...]) -> tuple[Pattern, ...]:
 
 def taken(policy: FailurePolicy, failed: Sequence[Child]) -> Iterator[RuleMatch]:
     """Yield every failed job with the rule that takes it, in the order of judging."""
-    left = sorted(failed, key=_blame)
+    left = sorted(failed, key=attrgetter("failed_at", "global_index", "name"))
     for index, (rule, matchers) in enumerate(zip(policy.rules, _compiled(policy.rules), strict=True)):
         passed = []
         for child in left:
@@ -144,10 +145,6 @@ def taken(policy: FailurePolicy, failed: Sequence[Child]) -> Iterator[RuleMatch]
         left = passed
     for child in left:
         yield RuleMatch(child, None, None)
-
-
-def _blame(child: Child) -> tuple[float, int, str]:
-    return (child.failed_at, child.global_index, child.name)
 
 
 def explained(policy: FailurePolicy, taken: RuleMatch) -> tuple[Considered, ...]:
@@ -201,11 +198,9 @@ class Budget:
         self._groups_counted = dict(state.group_restarts_counted)
         self._rules = dict(state.rule_restarts)
         self._blamed = dict(state.blamed)
-        self._times = self._within_window(state.counted_at)
-
-    def _within_window(self, times: tuple[float, ...]) -> list[float]:
-        window = self._policy.window_s
-        return [] if window is None else [at for at in times if at > self._now - window]
+        self._times: list[float] = []
+        if policy.window_s is not None:
+            self._times += [at for at in state.counted_at if at > now - policy.window_s]
 
     @property
     def used(self) -> int:
