@@ -236,3 +236,15 @@ def test_a_restart_a_person_asked_for_is_made_once_however_often_its_commit_is_r
     lab.ask_set(RequestKind.RESTART, set_id)
     lab.pass_s(40)
     assert lab.store.workload(JobSet, "train").state.restarts == 1
+
+
+def test_jobs_that_failed_together_keep_their_outcomes_although_a_tick_looks_only_at_some(lab: SetLab) -> None:
+    lab.settings = replace(lab.settings, kube_jobs_per_tick=1)
+    lab.restart_controller()
+    document = manifest(replicatedJobs=[group("w", 3)], failurePolicy={"maxRestarts": 1})
+    set_id = lab.submit_set(document, lambda order: exits(3 if order.attempt == 1 else 0, after_s=5.0))
+    lab.pass_s(15)
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
+    runs = [run for job in lab.store.children_of(set_id) for run in lab.store.runs(job.id)]
+    codes = [run.outcome.containers[0].exit_code for run in runs if run.outcome is not None]
+    assert codes == [3, 0] * 3

@@ -28,8 +28,9 @@ from holdfast.domain.workloads.kubejob.model import (
     PodRule,
     SuccessRule,
 )
-from holdfast.domain.workloads.kubejob.reconcile import reconcile, started_by, stopped_by
+from holdfast.domain.workloads.kubejob.reconcile import reconcile
 from holdfast.domain.workloads.kubejob.tally import remaining_s, updated
+from tools.cases.podjob import started_by, stopped_by
 
 LONG_AGO, NOW = 0.0, 100_000.0
 INDEXED = CompletionMode.INDEXED

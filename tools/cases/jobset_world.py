@@ -25,7 +25,8 @@ from holdfast.domain.workloads.jobset.model import global_index, job_name, pod_n
 from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, converge
 from holdfast.domain.workloads.jobset.state import JobSetState
 from holdfast.domain.workloads.kubejob.model import KubeJobState, Pod, PodPhase
-from holdfast.domain.workloads.kubejob.reconcile import reconcile, stopped_by
+from holdfast.domain.workloads.kubejob.reconcile import reconcile
+from tools.cases.podjob import stopped_by
 from tools.cases.results import Skip
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
-from holdfast.domain.workloads.kubejob.model import KubeJobState, Pod, PodPhase
-from holdfast.domain.workloads.kubejob.reconcile import reconcile, started_by, stopped_by
+from holdfast.domain.workloads.kubejob.model import KubeJobState, Pod, PodPhase, StartPod, StopPod
+from holdfast.domain.workloads.kubejob.reconcile import reconcile
 from tools.cases.jobset_manifest import read_job
 from tools.cases.results import Mismatch, Skip
 
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 NOW = 1_000_000.0
 LONG_AGO = NOW - 86_400.0
 _KNOWN = {"failed", "active", "succeeded", "terminating", "ready", "completedIndexes", "failedIndexes"}
+
+
+def stopped_by(result: JobResult) -> tuple[str, ...]:
+    """List the pods a look stops, by name."""
+    return tuple(order.name for order in result.orders if isinstance(order, StopPod))
+
+
+def started_by(result: JobResult) -> tuple[StartPod, ...]:
+    """List the pods a look starts."""
+    return tuple(order for order in result.orders if isinstance(order, StartPod))
 
 
 class JobWorld:

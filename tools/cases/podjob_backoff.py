@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.policy.model import Backoff
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, KubeJobSpec, KubeJobState, Pod, PodPhase
-from holdfast.domain.workloads.kubejob.reconcile import reconcile, started_by, stopped_by
+from holdfast.domain.workloads.kubejob.reconcile import reconcile
 from holdfast.domain.workloads.kubejob.tally import remaining_s, updated
 from tools.cases.jobset_manifest import read_job
+from tools.cases.podjob import started_by, stopped_by
 from tools.cases.results import Mismatch, Skip
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from holdfast.controller.observations import lost
@@ -88,51 +89,50 @@ class PodAttempts:
         limits = resolve_options(PROMOTE_TO_RUNNING, *self._catalog.handler_limits(active.job.queue))
         return None if limits.timeout_s is None else self._state.since(run.status_since) + limits.timeout_s
 
-    def _next_look(self, active: Active, work: JobWork, wake_at: float | None) -> float | None:
-        found = [self._given_up_at(active, pod.run) for pod in work.pods.values() if pod.run is not None]
-        return min((at for at in (wake_at, *found) if at is not None), default=None)
-
-    def going(self, active: Active, work: JobWork, now: float) -> float | None:
-        """Bring the attempt's status into agreement with its pods, all of which are being stopped.
-
-        Returns:
-            When to look at the job again although nothing happens.
-        """
-        self._move(active, work, now)
-        return self._next_look(active, work, None)
-
     def stand(self, active: Active, work: JobWork, now: float) -> float | None:
         """Bring the attempt's status and the job's state into agreement with its pods.
 
         Returns:
             When to look at the job again although nothing happens.
         """
-        self._move(active, work, now)
-        job, wake_at = active.job, _wake_at(work, now)
-        live = [pod.run for pod in work.pods.values() if pod.run is not None and pod.run.status not in RUN_TERMINAL]
-        found = standing(
-            work.record,
-            in_set=job.child is not None,
-            placed=bool(live),
-            waiting=any(pod.placement_id for pod in work.pods.values()) or self._awaits_domain(job.id),
-            wake_at=wake_at,
+        record = work.record
+        live: list[Run] = []
+        running, waiting = False, self._awaits_domain(record.id)
+        given_up = now + _DOMAINS_EVERY_S if waiting else inf
+        due = work.wake_at if work.wake_at is not None and work.wake_at > now else inf
+        for pod in work.pods.values():
+            waiting = waiting or bool(pod.placement_id)
+            if pod.record.due is not None and pod.record.due > now:  # one already due waits for a place, not for a time
+                due = min(due, pod.record.due)
+            if pod.run is not None and pod.run.status not in RUN_TERMINAL:
+                live.append(pod.run)
+                running = running or pod.run.status is RunStatus.RUNNING
+                given_up = min(given_up, self._given_up_at(active, pod.run) or inf)
+        self._move(active, work, running=running, now=now)
+        if record.deleting_since is None:
+            wake_at = due if due < inf else None
+            in_set = active.job.child is not None
+            found = standing(record, in_set=in_set, placed=bool(live), waiting=waiting, wake_at=wake_at)
+            if found.state is JobState.RUNNING and active.job.state is not JobState.RUNNING:
+                self._begin(active, live, now)
+            elif found.state is not JobState.RUNNING:
+                self.put(active.job, found, now)
+        look_at = min(due, given_up)
+        return look_at if look_at < inf else None
+
+    def _begin(self, active: Active, live: list[Run], now: float) -> None:
+        """Note that a job runs: some of its pods have places."""
+        job = active.job
+        active.job = evolve(
+            job,
+            state=JobState.RUNNING,
+            reason="",
+            attempt=active.attempt.number,
+            retry_at=None,
+            started_at=job.started_at or now,
+            updated_at=now,
         )
-        if found.state is not JobState.RUNNING:
-            self.put(job, found, now)
-        elif job.state is not JobState.RUNNING:
-            active.job = evolve(
-                job,
-                state=found.state,
-                reason="",
-                attempt=active.attempt.number,
-                retry_at=None,
-                started_at=job.started_at or now,
-                updated_at=now,
-            )
-            self._state.pods_started(active, live)
-        if self._awaits_domain(job.id):
-            wake_at = min(wake_at or now + _DOMAINS_EVERY_S, now + _DOMAINS_EVERY_S)
-        return self._next_look(active, work, wake_at)
+        self._state.pods_started(active, live)
 
     def put(self, job: Job, found: Standing, now: float) -> None:
         """Change a job's state if it differs; while it is pending, the reason is the one placement gives."""
@@ -143,8 +143,11 @@ class PodAttempts:
         moved = evolve(job, state=state, reason=reason, retry_at=retry_at, queued_at=queued_at, updated_at=now)
         self._state.put_job(moved)
 
-    def _move(self, active: Active, work: JobWork, now: float) -> None:
-        for move in moves(active.attempt.status, _pods_are(work)):
+    def _move(self, active: Active, work: JobWork, *, running: bool, now: float) -> None:
+        pods = {PodsAre.RUNNING} if running else set[PodsAre]()
+        if work.record.deleting_since is not None or work.record.state.condition("FailureTarget") is not None:
+            pods.add(PodsAre.GOING)
+        for move in moves(active.attempt.status, pods):
             self._state.record(active, Step(move.name, Outcome.SUCCESS, now), move.to)
             entered = active.attempt.entered(move.to, now)
             if move.to is AttemptStatus.RUNNING:
@@ -177,18 +180,3 @@ class PodAttempts:
             return Failure(Cause.UNKNOWN, frozenset(), message=message, failed_at=now)
         rank, outcome = work.last_failure
         return classify(outcome, rank=rank, categories=self._catalog.categories)
-
-
-def _pods_are(work: JobWork) -> frozenset[PodsAre]:
-    found = set()
-    if any(pod.run is not None and pod.run.status is RunStatus.RUNNING for pod in work.pods.values()):
-        found.add(PodsAre.RUNNING)
-    if work.record.deleting_since is not None or work.record.state.condition("FailureTarget") is not None:
-        found.add(PodsAre.GOING)
-    return frozenset(found)
-
-
-def _wake_at(work: JobWork, now: float) -> float | None:
-    """Return when it is next due by time alone; a pod already due waits for a place, not for a time."""
-    due = [pod.record.due for pod in work.pods.values() if pod.record.due is not None]
-    return min((at for at in (*due, work.wake_at) if at is not None and at > now), default=None)

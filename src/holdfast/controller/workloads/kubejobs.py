@@ -12,15 +12,15 @@ from holdfast.domain.job import Attempt, JobState, evolve
 from holdfast.domain.lifecycle import RUN_TERMINAL, Ending, RunStatus
 from holdfast.domain.policy.decide import in_short
 from holdfast.domain.workloads.base import KUBEJOB
-from holdfast.domain.workloads.kubejob.model import KubeJobState
+from holdfast.domain.workloads.kubejob.model import KubeJobState, StartPod, StopPod
 from holdfast.domain.workloads.kubejob.observed import pod_of
-from holdfast.domain.workloads.kubejob.reconcile import reconcile, started_by, stopped_by
+from holdfast.domain.workloads.kubejob.reconcile import reconcile
 from holdfast.domain.workloads.kubejob.standing import final, standing
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.ports.store import RequestKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.controller.active import Active
     from holdfast.controller.kind import ForEach, Pace
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.policy.model import Decision
-    from holdfast.domain.workloads.kubejob.model import JobResult, KubeJobSpec
+    from holdfast.domain.workloads.kubejob.model import JobCondition, JobResult
     from holdfast.ports.store import Request, Snapshot
 
 
@@ -171,10 +171,13 @@ class KubeJobs:
             work.grace_s = 0.0
         if work.record.deleting_since is None:
             self._put(work, evolve(work.record, deleting_since=now))
-        if self._stop(active, work, list(work.pods), now, again=force) or not work.pods:
+        look = not work.pods
+        for pod in list(work.pods.values()):
+            look = self._stop(active, work, pod, now, again=force) or look
+        if look:
             self._state.queue.add(KUBEJOB, job_id)
         else:
-            self._looked(active.job, work, self._attempts.going(active, work, now))
+            self._stand(active, work, now)
 
     def suspend(self, job_id: str, *, suspended: bool) -> None:
         """Stop a job's pods and keep the job, or let it go on."""
@@ -205,11 +208,10 @@ class KubeJobs:
         """Hand out pods that got their places."""
         placed = {}
         for placement_id in keys:
-            active, _ = self._pods.place(placement_id, places[placement_id][0], now)
-            placed[active.attempt.job_id] = active
-        for job_id, active in placed.items():
-            work = self.jobs[job_id]
-            self._put(work, evolve(work.record, pods=_records(work.pods.values())))
+            active, work = self._pods.place(placement_id, places[placement_id][0], now)
+            placed[active.attempt.job_id] = active, work
+        for active, work in placed.values():
+            self._put(work, evolve(work.record, pods=_records(work)))
             self._stand(active, work, now)
 
     def blocked(self, key: str, now: float) -> None:
@@ -218,78 +220,77 @@ class KubeJobs:
     def reconcile(self, keys: Sequence[str], now: float) -> None:
         """Look at jobs that have changed or are due."""
         for job_id in keys:
-            self._look(job_id, now)
+            work, active = self.jobs.get(job_id), self._state.active.get(job_id)
+            if work is None:
+                continue
+            if active is not None:
+                self._look(active, work, now)
+            elif self._state.jobs[job_id].child is not None and not work.record.present:
+                # Its attempt is gone and it was not recreated at once: it waits for its set.
+                self._attempts.put(self._state.jobs[job_id], standing(work.record, in_set=True), now)
 
-    def _look(self, job_id: str, now: float) -> None:
-        work, active = self.jobs.get(job_id), self._state.active.get(job_id)
-        if work is None:
-            return
-        if active is None:
-            self._set_aside(self._state.jobs[job_id], work, now)
-            return
+    def _look(self, active: Active, work: JobWork, now: float) -> None:
+        """Bring a job's pods up to date, decide what follows, store that, and have it carried out."""
+        plan = self._plans.of(active.job, active.spec)
         self._attempts.refresh(work, active, now)
-        plan = self._plan(active.job)
-        spec = current_spec(plan, work.record)
         self._pods.await_next_programs(active, work, plan, now)
-        if work.record.deleting_since is not None:
+        if work.record.deleting_since is None:
+            self._sync(active, work, plan, now)
+        else:
             # What was cleared since the record was last written comes back after a restart.
-            self._stop(active, work, list(work.pods), now)
+            for pod in list(work.pods.values()):
+                self._stop(active, work, pod, now)
             self._clear(active, work)
             if not work.pods:
                 why = "deleted by its job set" if active.job.child is not None else "cancelled"
-                if work.record.failed_in_place:
-                    self._attempts.end(active, Ending.FAILED, work.record.failed_in_place, now, work=work)
-                else:
-                    self._attempts.end(active, Ending.CANCELLED, why, now)
+                failed = work.record.failed_in_place
+                ending = Ending.FAILED if failed else Ending.CANCELLED
+                self._attempts.end(active, ending, failed or why, now, work=work if failed else None)
                 self._gone(work, now)
-                return
-        else:
-            self._sync(active, work, plan, spec, now)
-        if job_id in self.jobs and self._state.active.get(job_id) is active:
+        if self._state.active.get(work.record.id) is active:
             self._stand(active, work, now)
 
     def _stand(self, active: Active, work: JobWork, now: float) -> None:
+        """Note how a job is, and that it needs no look until something happens, or until a time."""
         wake_at = self._attempts.stand(active, work, now)
+        job_id = active.attempt.job_id
         if active.job.state is JobState.HELD:
             self._release(work, active.job)  # others may have its topology domain while it waits for a person
-        self._looked(active.job, work, wake_at)
+        self._state.queue.discard(KUBEJOB, job_id)
+        self._state.queue.wake_at(KUBEJOB, job_id, wake_at)
+        self.changed(active.job, work)
 
-    def _looked(self, job: Job, work: JobWork, wake_at: float | None) -> None:
-        """Note that a job needs no look until something happens, or until a time."""
-        self._state.queue.discard(KUBEJOB, job.id)
-        self._state.queue.wake_at(KUBEJOB, job.id, wake_at)
-        self.changed(self._state.jobs[job.id], work)
-
-    def _sync(self, active: Active, work: JobWork, plan: PodPlan, spec: KubeJobSpec, now: float) -> None:
-        synced = self._synced(active, work, plan, spec, now)
-        for _ in range(len(work.pods) + 2):
-            if not self._stop(active, work, stopped_by(synced), now):
+    def _sync(self, active: Active, work: JobWork, plan: PodPlan, now: float) -> None:
+        while True:
+            found, gone = self._decide(active, work, plan, now), False
+            for order in found.orders:
+                if isinstance(order, StopPod):
+                    gone = self._stop(active, work, work.pods[order.name], now) or gone
+            if not gone:  # else others may start instead
                 break
-            # Pods without a place are gone at once: look again.
-            synced = self._synced(active, work, plan, spec, now)
-        for order in started_by(synced):
-            self._pods.add(active, work, order)
-        # Kubernetes may run two pods of one index for as long as the earlier one takes to go; here it waits for that.
-        taken = {pod.record.rank for pod in work.pods.values() if pod.run is not None}
-        for pod in work.pods.values():
-            idle = pod.run is None and not pod.placement_id and pod.record.rank not in taken
-            if idle and self._pods.may_start(active.job, pod, plan, now):
-                self._pods.start(active, work, pod, plan, now)
-        self._put(work, evolve(work.record, state=synced.state, pods=_records(work.pods.values())))
-        work.wake_at = synced.wake_at
-        if synced.state.finished is not None:
-            self._finished(active, work, now)
+        for order in found.orders:
+            if isinstance(order, StartPod):
+                self._pods.add(active, work, order)
+        self._pods.start_idle(active, work, plan, now)
+        self._put(work, evolve(work.record, state=found.state, pods=_records(work)))
+        work.wake_at = found.wake_at
+        if found.state.finished is not None:
+            self._finished(active, work, found.state.finished, now)
         elif work.record.suspended and not work.pods:
             self._release(work, active.job)
 
-    def _synced(self, active: Active, work: JobWork, plan: PodPlan, spec: KubeJobSpec, now: float) -> JobResult:
-        container = plan.program.container
-        counted = work.record.state.counted
-        pods = [
-            pod_of(pod.record, pod.run, container=container, indexed=spec.indexed, told=name in counted)
-            for name, pod in work.pods.items()
-        ]
-        found = reconcile(spec, work.record.state, pods, now, cap=self._catalog.catalogue.settings.global_max_retries)
+    def _decide(self, active: Active, work: JobWork, plan: PodPlan, now: float) -> JobResult:
+        """Ask what follows from the pods as they are now, and keep what was decided about those that failed."""
+        spec, state = current_spec(plan, work.record), work.record.state
+        container, indexed = plan.program.container, spec.indexed
+        pods = []
+        for name, pod in work.pods.items():
+            told, shown = name in state.counted, pod.shown
+            if shown is None or shown[0] is not pod.record or shown[1] is not pod.run or shown[2] is not told:
+                seen = pod_of(pod.record, pod.run, container=container, indexed=indexed, told=told)
+                shown = pod.shown = (pod.record, pod.run, told, seen)
+            pods.append(shown[3])
+        found = reconcile(spec, state, pods, now, cap=self._catalog.catalogue.settings.global_max_retries)
         work.record = evolve(work.record, state=found.state)
         for decided in found.decisions:
             self._note(active, work.pods[decided.pod], decided.decision)
@@ -310,32 +311,29 @@ class KubeJobs:
 
     def _clear(self, active: Active, work: JobWork) -> None:
         """Forget pods that have ended; the look before has counted each."""
-        for name in [name for name, pod in work.pods.items() if pod.run and pod.run.status in RUN_TERMINAL]:
-            run = work.pods.pop(name).run
-            if run is not None:
-                self._state.forget_run(active, run.uid)
-                work.pod_names.pop(run.uid, None)
-
-    def _stop(self, active: Active, work: JobWork, pods: Sequence[str], now: float, *, again: bool = False) -> bool:
-        """Stop pods; returns whether any of them had no program and is gone at once."""
-        dropped = False
-        for name in pods:
-            pod = work.pods[name]
-            if pod.run is None:
-                self._pods.remove(pod)
-                self._pods.forget(pod)
+        for name, pod in list(work.pods.items()):
+            if pod.run is not None and pod.run.status in RUN_TERMINAL:
                 del work.pods[name]
-                dropped = True
-            elif pod.run.status not in RUN_TERMINAL and (again or pod.run.status is not RunStatus.TERMINATING):
-                pod.run = pod.run.entered(RunStatus.TERMINATING, now)
-                self._state.put_run(active, pod.run)
-        return dropped
+                self._state.forget_run(active, pod.run.uid)
+                work.pod_names.pop(pod.run.uid, None)
 
-    def _finished(self, active: Active, work: JobWork, now: float) -> None:
+    def _stop(self, active: Active, work: JobWork, pod: PodWork, now: float, *, again: bool = False) -> bool:
+        """Stop a pod; returns whether the job needs another look: it is gone at once, or has ended meanwhile."""
+        if pod.run is None:
+            self._pods.remove(pod)
+            self._pods.forget(pod)
+            del work.pods[pod.record.name]
+            return True
+        pod.run = active.runs.get(pod.run.uid, pod.run)
+        if pod.run.status in RUN_TERMINAL:
+            return True
+        if again or pod.run.status is not RunStatus.TERMINATING:
+            pod.run = pod.run.entered(RunStatus.TERMINATING, now)
+            self._state.put_run(active, pod.run)
+        return False
+
+    def _finished(self, active: Active, work: JobWork, ended: JobCondition, now: float) -> None:
         """End the attempt of a job that is complete or has failed, and the job too if it has no set."""
-        ended = work.record.state.finished
-        if ended is None:
-            return
         job_id = active.attempt.job_id
         if ended.type == "Complete":
             self._attempts.end(active, Ending.SUCCEEDED, ended.message, now)
@@ -363,11 +361,6 @@ class KubeJobs:
         self._state.queue.defer(KUBEJOB, job.id)
         self.changed(job, work)
 
-    def _set_aside(self, job: Job, work: JobWork, now: float) -> None:
-        """Note that a job whose attempt is gone, and that was not recreated at once, waits for its set."""
-        if job.child is not None and not work.record.present:
-            self._attempts.put(job, standing(work.record, in_set=True), now)
-
     def _release(self, work: JobWork, job: Job) -> None:
         self._pods.awaiting_domain.pop(job.id, None)
         if work.record.domain:
@@ -385,6 +378,6 @@ class KubeJobs:
         return self._plans.of(job, self._state.spec(job))
 
 
-def _records(pods: Iterable[PodWork]) -> tuple[PodRecord, ...]:
+def _records(work: JobWork) -> tuple[PodRecord, ...]:
     """Return what must outlive the controller: pods that had a program; the others are made anew."""
-    return tuple(pod.record for pod in pods if pod.record.run)
+    return tuple([pod.record for pod in work.pods.values() if pod.record.run])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job, Run
     from holdfast.domain.workloads.children import Child, CreateChild
     from holdfast.domain.workloads.jobset.state import JobSetState
+    from holdfast.domain.workloads.kubejob.model import Pod
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 
 
@@ -34,6 +35,8 @@ class PodWork:
     """Uid its first run will have."""
     placement_id: str = ""
     """Its id in the pending queue; empty while it does not wait."""
+    shown: tuple[PodRecord, Run | None, bool, Pod] | None = None
+    """How its Job sees it, and what that was made from."""
     kept: Run | None = None
     """The place it keeps while it waits to restart in place, charged separately."""
 

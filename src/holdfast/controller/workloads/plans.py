@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from holdfast.controller.active import Active
     from holdfast.controller.workloads.memory import JobWork, SetWork
-    from holdfast.domain.job import ChildOf, Job, Resources, Run
+    from holdfast.domain.containers import Capability
+    from holdfast.domain.job import Job, Resources, Run
     from holdfast.domain.policy.model import Backoff
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
@@ -49,6 +50,8 @@ class PodPlan:
     """Whether its set restarts programs in place."""
     max_restarts: int = 0
     """Of its set."""
+    needs: frozenset[Capability] = frozenset()
+    """What an engine must be capable of to run them."""
 
 
 class Plans:
@@ -69,20 +72,17 @@ class Plans:
         """Return the plan of a job."""
         kube = spec.kube
         if kube is None:
-            if job.child is not None:
-                return self._of_child(job.child)
-            msg = f"job {job.id} has no pods"
-            raise ValueError(msg)
+            if job.child is None:
+                msg = f"job {job.id} has no pods"
+                raise ValueError(msg)
+            plans = self._of_groups.setdefault(job.child.set_id, {})
+            if job.child.group not in plans:
+                of_set = self._sets[job.child.set_id].spec
+                plans[job.child.group] = self._of_group(of_set, of_set.by_name[job.child.group])
+            return plans[job.child.group]
         return self._of_specs.answer(
             job.spec, lambda: replace(self._plan(kube.spec, kube.program, kube.raw), policies=spec.retry_policies)
         )
-
-    def _of_child(self, at: ChildOf) -> PodPlan:
-        plans = self._of_groups.setdefault(at.set_id, {})
-        if at.group not in plans:
-            spec = self._sets[at.set_id].spec
-            plans[at.group] = self._of_group(spec, spec.by_name[at.group])
-        return plans[at.group]
 
     def _of_group(self, spec: JobSetSpec, group: ReplicatedJob) -> PodPlan:
         plan = self._plan(group.job, group.program, group.template.get("spec", {}))
@@ -98,7 +98,7 @@ class Plans:
     def _plan(self, spec: KubeJobSpec, program: Program, written: Mapping[str, Any]) -> PodPlan:
         if spec.backoff == POD_BACKOFF:
             spec = replace(spec, backoff=self._backoff)
-        return PodPlan(spec, program, template=written.get("template"))
+        return PodPlan(spec, program, template=written.get("template"), needs=program.needs)
 
     def told(self, job: Job, work: JobWork, run: Run) -> dict[str, str]:
         """Return the environment variables the pod of a run is given."""

@@ -74,7 +74,7 @@ class Pods:
         )
         work.pods[record.name] = PodWork(record, first=uid)
 
-    def enqueue(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:
+    def _enqueue(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:
         """Put a pod in the pending queue; one whose job has no topology domain yet waits for that first."""
         job = active.job
         if plan.topology is not None and not self._has_domain(active, work, plan.topology, now):
@@ -92,7 +92,7 @@ class Pods:
         selector = dict(plan.program.node_selector)
         if plan.topology is not None and domain:
             selector[plan.topology] = domain
-        return Shape(_request(job, record), 1, tuple(sorted(selector.items())), record.avoid_node, plan.program.needs)
+        return Shape(_request(job, record), 1, tuple(sorted(selector.items())), record.avoid_node, plan.needs)
 
     def _has_domain(self, active: Active, work: JobWork, key: str, now: float) -> bool:
         job_id = active.attempt.job_id
@@ -115,12 +115,13 @@ class Pods:
             self._state.wait_no_more(pod.placement_id)
             pod.placement_id = ""
 
-    def place(self, placement_id: str, place: PlaceKey, now: float) -> tuple[Active, Run]:
-        """Start a pod on the place it got."""
+    def place(self, placement_id: str, place: PlaceKey, now: float) -> tuple[Active, JobWork]:
+        """Start a pod on the place it got; returns its job."""
         active, work, pod = self._waiting.pop(placement_id)
-        return active, self._start(active, work, pod, placement_id, place, now)
+        self._start(active, work, pod, placement_id, place, now)
+        return active, work
 
-    def _start(self, active: Active, work: JobWork, pod: PodWork, uid: str, place: PlaceKey, now: float) -> Run:
+    def _start(self, active: Active, work: JobWork, pod: PodWork, uid: str, place: PlaceKey, now: float) -> None:
         executor, node = place
         attempt = active.attempt
         run = Run(
@@ -140,7 +141,6 @@ class Pods:
         work.pod_names[uid] = pod.record.name
         pod.record = evolve(pod.record, run=uid, due=None, waiting=False)
         self._state.place_pod(active, run)
-        return run
 
     # restarted
 
@@ -177,40 +177,31 @@ class Pods:
             self._state.put_run(active, pod.run)
 
     def _ended(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:
-        outcome = None if pod.run is None else pod.run.outcome
-        if outcome is None:
+        """Ask whether a failed program restarts in its pod, keep what was decided with it, and tell its job's set."""
+        run = pod.run
+        if run is None or run.outcome is None:
             return
-        failure = classify(outcome, rank=pod.record.rank, categories=self._judging.catalog.categories)
-        found = after_failure(pod.record, outcome, failure, self._context(active, pod, plan, now))
-        self._tell(active, pod, failure, found, now, in_place=plan.in_place)
-        if (
-            plan.in_place
-            and failure.ended_by is not EndedBy.CASCADE
-            and found.decision
-            and not found.decision.grants_retry
-        ):
-            work.record = evolve(work.record, failed_in_place=f"{in_words(failure)}; {found.decision.reason}")
-        record = found.record
-        if record is None:
-            return
-        run, pod.record, pod.run = pod.run, replace(record, waiting=True), None
-        if run is None:
-            return
-        self._state.forget_run(active, run.uid)
-        if plan.in_place and not is_disruption(outcome):
-            self._keep_place(active, pod, run)
+        failure = classify(run.outcome, rank=pod.record.rank, categories=self._judging.catalog.categories)
+        found = after_failure(pod.record, run.outcome, failure, self._context(active, pod, plan, now))
+        if found.decision is not None and failure.ended_by is not EndedBy.CASCADE:
+            pod.run = run = evolve(run, failure=failure, decision=found.decision)
+            self._state.note_run(active, run)
+            event = _event(active.job, pod.record, failure, found, in_place=plan.in_place)
+            if event is not None:
+                self._sets.tell(active.job, event, now)
+            if plan.in_place and not found.decision.grants_retry:
+                work.record = evolve(work.record, failed_in_place=f"{in_words(failure)}; {found.decision.reason}")
+        if found.record is not None:
+            pod.record = replace(found.record, waiting=True)
+            self._await_next(active, pod, run, plan)
 
-    def _tell(
-        self, active: Active, pod: PodWork, failure: Failure, found: Restart, now: float, *, in_place: bool
-    ) -> None:
-        """Keep what was decided with the run, and say in the log of the job's set what its rules do not see."""
-        if pod.run is None or failure.ended_by is EndedBy.CASCADE or found.decision is None:
-            return
-        pod.run = evolve(pod.run, failure=failure, decision=found.decision)
-        self._state.note_run(active, pod.run)
-        event = _event(active.job, pod.record, failure, found, in_place=in_place)
-        if event is not None:
-            self._sets.tell(active.job, event, now)
+    def _await_next(self, active: Active, pod: PodWork, run: Run, plan: PodPlan) -> None:
+        """Let a pod wait for its next program; in place, it keeps its place until it leaves the barrier."""
+        pod.run = None
+        self._state.forget_run(active, run.uid)
+        if plan.in_place and run.outcome is not None and not is_disruption(run.outcome):
+            pod.kept = replace(run, uid=f"{run.uid}/kept")
+            self._state.keep_place(pod.kept, active.job.queue)
 
     def _context(self, active: Active, pod: PodWork, plan: PodPlan, now: float) -> RestartContext:
         state, judging = self._sets.state_of(active.job), self._judging
@@ -250,33 +241,35 @@ class Pods:
         state = self._sets.state_of(job)
         return state is not None and state.in_place_current == pod.record.in_place
 
-    def start(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:
-        """Start a pod's program: on the place it kept, else in the pending queue."""
-        kept = pod.kept
-        if kept is None:
-            self.enqueue(active, work, pod, plan, now)
-            return
-        self.forget(pod)
-        uid = fresh_uid(active, pod.record.rank)
-        self._start(active, work, pod, uid, (kept.executor, kept.node), now)
+    def start_idle(self, active: Active, work: JobWork, plan: PodPlan, now: float) -> None:
+        """Start the programs of pods that have none and may: on the place each kept, else in the pending queue."""
+        # Kubernetes may run two pods of one index for as long as the earlier one takes to go; here it waits for that.
+        taken: set[int] = set()
+        idle: list[PodWork] = []
+        for pod in work.pods.values():
+            if pod.run is not None:
+                taken.add(pod.record.rank)
+            elif not pod.placement_id:
+                idle.append(pod)
+        for pod in idle:
+            if pod.record.rank in taken or not self.may_start(active.job, pod, plan, now):
+                continue
+            kept = pod.kept
+            if kept is None:
+                self._enqueue(active, work, pod, plan, now)
+            else:
+                self.forget(pod)
+                uid = fresh_uid(active, pod.record.rank)
+                self._start(active, work, pod, uid, (kept.executor, kept.node), now)
 
     def resume(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan) -> None:
-        """Restore a pod that was waiting to restart when the last controller stopped; in place, it keeps its place."""
-        if not pod.record.waiting:
+        """Restore a pod that was waiting to restart when the last controller stopped."""
+        run = pod.run
+        if not pod.record.waiting or run is None:
             return
-        run, pod.run = pod.run, None
-        if run is None:
-            return
-        self._state.forget_run(active, run.uid)
         if run.outcome is not None and failed_by_itself(run.outcome):
             work.last_failure = (run.rank, run.outcome)
-        if plan.in_place and run.outcome is not None and not is_disruption(run.outcome):
-            self._keep_place(active, pod, run)
-
-    def _keep_place(self, active: Active, pod: PodWork, run: Run) -> None:
-        """Keep a pod's place while it waits at the barrier."""
-        pod.kept = replace(run, uid=f"{run.uid}/kept")
-        self._state.keep_place(pod.kept, active.job.queue)
+        self._await_next(active, pod, run, plan)
 
     def forget(self, pod: PodWork) -> None:
         """Give back the place a pod kept."""

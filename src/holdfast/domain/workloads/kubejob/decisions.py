@@ -42,16 +42,15 @@ def decisions_about(
         now: The time.
         cap: ``globalMaxRetries``.
     """
-    used = tally.state.failed - sum(verdict.action is not PodAction.IGNORE for _, verdict in tally.failures)
+    used = tally.state.failed - (len(tally.failures) - tally.ignored)
     for pod, verdict in tally.failures:
         decision = _by_rule(spec, pod, verdict) or _counted(spec, tally.state, pod, verdict, used, now)
         if because is not None and decision.grants_retry:
             capped = is_capped(tally, cap)
             limits = (LimitUse(GLOBAL_LIMIT, used, cap),) if capped else decision.limits
-            over = capped or any(use.limit is not None and use.used >= use.limit for use in limits)
-            code = DecisionCode.FAIL_DEFAULT
-            if over:
-                code = DecisionCode.GLOBAL_LIMIT if capped else DecisionCode.POLICY_LIMIT
+            over = not capped and any(use.limit is not None and use.used >= use.limit for use in limits)
+            code = DecisionCode.GLOBAL_LIMIT if capped else DecisionCode.FAIL_DEFAULT
+            code = DecisionCode.POLICY_LIMIT if over else code
             decision = _decision(spec, verdict, code, because, limits=limits)
         yield PodDecision(pod.name, decision)
         used += verdict.action is not PodAction.IGNORE

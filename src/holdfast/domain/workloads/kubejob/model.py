@@ -164,7 +164,7 @@ class Pod:
     @property
     def active(self) -> bool:
         """Whether it is pending or running, and not being stopped."""
-        return not self.ended and not self.deleting
+        return not self.deleting and self.phase not in POD_ENDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,14 +211,18 @@ class KubeJobState:
 
     def condition(self, type_: str) -> JobCondition | None:
         """Return a condition that holds."""
-        if not self.conditions:
-            return None
-        return next((one for one in self.conditions if one.type == type_ and one.status), None)
+        for one in self.conditions:
+            if one.type == type_ and one.status:
+                return one
+        return None
 
     @property
     def finished(self) -> JobCondition | None:
         """The terminal condition, once there is one."""
-        return self.condition("Failed") or self.condition("Complete")
+        for one in self.conditions:
+            if one.status and one.type in {"Failed", "Complete"}:
+                return one
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,38 +46,27 @@ def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool,
         indexed: Whether pods of its Job have indexes.
         told: Whether its Job stopped it; a program may also be stopped to restart in place.
     """
+    ended = run is not None and run.status in RUN_TERMINAL
+    outcome = run.outcome if run is not None and ended else None
+    # A pod whose program restarts in place is not pending: its containers are.
+    phase = PodPhase.RUNNING if (record.run if run is None else run.started_at is not None) else PodPhase.PENDING
+    if ended:
+        phase = PodPhase.SUCCEEDED if outcome is not None and outcome.succeeded else PodPhase.FAILED
     # The kubelet counts a restart when the program starts again, after its back-off.
     due = run is None or run.started_at is None
-    pod = Pod(
+    return Pod(
         name=record.name,
-        phase=PodPhase.PENDING,
+        phase=phase,
         index=record.rank if indexed else None,
+        ready=run is not None and run.status is RunStatus.RUNNING,
+        deleting=told and run is not None and run.status is RunStatus.TERMINATING,
+        containers=() if outcome is None else _containers(outcome, container),
+        conditions=frozenset({DISRUPTION_TARGET}) if outcome is not None and is_disruption(outcome) else frozenset(),
         container_restarts=record.restarts - due if record.restarts else 0,
         index_failures=record.index_failures,
         index_ignored=record.index_ignored,
-    )
-    if run is None:
-        # A pod whose program restarts in place is not pending: its containers are.
-        return replace(pod, phase=PodPhase.RUNNING) if record.run else pod
-    if run.status in RUN_TERMINAL:
-        return _ended(pod, run, container)
-    phase = PodPhase.RUNNING if run.started_at is not None else PodPhase.PENDING
-    ready = run.status is RunStatus.RUNNING
-    return replace(pod, phase=phase, ready=ready, deleting=told and run.status is RunStatus.TERMINATING)
-
-
-def _ended(pod: Pod, run: Run, container: str) -> Pod:
-    outcome = run.outcome
-    ended_at = run.ended_at or run.status_since
-    if outcome is None:
-        return replace(pod, phase=PodPhase.FAILED, finished_at=ended_at)
-    return replace(
-        pod,
-        phase=PodPhase.SUCCEEDED if outcome.succeeded else PodPhase.FAILED,
-        containers=_containers(outcome, container),
-        conditions=frozenset({DISRUPTION_TARGET}) if is_disruption(outcome) else frozenset(),
-        finished_at=ended_at,
-        overdue=outcome.ended_by is EndedBy.DEADLINE,
+        finished_at=(run.ended_at or run.status_since) if run is not None and ended else 0.0,
+        overdue=outcome is not None and outcome.ended_by is EndedBy.DEADLINE,
     )
 
 

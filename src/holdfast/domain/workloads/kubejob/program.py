@@ -79,6 +79,8 @@ class Program(ContainerSpec):
     @property
     def containers(self) -> tuple[ContainerSpec, ...]:
         """Every container, in the order they are started."""
+        if not self.others:
+            return (self,)
         before = [one for one in self.others if one.role is not Role.MAIN]
         return (*before, self, *(one for one in self.others if one.role is Role.MAIN))
 

@@ -7,7 +7,7 @@ all have gone, with the reason and message of the interim condition.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice, repeat
+from itertools import filterfalse, islice, repeat
 from typing import TYPE_CHECKING
 
 from holdfast.domain.job import evolve
@@ -18,7 +18,6 @@ from holdfast.domain.workloads.kubejob.model import (
     JobCondition,
     JobResult,
     KubeJobState,
-    PodPhase,
     RestartPolicy,
     StartPod,
     StopPod,
@@ -26,7 +25,7 @@ from holdfast.domain.workloads.kubejob.model import (
 from holdfast.domain.workloads.kubejob.tally import has_place, remaining_s, tally, waits_until_gone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec, Pod, PodDecision
     from holdfast.domain.workloads.kubejob.tally import Tally
@@ -54,35 +53,20 @@ def reconcile(
     """
     if state.finished or spec.managed_by not in {None, CONTROLLER}:
         return Result(state=state)
-    counted = tally(spec, _started(spec, state, now), pods)
+    if state.started_at is None and not spec.suspend:
+        if state.condition("Suspended"):
+            resumed = JobCondition("Suspended", status=False, reason="JobResumed", message="Job resumed", since=now)
+            state = with_condition(state, resumed)
+        state = evolve(state, started_at=now)
+    counted = tally(spec, state, pods)
     ending = ending_of(spec, counted, pods, now, cap=cap)
     because = None if ending is None else ending.message
-    decisions = tuple(decisions_about(spec, counted, because, now, cap=cap))
+    decisions = tuple(decisions_about(spec, counted, because, now, cap=cap)) if counted.failures else ()
     if ending is not None:
         return _ending(counted.state, ending, pods, decisions, now)
     if spec.suspend:
         return _suspended(counted.state, pods, decisions, now)
     return _going_on(spec, counted.state, pods, decisions, now)
-
-
-def stopped_by(result: JobResult) -> tuple[str, ...]:
-    """List the pods a look stops, by name."""
-    return tuple(order.name for order in result.orders if isinstance(order, StopPod))
-
-
-def started_by(result: JobResult) -> tuple[StartPod, ...]:
-    """List the pods a look starts."""
-    return tuple(order for order in result.orders if isinstance(order, StartPod))
-
-
-def _started(spec: KubeJobSpec, state: KubeJobState, now: float) -> KubeJobState:
-    if spec.suspend or state.started_at is not None:
-        return state
-    if state.condition("Suspended"):
-        state = with_condition(
-            state, JobCondition("Suspended", status=False, reason="JobResumed", message="Job resumed", since=now)
-        )
-    return evolve(state, started_at=now)
 
 
 def _ending(
@@ -91,7 +75,9 @@ def _ending(
     """End what still runs, and the Job once nothing does."""
     working = [pod.name for pod in pods if pod.active]
     interim, final = ("FailureTarget", "Failed") if ending.failed else ("SuccessCriteriaMet", "Complete")
-    state = with_condition(state, _condition(interim, ending, now))
+    state = with_condition(
+        state, JobCondition(interim, status=True, reason=ending.reason, message=ending.message, since=now)
+    )
     if working or state.terminating:
         ended = evolve(
             state,
@@ -102,8 +88,10 @@ def _ending(
             counted=state.counted | frozenset(working),
         )
         return Result(state=ended, orders=tuple(map(StopPod, working)), decisions=decisions)
-    done = evolve(with_condition(state, _condition(final, ending, now)), finished_at=now)
-    return Result(state=done, decisions=decisions)
+    ended = with_condition(
+        state, JobCondition(final, status=True, reason=ending.reason, message=ending.message, since=now)
+    )
+    return Result(state=evolve(ended, finished_at=now), decisions=decisions)
 
 
 def _suspended(state: KubeJobState, pods: Sequence[Pod], decisions: tuple[PodDecision, ...], now: float) -> JobResult:
@@ -125,55 +113,47 @@ def _suspended(state: KubeJobState, pods: Sequence[Pod], decisions: tuple[PodDec
 def _going_on(
     spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], decisions: tuple[PodDecision, ...], now: float
 ) -> JobResult:
-    planned = _plan(spec, state, pods, now)
-    due = [] if planned.wake_at is None else [planned.wake_at]
+    """Start and stop pods of a Job that is neither suspended nor decided."""
+    staying: list[Pod] = []
+    stopped: list[str] = []
+    for pod in pods:
+        if pod.active:
+            if has_place(spec, pod):
+                staying.append(pod)
+            else:
+                stopped.append(pod.name)
+    free = wanted(spec, state, len(staying)) - len(staying)
+    created: tuple[StartPod, ...] = ()
+    wake_at = None
+    if free > 0:
+        free -= state.terminating if waits_until_gone(spec) else 0
+        orders, wake_at = _orders(spec, state, pods, now)
+        created = tuple(islice(orders, max(0, free)))
+    elif free < 0:
+        stopped += [pod.name for pod in sorted(staying, key=_dispensable)[:-free]]
     if spec.active_deadline_s is not None and state.started_at is not None:
-        due.append(state.started_at + spec.active_deadline_s)
-    new = evolve(
-        state,
-        active=state.active - len(planned.delete) + len(planned.create),
-        terminating=state.terminating + len(planned.delete),
-        counted=state.counted | frozenset(planned.delete),
-    )
-    orders: tuple[StartPod | StopPod, ...] = (*map(StopPod, planned.delete), *planned.create)
-    return Result(state=new, orders=orders, decisions=decisions, wake_at=min(due, default=None))
-
-
-def _condition(type_: str, ending: JobEnding, now: float) -> JobCondition:
-    return JobCondition(type_, status=True, reason=ending.reason, message=ending.message, since=now)
+        due = state.started_at + spec.active_deadline_s
+        wake_at = due if wake_at is None else min(due, wake_at)
+    if stopped or created:
+        state = evolve(
+            state,
+            active=state.active - len(stopped) + len(created),
+            terminating=state.terminating + len(stopped),
+            counted=state.counted.union(stopped),
+        )
+    return Result(state=state, orders=(*map(StopPod, stopped), *created), decisions=decisions, wake_at=wake_at)
 
 
 def with_condition(state: KubeJobState, condition: JobCondition) -> KubeJobState:
     """Return the state with a condition; an unchanged one keeps its time."""
-    old = next((one for one in state.conditions if one.type == condition.type), None)
-    if old is not None and old.status == condition.status:
-        return state
-    if old is None:
-        return evolve(state, conditions=(*state.conditions, condition))
-    return evolve(state, conditions=tuple(condition if one is old else one for one in state.conditions))
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What to start and stop."""
-
-    create: tuple[StartPod, ...] = ()
-    delete: tuple[str, ...] = ()
-    wake_at: float | None = None
-
-
-def _plan(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float) -> _Wanted:
-    """Plan the pods of a Job that is neither suspended nor decided."""
-    active = [pod for pod in pods if pod.active]
-    beyond = [pod for pod in active if not has_place(spec, pod)]
-    staying = [pod for pod in active if has_place(spec, pod)]
-    want = wanted(spec, state, len(staying))
-    if len(staying) >= want:
-        surplus = sorted(staying, key=_dispensable)[: len(staying) - want]
-        return _Wanted(delete=tuple(pod.name for pod in (*beyond, *surplus)))
-    free = want - len(staying) - (state.terminating if waits_until_gone(spec) else 0)
-    orders, wake_at = _orders(spec, state, pods, now)
-    return _Wanted(tuple(islice(orders, max(0, free))), tuple(pod.name for pod in beyond), wake_at)
+    conditions = list(state.conditions)
+    for place, old in enumerate(conditions):
+        if old.type == condition.type:
+            if old.status == condition.status:
+                return state
+            conditions[place] = condition
+            return evolve(state, conditions=tuple(conditions))
+    return evolve(state, conditions=(*conditions, condition))
 
 
 def wanted(spec: KubeJobSpec, state: KubeJobState, active: int) -> int:
@@ -193,22 +173,28 @@ def _orders(
     spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float
 ) -> tuple[Iterable[StartPod], float | None]:
     """List what could start now, lowest index first, and when the next one that must wait could."""
-    if spec.backoff_limit_per_index is not None:
-        return _indexed_with_own_delay(spec, state, pods, now)
-    wait = remaining_s(spec.backoff, state.backoff.failures, elapsed_s=now - state.backoff.last_failure_at)
-    if wait > 0:
-        return (), now + wait
-    if not spec.indexed:
-        return repeat(StartPod(), spec.parallelism), None
-    return map(StartPod, _free_indexes(spec, state, pods)), None
+    per_index = spec.backoff_limit_per_index is not None
+    if not per_index:
+        wait = remaining_s(spec.backoff, state.backoff.failures, elapsed_s=now - state.backoff.last_failure_at)
+        if wait > 0:
+            return (), now + wait
+        if not spec.indexed:
+            return repeat(StartPod(), spec.parallelism), None
+    waits = waits_until_gone(spec)
+    taken: set[int | None] = {*state.completed_indexes, *state.failed_indexes}
+    for pod in pods:
+        if not pod.ended and (waits or not pod.deleting):
+            taken.add(pod.index)
+    free = filterfalse(taken.__contains__, range(spec.completions or 0))
+    return _with_own_delay(spec, state, free, now) if per_index else (map(StartPod, free), None)
 
 
-def _indexed_with_own_delay(
-    spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float
+def _with_own_delay(
+    spec: KubeJobSpec, state: KubeJobState, free: Iterable[int], now: float
 ) -> tuple[list[StartPod], float | None]:
     ready: list[StartPod] = []
     due: list[float] = []
-    for index in _free_indexes(spec, state, pods):
+    for index in free:
         counted, ignored, last = state.index_failures.get(index, (0, 0, 0.0))
         wait = remaining_s(spec.backoff, counted + ignored, elapsed_s=now - last)
         if wait > 0:
@@ -216,15 +202,6 @@ def _indexed_with_own_delay(
         else:
             ready.append(StartPod(index, counted, ignored))
     return ready, min(due, default=None)
-
-
-def _free_indexes(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod]) -> Iterator[int]:
-    """Yield the unfinished indexes without an active pod, lowest first."""
-    waits = waits_until_gone(spec)
-    taken = {pod.index for pod in pods if pod.active or (waits and pod.deleting and not pod.ended)}
-    for index in range(spec.completions or 0):
-        if index not in taken and index not in state.completed_indexes and index not in state.failed_indexes:
-            yield index
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,73 +232,55 @@ FAILURE_REASONS = (
     "PodFailurePolicy",
 )
 """Why a Job can have failed, unless its pod failure policy names a reason of its own."""
+_DECIDED = ("SuccessCriteriaMet", "FailureTarget")
 
 
 def ending_of(
     spec: KubeJobSpec, tally: Tally, pods: Sequence[Pod], now: float, *, cap: int | None = None
 ) -> JobEnding | None:
     """Judge a Job whose pods are counted; ``None`` while it goes on."""
-    state = tally.state
-    if before := _decided_before(state):
-        return before
-    late = past_deadline(spec, state, now)
-    if late and any(pod.overdue for pod in pods):
-        return DEADLINE
+    state, late = tally.state, False
+    for before in state.conditions:
+        if before.status and before.type in _DECIDED:
+            return JobEnding(before.type == "FailureTarget", before.reason, before.message)
+    if spec.active_deadline_s is not None and state.started_at is not None and not spec.suspend:
+        late = now - state.started_at >= spec.active_deadline_s
+        if late and any(pod.overdue for pod in pods):
+            return DEADLINE
     if tally.fatal is not None:
         return JobEnding(failed=True, reason=tally.fatal.reason, message=tally.fatal.message)
-    if state.failed > spec.backoff_limit or _restarted_too_often(spec, pods):
+    if state.failed > spec.backoff_limit or (
+        spec.restart_policy is RestartPolicy.ON_FAILURE and _restarted_too_often(spec, pods)
+    ):
         return BACKOFF_LIMIT
     if late or is_capped(tally, cap):
         return DEADLINE if late else evolve(BACKOFF_LIMIT, message=f"{GLOBAL_LIMIT} is {cap}")
-    return _lost_indexes(spec, state) or _success(spec, state)
-
-
-def _decided_before(state: KubeJobState) -> JobEnding | None:
-    for type_ in ("SuccessCriteriaMet", "FailureTarget"):
-        if found := state.condition(type_):
-            return JobEnding(failed=type_ == "FailureTarget", reason=found.reason, message=found.message)
-    return None
+    return (_by_indexes(spec, state) if spec.indexed else None) or _success(spec, state)
 
 
 def _restarted_too_often(spec: KubeJobSpec, pods: Sequence[Pod]) -> bool:
     """Whether containers were restarted in place as often as the limit says: ``>=``, where failed pods are ``>``."""
-    if spec.restart_policy is not RestartPolicy.ON_FAILURE:
-        return False
-    living = {PodPhase.PENDING, PodPhase.RUNNING}
-    restarts = sum(pod.container_restarts for pod in pods if pod.phase in living)
+    restarts = sum(pod.container_restarts for pod in pods if not pod.ended)
     return restarts > 0 if spec.backoff_limit == 0 else restarts >= spec.backoff_limit
 
 
-def past_deadline(spec: KubeJobSpec, state: KubeJobState, now: float) -> bool:
-    """Whether a Job that is not suspended has reached its active deadline."""
-    if spec.suspend or spec.active_deadline_s is None or state.started_at is None:
-        return False
-    return now - state.started_at >= spec.active_deadline_s
-
-
-def _lost_indexes(spec: KubeJobSpec, state: KubeJobState) -> JobEnding | None:
-    if not spec.indexed or spec.backoff_limit_per_index is None or spec.completions is None:
-        return None
-    lost = len(state.failed_indexes)
-    if spec.max_failed_indexes is not None and lost > spec.max_failed_indexes:
-        return MAX_FAILED_INDEXES
-    return FAILED_INDEXES if lost and lost + state.succeeded >= spec.completions else None
+def _by_indexes(spec: KubeJobSpec, state: KubeJobState) -> JobEnding | None:
+    """Judge a Job whose indexes fail or succeed one by one."""
+    if spec.backoff_limit_per_index is not None and spec.completions is not None:
+        lost = len(state.failed_indexes)
+        if spec.max_failed_indexes is not None and lost > spec.max_failed_indexes:
+            return MAX_FAILED_INDEXES
+        if lost and lost + state.succeeded >= spec.completions:
+            return FAILED_INDEXES
+    for place, rule in enumerate(spec.success_rules):
+        done = state.completed_indexes if rule.indexes is None else state.completed_indexes & rule.indexes
+        needed = rule.count if rule.count is not None else len(rule.indexes or ())
+        if len(done) >= needed:
+            return JobEnding(failed=False, reason="SuccessPolicy", message=f"Matched rules at index {place}")
+    return None
 
 
 def _success(spec: KubeJobSpec, state: KubeJobState) -> JobEnding | None:
-    rule = satisfied_rule(spec, state.completed_indexes)
-    if rule is not None:
-        return JobEnding(failed=False, reason="SuccessPolicy", message=f"Matched rules at index {rule}")
     if spec.completions is None:
         return COMPLETIONS if state.succeeded and not state.active else None
     return COMPLETIONS if state.succeeded >= spec.completions else None
-
-
-def satisfied_rule(spec: KubeJobSpec, completed: frozenset[int]) -> int | None:
-    """Return the first rule of the successPolicy that is satisfied."""
-    for place, rule in enumerate(spec.success_rules if spec.indexed else ()):
-        done = completed if rule.indexes is None else completed & rule.indexes
-        wanted = rule.count if rule.count is not None else len(rule.indexes or ())
-        if len(done) >= wanted:
-            return place
-    return None

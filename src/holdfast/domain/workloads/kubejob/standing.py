@@ -10,6 +10,8 @@ from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from holdfast.domain.workloads.kubejob.model import KubeJobState
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
@@ -42,7 +44,7 @@ END_PODS = "EndPods"
 """The last step in its history: it ends from any of these statuses, once none of its pods is left."""
 
 
-def moves(status: AttemptStatus, pods: frozenset[PodsAre]) -> tuple[PodMove, ...]:
+def moves(status: AttemptStatus, pods: Collection[PodsAre]) -> tuple[PodMove, ...]:
     """List the moves an attempt makes now, in order.
 
     Args:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.job import evolve
 from holdfast.domain.policy.decide import delay_s
 from holdfast.domain.workloads.kubejob.failure_policy import PodVerdict, judge
-from holdfast.domain.workloads.kubejob.model import BackoffRecord, PodAction, PodPhase, PodReplacement
+from holdfast.domain.workloads.kubejob.model import POD_ENDED, BackoffRecord, PodAction, PodPhase, PodReplacement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,11 +47,10 @@ class Tally:
 
     state: KubeJobState
     failures: tuple[tuple[Pod, PodVerdict], ...] = ()
-
-    @property
-    def fatal(self) -> PodVerdict | None:
-        """The first verdict that fails the Job."""
-        return next((verdict for _, verdict in self.failures if verdict.action is PodAction.FAIL_JOB), None)
+    fatal: PodVerdict | None = None
+    """The first verdict that fails the Job."""
+    ignored: int = 0
+    """How many of these failures count against no limit."""
 
 
 def waits_until_gone(spec: KubeJobSpec) -> bool:
@@ -68,36 +67,63 @@ def tally(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod]) -> Tally:
     """Count the pods that have ended since the last look."""
     if not pods and not (state.active or state.ready or state.terminating or state.counted):
         return Tally(state)
-    fresh = [pod for pod in pods if pod.name not in state.counted and has_place(spec, pod)]
-    succeeded = [pod for pod in fresh if pod.phase is PodPhase.SUCCEEDED]
-    failed = [pod for pod in fresh if _failed(spec, pod)]
-    completed = state.completed_indexes | {pod.index for pod in succeeded if pod.index is not None}
-    verdicts = [(pod, judge(spec.failure_rules, pod)) for pod in failed]
-    ignored = sum(verdict.action is PodAction.IGNORE for _, verdict in verdicts)
-    seen = {pod.name for pod in pods}
-    counted = state.counted & seen | {pod.name for pod in (*succeeded, *failed)}
+    # One being deleted may never be seen to fail, for example when its node is gone.
+    deleted_fails = not waits_until_gone(spec) and not spec.suspend
+    active = ready = terminating = 0
+    counted: set[str] = set()
+    completed: set[int] = set()
+    failed: list[Pod] = []
+    succeeded: list[float] = []
+    for pod in pods:
+        ended = pod.phase in POD_ENDED
+        if not ended:
+            terminating += pod.deleting
+            active += not pod.deleting
+            ready += pod.ready and not pod.deleting
+        if pod.name in state.counted:
+            counted.add(pod.name)
+        elif (ended or (pod.deleting and deleted_fails)) and has_place(spec, pod):
+            counted.add(pod.name)
+            if pod.phase is not PodPhase.SUCCEEDED:
+                failed.append(pod)
+                continue
+            succeeded.append(pod.finished_at)
+            if pod.index is not None:
+                completed.add(pod.index)
+    all_completed = state.completed_indexes | completed
     new = evolve(
         state,
-        active=sum(pod.active for pod in pods),
-        ready=sum(pod.active and pod.ready for pod in pods),
-        terminating=sum(pod.deleting and not pod.ended for pod in pods),
-        succeeded=len(completed) if spec.indexed else state.succeeded + len(succeeded),
+        active=active,
+        ready=ready,
+        terminating=terminating,
+        succeeded=len(all_completed) if spec.indexed else state.succeeded + len(succeeded),
+        counted=frozenset(counted),
+        completed_indexes=all_completed,
+    )
+    return _with_failures(spec, new, failed, succeeded) if failed or succeeded else Tally(new)
+
+
+def _with_failures(spec: KubeJobSpec, state: KubeJobState, failed: Sequence[Pod], succeeded: Sequence[float]) -> Tally:
+    """Judge the pods that failed, and count them too."""
+    verdicts: list[tuple[Pod, PodVerdict]] = []
+    failed_at: list[float] = []
+    fatal, ignored = None, 0
+    for pod in failed:
+        verdict = judge(spec.failure_rules, pod)
+        verdicts.append((pod, verdict))
+        failed_at.append(pod.finished_at)
+        ignored += verdict.action is PodAction.IGNORE
+        if fatal is None and verdict.action is PodAction.FAIL_JOB:
+            fatal = verdict
+    new = evolve(
+        state,
         failed=state.failed + len(failed) - ignored,
         ignored=state.ignored + ignored,
-        counted=counted,
-        completed_indexes=completed,
-        backoff=updated(state.backoff, [p.finished_at for p in failed], [p.finished_at for p in succeeded]),
+        backoff=updated(state.backoff, failed_at, succeeded),
     )
     if spec.backoff_limit_per_index is not None:
         new = _per_index(spec.backoff_limit_per_index, new, verdicts)
-    return Tally(new, tuple(verdicts))
-
-
-def _failed(spec: KubeJobSpec, pod: Pod) -> bool:
-    if pod.phase is PodPhase.FAILED:
-        return True
-    # One being deleted may never be seen to fail, for example when its node is gone.
-    return pod.deleting and not pod.ended and not waits_until_gone(spec) and not spec.suspend
+    return Tally(new, tuple(verdicts), fatal, ignored)
 
 
 def _per_index(limit: int, state: KubeJobState, verdicts: Iterable[tuple[Pod, PodVerdict]]) -> KubeJobState:
