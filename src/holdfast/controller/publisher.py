@@ -38,8 +38,7 @@ class Publisher:
     def publish(self, now: float) -> frozenset[str]:
         """Bring the sets up to date with every run that changed; returns the executors whose set changed."""
         changed = set()
-        runs, self._state.runs_changed = self._state.runs_changed, {}
-        for uid, (active, run) in runs.items():
+        for uid, (active, run) in self._state.take_runs_changed().items():
             wanted = self._sets.setdefault(run.executor, {})
             known = wanted.get(uid)
             order = active.order or partial(_order, active)

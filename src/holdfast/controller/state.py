@@ -210,6 +210,12 @@ class ControllerState:
         self.changes.attempts[attempt.key] = attempt
         return active
 
+    @staticmethod
+    def fresh_uid(active: Active, rank: int) -> str:
+        """Return a uid no run of this attempt had before."""
+        active.placed += 1
+        return f"{active.attempt.job_id}-{active.attempt.number}-{rank}-{active.placed}"
+
     def place_pod(self, active: Active, run: Run) -> None:
         """Give an attempt one more run, on its place."""
         if run.dispatch > active.attempt.dispatch:
@@ -222,10 +228,9 @@ class ControllerState:
         self.capacity.charge(run, active.job.queue)
         self.capacity.usage[active.job.queue].jobs += 1
 
-    def pods_started(self, active: Active, runs: Sequence[Run]) -> None:
+    def pods_started(self, active: Active, job: Job, runs: Sequence[Run]) -> None:
         """Note that a waiting job is running, with these runs."""
-        job = active.job
-        self.jobs[job.id] = self.changes.jobs[job.id] = job
+        active.job = self.jobs[job.id] = self.changes.jobs[job.id] = job
         self._outbox.emit(self.changes.events, started(job, active.attempt, runs))
 
     def wait(self, group: GroupKey, waiting: Waiting, *, job_id: str = "") -> None:
@@ -294,6 +299,11 @@ class ControllerState:
     def emit(self, record: EventRecord) -> None:
         """Note an event that is about no single job."""
         self._outbox.emit(self.changes.events, record)
+
+    def take_runs_changed(self) -> dict[str, tuple[Active, Run]]:
+        """Return the runs whose status changed since this was last called."""
+        runs, self.runs_changed = self.runs_changed, {}
+        return runs
 
     def tell_again(self, active: Active) -> None:
         """Publish an attempt's runs to their executors once more."""

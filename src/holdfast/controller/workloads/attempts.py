@@ -123,7 +123,7 @@ class PodAttempts:
     def _begin(self, active: Active, live: list[Run], now: float) -> None:
         """Note that a job runs: some of its pods have places."""
         job = active.job
-        active.job = evolve(
+        running = evolve(
             job,
             state=JobState.RUNNING,
             reason="",
@@ -132,7 +132,7 @@ class PodAttempts:
             started_at=job.started_at or now,
             updated_at=now,
         )
-        self._state.pods_started(active, live)
+        self._state.pods_started(active, running, live)
 
     def put(self, job: Job, found: Standing, now: float) -> None:
         """Change a job's state if it differs; while it is pending, the reason is the one placement gives."""

@@ -64,7 +64,7 @@ class Pods:
     def add(self, active: Active, work: JobWork, order: StartPod) -> None:
         """Make a pod; its name is unique in its job as its first run's uid is among all."""
         rank = order.index if order.index is not None else _free_slot(work)
-        uid = fresh_uid(active, rank)
+        uid = self._state.fresh_uid(active, rank)
         record = PodRecord(
             name=f"{active.job.name}-{rank}-{active.placed}",
             rank=rank,
@@ -79,7 +79,7 @@ class Pods:
         job = active.job
         if plan.topology is not None and not self._has_domain(active, work, plan.topology, now):
             return
-        pod.placement_id = fresh_uid(active, pod.record.rank) if pod.record.run else pod.first
+        pod.placement_id = self._state.fresh_uid(active, pod.record.rank) if pod.record.run else pod.first
         retry = pod.record.restarts + pod.record.index_failures > 0
         shape = self.shape(job, pod.record, plan, domain=work.record.domain)
         self._waiting[pod.placement_id] = (active, work, pod)
@@ -259,7 +259,7 @@ class Pods:
                 self._enqueue(active, work, pod, plan, now)
             else:
                 self.forget(pod)
-                uid = fresh_uid(active, pod.record.rank)
+                uid = self._state.fresh_uid(active, pod.record.rank)
                 self._start(active, work, pod, uid, (kept.executor, kept.node), now)
 
     def resume(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan) -> None:
@@ -299,12 +299,6 @@ def _event(job: Job, record: PodRecord, failure: Failure, found: Restart, *, in_
 
 def _request(job: Job, record: PodRecord) -> Resources:
     return job.request if record.memory is None else evolve(job.request, memory=record.memory)
-
-
-def fresh_uid(active: Active, rank: int) -> str:
-    """Return a uid no run of this attempt had before."""
-    active.placed += 1
-    return f"{active.attempt.job_id}-{active.attempt.number}-{rank}-{active.placed}"
 
 
 def _free_slot(work: JobWork) -> int:
