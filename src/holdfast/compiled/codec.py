@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from holdfast.compiled.records import non_defaults
+from holdfast.compiled.records import decoder_of, non_defaults
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
@@ -30,7 +30,6 @@ _PREFIX = f'{{"version":{VERSION},"spec":'
 _CACHED = 16_384
 _CACHED_SETS = 1024
 _ENCODER = msgspec.json.Encoder(order="deterministic")
-_DECODERS: dict[type, msgspec.json.Decoder[Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +39,6 @@ class SetChange:
     manifest: str
     spec: str
     """What the manifest was compiled into."""
-
-
-_CHANGES = msgspec.json.Decoder(SetChange)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +67,7 @@ def load_as(kind: type[T], text: str) -> T:
         msg = f"a stored specification is not of version {VERSION}: {text[:40]}"
         raise UnreadableSpec(msg, hint="holdfast db upgrade")
     try:
-        decoder: msgspec.json.Decoder[T] = _DECODERS.get(kind) or _DECODERS.setdefault(kind, msgspec.json.Decoder(kind))
-        return decoder.decode(text[len(_PREFIX) : -1])
+        return decoder_of(kind).decode(text[len(_PREFIX) : -1])
     except msgspec.MsgspecError as error:
         msg = f"a stored specification cannot be read: {error}"
         raise UnreadableSpec(msg) from error
@@ -146,7 +141,7 @@ def dump_change(change: SetChange) -> str:
 
 def load_change(text: str) -> SetChange:
     """Read a change written by ``dump_change``."""
-    return _CHANGES.decode(text)
+    return decoder_of(SetChange).decode(text)
 
 
 def _plain(value: object) -> object:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -71,12 +72,30 @@ def _plain(value: Any) -> object:  # noqa: ANN401 - a record, or what one holds
     return sorted(value) if isinstance(value, frozenset) else value
 
 
+_DECODERS: dict[type, msgspec.json.Decoder[Any]] = {}
+_MAKING = Lock()
+
+
+def decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
+    """Return the decoder of a kind of record, made once and by one thread at a time.
+
+    msgspec keeps what it knows of a class with the class, and does so before it knows all of it: another thread that
+    meets the same class then ends the process with a segmentation fault.
+    """
+    decoder: msgspec.json.Decoder[T] | None = _DECODERS.get(kind)
+    if decoder is None:
+        with _MAKING:
+            decoder = _DECODERS[kind] = msgspec.json.Decoder(kind)
+    return decoder
+
+
 def record_of(kind: type[T], plain: object) -> T:
     """Build a record from what ``load_json`` returned.
 
     Raises:
         Internal: It is no such record.
     """
+    decoder_of(kind)
     try:
         return msgspec.convert(plain, kind, str_keys=True)
     except msgspec.ValidationError as error:
