@@ -6,6 +6,7 @@ Every change of a job's record is exactly one event about the job.
 from __future__ import annotations
 
 from itertools import count
+from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.events import (
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 SHOWN_STATUSES = frozenset({AttemptStatus.RUNNING, AttemptStatus.TERMINATING})
 """Statuses of an attempt worth an event; the phases before are in its history."""
+
+_LIMIT = attrgetter("name", "used", "limit")
 
 
 def submitted(job: Job) -> EventRecord:
@@ -184,7 +187,7 @@ def attempt_ended(attempt: Attempt) -> tuple[EventRecord, ...]:
         policy_revision=decision.policy_revision,
         delay_s=decision.delay_s,
         retry_at=attempt.retry_at,
-        limits=tuple((use.name, use.used, use.limit) for use in decision.limits),
+        limits=(*map(_LIMIT, decision.limits),),
     )
     return over, EventRecord(attempt.job_id, attempt.status_since, decided)
 

@@ -48,7 +48,7 @@ else:
 
 @cache
 def _shape(kind: type) -> tuple[Callable[[Any], tuple[Any, ...]], Mapping[str, int]]:
-    names = [field.name for field in fields(kind)]
+    names = [*map(attrgetter("name"), fields(kind))]
     return attrgetter(*names), dict(zip(names, range(len(names)), strict=True))
 
 

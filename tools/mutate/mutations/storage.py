@@ -36,7 +36,7 @@ MUTATIONS = (
     Mutation(
         "handled requests stay",
         "storage/sql/controller.py",
-        "(batches.handled, [(number,) for number in changes.handled])",
+        "(batches.handled, [*zip(changes.handled)])",
         "(batches.handled, [])",
         ("contract/test_store_contract.py",),
     ),

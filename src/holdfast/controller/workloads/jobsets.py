@@ -21,8 +21,7 @@ from holdfast.domain.workloads.jobset.state import Event, JobSet, SetDecision
 from holdfast.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.kubejobs import KubeJobs
     from holdfast.controller.workloads.memory import JobWork, KnownSets, SetWork
@@ -47,14 +46,14 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         *,
         known: KnownSets,
         plans: Plans,
-        restarts_allowed: Callable[[], bool],
+        catalog: PolicyCatalog,
     ) -> None:
-        """Remember what it works with; ``restarts_allowed`` is the operator's kill switch."""
+        """Remember what it works with."""
         super().__init__(RULES, state, pods, store)
         self.works = known.works
         self._known = known
         self._plans = plans
-        self._restarts_allowed = restarts_allowed
+        self._catalog = catalog
         self._told: dict[str, dict[str, tuple[int, ...]]] = {}
         """How often the pods of sets that restart in place last reported to have done so, by job."""
 
@@ -68,7 +67,8 @@ class JobSets(Owners[JobSet, JobSetSpec]):
             attempts = [told for job in jobs if job is not None for told in _told_in_place(job)]
             absent = expected_pods(work.spec) - len(attempts)
             in_place = InPlace((*attempts, *[max(attempts, default=0)] * absent))
-        look = ReconcileInput(now, restarts_allowed=self._restarts_allowed(), explain=True, in_place=in_place)
+        allowed = self._catalog.catalogue.settings.global_max_retries != 0
+        look = ReconcileInput(now, restarts_allowed=allowed, explain=True, in_place=in_place)
         found = converge(work.spec, before, list(work.children.values()), look)
         after = found.state
         if (before.in_place_previous, before.in_place_current) != (after.in_place_previous, after.in_place_current):

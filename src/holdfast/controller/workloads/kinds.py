@@ -85,7 +85,7 @@ def all_kinds(wiring: Wiring, also: Sequence[OwnerRules[Any, Any]] = ()) -> Kind
         wiring.store,
         known=known,
         plans=plans,
-        restarts_allowed=lambda: catalog.catalogue.settings.global_max_retries != 0,
+        catalog=catalog,
     )
     more = [Owners(rules, state, jobs, wiring.store) for rules in also]
 

@@ -199,11 +199,11 @@ class SqlControllerStore:
             (batches.history, [*map(codec.history_row, changes.history.values())]),
             (batches.nodes, [*map(codec.node_row, changes.nodes.values())]),
             (batches.workloads, [*map(codec.workload_row, changes.workloads.values())]),
-            (batches.released, [(key,) for key in changes.quarantined]),
-            (batches.quarantined, [astuple(each) for each in changes.quarantined.values() if each is not None]),
+            (batches.released, [*zip(changes.quarantined)]),
+            (batches.quarantined, [*map(astuple, filter(None, changes.quarantined.values()))]),
             (batches.set_log, [*map(codec.log_row, changes.set_log)]),
-            (batches.forgotten, [(key,) for key in changes.forgotten]),
-            (batches.handled, [(number,) for number in changes.handled]),
+            (batches.forgotten, [*zip(changes.forgotten)]),
+            (batches.handled, [*zip(changes.handled)]),
         )
         with self._database.writing() as connection:
             if changes.epoch is not None:
