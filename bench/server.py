@@ -24,10 +24,10 @@ _PATIENCE_S = 60.0
 @contextmanager
 def serving(data: Path) -> Iterator[tuple[dict[str, str], psutil.Process]]:
     """Run a server of its own; ends what holds programs, too."""
-    inherited = {
+    inherited = {  # without what would have each process compile the package anew
         name: value
         for name, value in os.environ.items()  # noqa: TID251 - what a person starts a server with
-        if not name.startswith("HOLDFAST_")
+        if not name.startswith("HOLDFAST_") and name != "PYTHONDONTWRITEBYTECODE"
     }
     offered = {"HOLDFAST_CPUS": str(IN_FLIGHT), "HOLDFAST_MEMORY": "1Ti"}
     environment = {**inherited, **offered, "HOLDFAST_DATA": str(data)}
