@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.ports.store import Store
+    from tests.contract.conftest import Place
 
 POLICY = RetryPolicy("infra", (Rule(Action.RETRY, "any", retry_limit=3),), retry_limit=5)
 OOM = FailureCategory("oom", (CategoryRule(conditions=frozenset({"OOMKilled"}), hint="ask for more"),), precedence=1)
@@ -212,3 +213,20 @@ def test_the_version_moves_with_every_edit_that_changes_something(store: Store) 
     with pytest.raises(NotFound):
         store.delete_policy("infra")
     assert store.catalogue_version() == versions[-1] == store.catalogue().version
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgresql"], indirect=True)
+def test_a_stored_pattern_that_is_not_re2_is_named_and_another_entry_stands_in_for_its_own(
+    place: Place,
+) -> None:
+    store = place.open()
+    store.put_policy(RetryPolicy("broken", (Rule(Action.RETRY, "any", termination_message="("),)))
+    store.put_category(FailureCategory("cuda", (CategoryRule(log="*"),)))
+    store.put_policy(POLICY)
+    store.put_category(OOM)
+    found = store.catalogue()
+    assert sorted(found.unreadable) == ["failure category cuda", "retry policy broken"]
+    assert all("is not RE2" in why for why in found.unreadable.values())
+    assert [rule.action for rule in found.policies["broken"].rules] == [Action.HOLD]
+    assert {category.name: category.rules for category in found.categories} == {"cuda": (), "oom": OOM.rules}
+    assert found.policies["infra"] == POLICY

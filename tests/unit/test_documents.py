@@ -50,6 +50,12 @@ def test_a_json_document_over_several_lines_knows_the_line_of_every_field() -> N
     assert (document.line_of("a.b"), document.line_of("a.b[1]")) == (3, 4)
 
 
+@pytest.mark.parametrize("text", ['{"a": 1e999}', '{"a": -1.5E+400}', "a: 1e999"])
+def test_a_number_beyond_all_bounds_is_kept_as_it_was_written(text: str) -> None:
+    (read,) = read_documents(text)
+    assert isinstance(read.value["a"], Ambiguous)
+
+
 @pytest.mark.parametrize("text", ['{"a": b}', '{"a": 1} # why\n', '{"a": 1}\n---\n{"a": 2}\n---\na: 3\n'])
 def test_what_only_begins_like_json_is_read_as_yaml(text: str) -> None:
     assert all(set(document.value) == {"a"} for document in read_documents(text))

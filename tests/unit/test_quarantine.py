@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.events import WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.job import JobState
+from holdfast.domain.policy.model import Action, RetryPolicy, Rule
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.engines.simulated.engine import SimulatedRun
@@ -52,6 +54,23 @@ class Poison:
 def told(lab: Lab) -> list[Event]:
     kinds = (WorkloadQuarantined, WorkloadReleased)
     return [each.event for each in lab.store.events(after=0, limit=10_000) if isinstance(each.event, kinds)]
+
+
+def test_a_stored_pattern_that_is_not_re2_leaves_its_own_jobs_alone_and_stops_nobody_else(
+    lab: Lab, tmp_path: Path
+) -> None:
+    broken = Rule(Action.RETRY, "any", termination_message="(")
+    with closing(open_store(tmp_path / "holdfast.db")) as store:
+        lab.store = store  # type: ignore[assignment] # the real one, since only it keeps texts
+        store.put_policy(RetryPolicy("broken", (broken,)))
+        store.put_category(FailureCategory("cuda", (CategoryRule(log="("),)))
+        lab.restart_controller()
+        bad = lab.submit(job_named("bad", RetryPolicy("own", (broken,))), exits(1))
+        held = lab.submit(job_named("held", retry_policies=("broken",)), exits(1))
+        good = lab.submit(job_named("good"), exits(1))
+        lab.pass_s(5)
+        assert [lab.job(job).state for job in (held, good)] == [JobState.HELD, JobState.FAILED]
+        assert "is not RE2" in store.quarantined()[bad].message
 
 
 def test_a_job_whose_judgement_fails_is_left_alone_and_the_others_of_its_tick_are_judged(

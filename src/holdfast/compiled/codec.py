@@ -15,13 +15,17 @@ import msgspec
 
 from holdfast.compiled.records import decoder_of, non_defaults
 from holdfast.domain.category import FailureCategory
+from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.job import Queue
+from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec, KubeJob
-from holdfast.errors import UnreadableSpec
+from holdfast.errors import InvalidPolicy, UnreadableSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.domain.workloads.jobset.state import JobSet
 
 T = TypeVar("T")
@@ -80,7 +84,10 @@ def load_spec(text: str) -> JobSpec:
     Raises:
         UnreadableSpec: It is not valid, or of another version.
     """
-    return load_as(JobSpec, text)
+    spec = load_as(JobSpec, text)
+    if spec.inline_policies:
+        _require_patterns(spec.inline_policies)
+    return spec
 
 
 def load_kube(text: str) -> KubeJob | None:
@@ -120,7 +127,22 @@ def load_entry(kind: type[E], text: str) -> E:
 
 @lru_cache(maxsize=_CACHED)
 def _load_entry(kind: type[Any], text: str) -> Any:  # noqa: ANN401 - a cache knows no type variable
-    return load_as(kind, text)
+    entry = load_as(kind, text)
+    if isinstance(entry, RetryPolicy):
+        _require_patterns([entry])
+    elif isinstance(entry, FailureCategory):
+        _require_patterns(categories=[entry])
+    return entry
+
+
+def _require_patterns(policies: Sequence[RetryPolicy] = (), categories: Sequence[FailureCategory] = ()) -> None:
+    """See that what was read can be used: later nothing could tell whose a broken pattern is."""
+    try:
+        PolicySet.compile(policies)
+        CompiledCategories.compile(categories)
+    except InvalidPolicy as error:
+        msg = f"a stored specification cannot be used: {error.problems[0].message}"
+        raise UnreadableSpec(msg) from error
 
 
 def set_spec_of(job_set: JobSet) -> JobSetSpec:

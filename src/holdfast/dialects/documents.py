@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from holdfast.dialects.scalars import read_plain
 from holdfast.dialects.yaml_text import read_yaml
 from holdfast.errors import InvalidManifest, Problem
 
@@ -261,4 +262,4 @@ def _no_constant(constant: str) -> object:
     raise ValueError(msg)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=read_plain)
