@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +18,13 @@ from holdfast.engines.process.shim import moment, processes
 from holdfast.engines.process.shim.channel import Channel
 from holdfast.engines.process.shim.journal import Journal
 from holdfast.engines.process.shim.loop import Shim
-from holdfast.engines.process.shim.pool import Pool, Seat
+from holdfast.engines.process.shim.pool import Pool, Seat, path_of
 from holdfast.engines.process.shim.record import ROOM_BYTES, Record
-from holdfast.engines.process.shim.records import FINISHED
+from holdfast.engines.process.shim.records import FINISHED, RUNNING, SUPERVISORS, Program, Run
 from holdfast.engines.process.shim.recovery import Recovery
 from holdfast.engines.process.shim.runs import PATIENCE_S, Runs
+from holdfast.engines.process.shim.supervisor import outcomes
+from holdfast.engines.process.shim.supervisor.surroundings import Surroundings
 from holdfast.ports.engine import Container, RunOrder
 
 ORDER = RunOrder("run-1", "j", "n", attempt=1, rank=0, size=1, containers=(Container(command=("true",)),))
@@ -166,6 +171,52 @@ def test_a_supervisor_that_died_before_it_was_told_anything_is_noticed(tmp_path:
     finally:
         signal.set_wakeup_fd(before)
     assert runs.runs[ORDER.uid].phase == FINISHED
+
+
+class Inherited(Deserted):
+    """Supervisors of an earlier shim."""
+
+    def __init__(self) -> None:
+        self.seats = {}
+        self.cgroups = None
+
+
+@pytest.mark.timeout(20)
+def test_what_a_living_supervisor_says_right_after_its_greeting_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(SUPERVISORS).mkdir()
+    record = Record(path_of(1))
+    program = Program(message(tmp_path))
+    program.phase = RUNNING
+    greeting = {"hello": 1, "pid": os.getpid(), "run": {**program.report(), "order": program.order}}
+    program.outcome = outcomes.not_launched("Told", "", ended_at=1.0)
+
+    def supervise(listener: socket.socket) -> None:
+        line = listener.accept()[0]
+        line.sendall(b"".join(json.dumps(each).encode() + b"\n" for each in (greeting, {"run": program.report()})))
+        line.recv(1)
+
+    pool = Inherited()
+    runs = Runs(Journal("journal"), pool, {ORDER.uid: Run(ORDER.uid, "n", str(tmp_path))})
+    surroundings = Surroundings(place="here", boot="now", home=-1, idle_s=0.1)
+    before = signal.set_wakeup_fd(-1)
+    with ExitStack() as stack:
+        stack.callback(signal.set_wakeup_fd, before)
+        stack.callback(record.remove)
+        theirs, ours = (stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(2))
+        for listener, name in ((theirs, f"{SUPERVISORS}/1.sock"), (ours, "sock")):
+            listener.bind(name)
+            listener.listen(1)
+        supervisor = threading.Thread(target=supervise, args=(theirs,), daemon=True)
+        supervisor.start()
+        recovery = Recovery(runs, pool, surroundings)
+        shim = Shim(ours, Journal("other"), runs, pool, recovery)
+        recovery.of_earlier_shims()
+        shim.run(0.1)
+    run = runs.runs[ORDER.uid]
+    assert (run.phase, (run.outcome or {}).get("reason")) == (FINISHED, "Told")
 
 
 def test_a_program_that_ended_is_not_reaped_before_the_news_of_its_supervisors_death_can_be_in() -> None:

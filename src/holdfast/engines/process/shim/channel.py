@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Channel:
         self.acknowledge = 0
         """The last message handled and not acknowledged, 0 if none."""
         self._received = bytearray()
+        self._complete: deque[bytearray] = deque()
+        """Messages that have arrived and nobody has taken yet."""
         self._unsent = b""
 
     @property
@@ -46,7 +49,10 @@ class Channel:
         return bool(self._unsent)
 
     def receive(self) -> Iterator[Message]:
-        """Return the complete messages that have arrived; notices when the other side is gone."""
+        """Return the complete messages that have arrived; notices when the other side is gone.
+
+        Who takes only some of them is given the others the next time.
+        """
         while self.open:
             try:
                 chunk = os.read(self.fd, _CHUNK)
@@ -59,7 +65,9 @@ class Channel:
         complete, newline, rest = self._received.rpartition(b"\n")
         if newline:
             self._received = rest
-            yield from (json.loads(line) for line in complete.split(b"\n"))
+            self._complete.extend(complete.split(b"\n"))
+        while self._complete:
+            yield json.loads(self._complete.popleft())
 
     def send(self, message: Message) -> None:
         """Send a message, or what fits of it; ``push`` sends more."""

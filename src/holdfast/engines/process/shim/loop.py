@@ -139,8 +139,10 @@ class Shim:
 
     def run(self, idle_s: float) -> None:
         """Loop until idle for long enough."""
-        for seat in self._seats.seats.values():
+        for seat in list(self._seats.seats.values()):
             self._listen_to(seat)
+            self._seat_readable(seat)  # what one said after its greeting has arrived, so nothing calls us for it
+        self._journal.flush()
         self._settle_dead()
         while not self._is_idle(idle_s):
             for key, _ in self._selector.select(self._timeout(idle_s)):
