@@ -94,28 +94,28 @@ def run(mutations: Sequence[Mutation], at_a_time: int) -> Iterator[Outcome]:
 def _try(mutation: Mutation, copies: Copies) -> Outcome:
     began = time.monotonic()
     with copies.one() as root:
+        tests = [f"tests/{test}" for test in mutation.tests]
         original = mutation.apply(root)
         try:
-            code, said = _pytest(root, [f"tests/{test}" for test in mutation.tests])
+            code, said = _pytest(root, tests)
         finally:
             (root / mutation.source).write_text(original)
-        verdict = _verdict(root, code, said)
+        verdict = _verdict(root, code, tests if code is None else [said])
     return Outcome(mutation, verdict, time.monotonic() - began, said)
 
 
-def _verdict(root: Path, code: int | None, said: str) -> Verdict:
+def _verdict(root: Path, code: int | None, blamed: Sequence[str]) -> Verdict:
+    """Judge by whether the tests that failed, or never ended, pass on the code as it is."""
     if code == 0:
         return Verdict.SURVIVED
-    if code is None:
-        return Verdict.NOTICED
-    sound = code == _ONE_FAILED and _pytest(root, [said])[0] == 0
+    sound = code in {None, _ONE_FAILED} and _pytest(root, blamed)[0] == 0
     return Verdict.NOTICED if sound else Verdict.UNUSABLE
 
 
 def _pytest(root: Path, tests: Sequence[str]) -> tuple[int | None, str]:
     """Run tests on a copy; returns pytest's exit code, ``None`` when it had to be stopped, and which test failed."""
     command = [sys.executable, "-m", "pytest", "-x", "--no-header", "--tb=no", f"--basetemp={root}/basetemp", *tests]
-    env = {**os.environ, "PYTHONPATH": f"{root}/src", "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: TID251 - a child's
+    env = {**os.environ, "PYTHONPATH": f"{root}/src"}  # noqa: TID251 - a child's
     process = subprocess.Popen(  # noqa: S603 - our own tests
         command, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
