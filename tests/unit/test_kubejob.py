@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.policy.model import Action, ContainerScope, DecisionCode, ExitCodeOperator, ExitCodes
 from holdfast.domain.workloads.base import Result
-from holdfast.domain.workloads.kubejob.failure_policy import explain, judge
+from holdfast.domain.workloads.kubejob.failure_policy import judge
 from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
 from holdfast.domain.workloads.kubejob.model import (
     POD_BACKOFF,
@@ -117,11 +117,6 @@ RULES = (
 def test_the_first_rule_that_matches_a_failed_pod_decides(facts: Pod, action: PodAction, rule: int | None) -> None:
     verdict = judge(RULES, facts)
     assert (verdict.action, verdict.rule) == (action, rule)
-
-
-def test_every_rule_looked_at_says_why() -> None:
-    assert [one.matched for one in explain(RULES, failed("p", 9))] == [False, False, True]
-    assert explain(RULES, failed("p", 3))[1].because == "container 'main' failed with exit code 3"
 
 
 def test_a_rule_may_name_the_reason_of_the_job_it_fails() -> None:

@@ -9,16 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.domain.policy.matchers import ContainerSelector, considered, matches
+from holdfast.domain.policy.matchers import ContainerSelector
 from holdfast.domain.policy.model import ExitCodeOperator
 from holdfast.domain.workloads.kubejob.model import PodAction, PodPhase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.domain.failure import ContainerResult
-    from holdfast.domain.policy.matchers import Matcher
-    from holdfast.domain.policy.model import Considered, ExitCodes
     from holdfast.domain.workloads.kubejob.model import Pod, PodRule
 
 NAMESPACE = "default"
@@ -36,71 +33,23 @@ class PodVerdict:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _ExitCodes:
-    codes: ExitCodes
-    container: str | None
-
-    def found(self, pod: Pod) -> ContainerResult | None:
-        wanted = self.codes.operator is ExitCodeOperator.IN
-        selector = ContainerSelector(self.container, init=True)
-        failed = selector.of_containers(pod.containers)
-        return next((one for one in failed if (one.exit_code in self.codes.values) is wanted), None)
-
-    def holds(self, pod: Pod, /) -> bool:
-        return self.found(pod) is not None
-
-    def because(self, pod: Pod, /) -> str:
-        whose = "" if self.container is None else f" of container {self.container!r}"
-        codes = ", ".join(map(str, sorted(self.codes.values)))
-        if found := self.found(pod):
-            return f"container {found.name!r} failed with exit code {found.exit_code}"
-        return f"no exit code{whose} is {self.codes.operator} {codes}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Conditions:
-    wanted: frozenset[tuple[str, str]]
-
-    def holds(self, pod: Pod, /) -> bool:
-        return not self.wanted.isdisjoint(pod.conditions)
-
-    def because(self, pod: Pod, /) -> str:
-        names = ", ".join(f"{type_}={status}" for type_, status in sorted(self.wanted & pod.conditions or self.wanted))
-        return f"condition {names} {'holds' if self.holds(pod) else 'does not hold'}"
-
-
 def judge(rules: Sequence[PodRule] | None, pod: Pod) -> PodVerdict:
     """Judge one failed pod; one still terminating has not failed yet and counts as ``Count``."""
     if pod.phase is PodPhase.FAILED:
         for index, rule in enumerate(rules or ()):
-            if matches(_matchers(rule), pod):
-                return PodVerdict(rule.action, index, rule.job_reason, _message(rule, index, pod))
+            if found := _found(rule, pod):
+                message = f"{found} matching {rule.action} rule at index {index}"
+                return PodVerdict(rule.action, index, rule.job_reason, message)
     return PodVerdict(PodAction.COUNT)
 
 
-def explain(rules: Sequence[PodRule], pod: Pod) -> tuple[Considered, ...]:
-    """List every rule tried, up to the one that matches."""
-    found: list[Considered] = []
-    for index, rule in enumerate(rules):
-        found.append(considered("podFailurePolicy", rule.name or f"rule{index}", _matchers(rule), pod))
-        if found[-1].matched:
-            break
-    return tuple(found)
-
-
-def _matchers(rule: PodRule) -> tuple[Matcher[Pod], ...]:
-    if rule.exit_codes is not None:
-        return (_ExitCodes(rule.exit_codes, rule.container_name),)
-    return (_Conditions(rule.conditions),)
-
-
-def _message(rule: PodRule, index: int, pod: Pod) -> str:
-    """Say what matched, word for word as the Job controller does; rules of job sets match these texts."""
-    where = f"matching {rule.action} rule at index {index}"
-    if rule.exit_codes is not None:
-        container = _ExitCodes(rule.exit_codes, rule.container_name).found(pod)
-        name, code = (container.name, container.exit_code) if container else ("", None)
-        return f"Container {name} for pod {NAMESPACE}/{pod.name} failed with exit code {code} {where}"
-    type_ = min(rule.conditions & pod.conditions)[0]
-    return f"Pod {NAMESPACE}/{pod.name} has condition {type_} {where}"
+def _found(rule: PodRule, pod: Pod) -> str:
+    """Say what a rule matches, word for word as the Job controller does; rules of job sets match these texts."""
+    codes = rule.exit_codes
+    if codes is None:
+        matched = rule.conditions & pod.conditions
+        return f"Pod {NAMESPACE}/{pod.name} has condition {min(matched)[0]}" if matched else ""
+    for one in ContainerSelector(rule.container_name, init=True).of_containers(pod.containers):
+        if (one.exit_code in codes.values) is (codes.operator is ExitCodeOperator.IN):
+            return f"Container {one.name} for pod {NAMESPACE}/{pod.name} failed with exit code {one.exit_code}"
+    return ""
