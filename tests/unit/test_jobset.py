@@ -50,9 +50,7 @@ class Set:
         self.look()
 
     def look(self, **more: Any) -> SetResult:  # noqa: ANN401 - any field of a look
-        passed = converge(
-            self.spec, self.state, list(self.children.values()), ReconcileInput(self.now, explain=True, **more)
-        )
+        passed = converge(self.spec, self.state, list(self.children.values()), ReconcileInput(self.now, **more))
         self.state = passed.state
         for order in passed.orders:
             if isinstance(order, CreateChild):

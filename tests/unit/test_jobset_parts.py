@@ -152,7 +152,7 @@ def failing(*actions: SetAction, limit: int = 0) -> JobSetSpec:
 )
 def test_a_decision_is_explained_in_sentences(spec: JobSetSpec, story: list[str]) -> None:
     failed = [*CHILDREN[:2], replace(CHILDREN[2], phase=ChildPhase.FAILED, reason="X")]
-    decision = converge(spec, STARTED.state, failed, ReconcileInput(1.0, explain=True)).decisions[0]
+    decision = converge(spec, STARTED.state, failed, ReconcileInput(1.0)).decisions[0]
     assert explain(decision) == ["Attempt 1 failed.", *story]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.workloads.children import ChildPhase, CreateChild
 from holdfast.domain.workloads.jobset.children import job_labels, sort
-from holdfast.domain.workloads.jobset.model import global_index, pod_host
+from holdfast.domain.workloads.jobset.model import pod_host
 from holdfast.domain.workloads.jobset.reconcile import dependencies_met, expected, started
 from holdfast.domain.workloads.jobset.state import JobSetState
 from tools.cases import jobset_validation, podjob, podjob_backoff
@@ -170,7 +170,7 @@ def _global_index(world: World, wanted: Mapping[str, str]) -> object:
     found = {}
     for reference in wanted:
         group, _, index = reference.rpartition("/")
-        found[reference] = str(global_index(world.spec, group, int(index)))
+        found[reference] = str(world.spec.offsets[group] + int(index))
     return found
 
 

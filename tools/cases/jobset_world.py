@@ -21,7 +21,7 @@ from holdfast.domain.workloads.children import (
     ResumeChild,
     SuspendChild,
 )
-from holdfast.domain.workloads.jobset.model import global_index, job_name, pod_name
+from holdfast.domain.workloads.jobset.model import job_name, pod_name
 from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, converge
 from holdfast.domain.workloads.jobset.state import JobSetState
 from holdfast.domain.workloads.kubejob.model import KubeJobState, Pod, PodPhase
@@ -73,7 +73,7 @@ class World:
         """Look at the set and do what it asks for, until it asks for nothing more."""
         for _ in range(_MOST_ROUNDS):
             self.looked_at = self.now
-            look = ReconcileInput(self.now, explain=True, in_place=self.in_place)
+            look = ReconcileInput(self.now, in_place=self.in_place)
             passed = converge(self.spec, self.state, list(self.children.values()), look)
             self.state, self.wake_at = passed.state, passed.wake_at
             self.events += passed.events
@@ -144,7 +144,7 @@ class World:
         at = self.now - 3600.0 * step["hoursAgo"] if "hoursAgo" in step else self.now + step.get("at", 0.0)
         if name not in self.children:
             self.children[name] = Child(
-                name=name, group=group, global_index=global_index(self.spec, group, 0), restart=self.state.restarts
+                name=name, group=group, global_index=self.spec.offsets[group], restart=self.state.restarts
             )
         self.last_failure, self.last_message = step["reason"], step.get("message", "")
         self.change(

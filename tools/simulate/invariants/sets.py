@@ -122,7 +122,7 @@ class SetChecks:
             if at is None or one.action is None:
                 refuse("sets-add-up", f"{row.name}: {one} is about no job of it")
             scope = "" if one.action in _WHOLE else at.group if one.action in _GROUP else f"{at.group}/{at.index}"
-            expected["rules"][one.rule or DEFAULT_RULE] += 1
+            expected["rules"][one.rule or DEFAULT_RULE.name] += 1
             expected["restarts"][scope] += 1
             expected["counted"][scope] += one.action in _COUNTED
         found = _counters(row)

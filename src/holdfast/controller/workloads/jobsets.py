@@ -68,7 +68,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
             absent = expected_pods(work.spec) - len(attempts)
             in_place = InPlace((*attempts, *[max(attempts, default=0)] * absent))
         allowed = self._catalog.catalogue.settings.global_max_retries != 0
-        look = ReconcileInput(now, restarts_allowed=allowed, explain=True, in_place=in_place)
+        look = ReconcileInput(now, restarts_allowed=allowed, in_place=in_place)
         found = converge(work.spec, before, list(work.children.values()), look)
         after = found.state
         if (before.in_place_previous, before.in_place_current) != (after.in_place_previous, after.in_place_current):

@@ -12,7 +12,7 @@ from holdfast.controller.policy_catalog import BoundedCache
 from holdfast.controller.publisher import sooner
 from holdfast.domain.workloads.children import CreateChild
 from holdfast.domain.workloads.jobset.children import pod_environment
-from holdfast.domain.workloads.jobset.model import RestartStrategy, global_index
+from holdfast.domain.workloads.jobset.model import RestartStrategy
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 from holdfast.ports.engine import Container, RunOrder
 
@@ -120,7 +120,7 @@ def created(spec: JobSetSpec, job: Job, work: JobWork) -> CreateChild:
             name=job.name,
             group=job.child.group,
             index=job.child.index,
-            global_index=global_index(spec, job.child.group, job.child.index),
+            global_index=spec.offsets[job.child.group] + job.child.index,
             restart=work.record.restart,
             job_restart=work.record.job_restart,
         )

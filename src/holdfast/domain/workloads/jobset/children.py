@@ -12,7 +12,7 @@ from holdfast.domain.workloads.jobset.model import PREFIX, RestartStrategy, coor
 from holdfast.domain.workloads.jobset.state import GroupStatus, JobSetState, backoff_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from holdfast.domain.workloads.children import Child
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
@@ -82,22 +82,11 @@ def group_statuses(spec: JobSetSpec, jobs: Sorted) -> tuple[GroupStatus, ...]:
             active[child.group] += 1
     succeeded = Counter(map(_group, jobs.succeeded))
     failed = Counter(map(_group, (*jobs.failed, *jobs.left)))
-    return tuple(
-        GroupStatus(name, ready[name], succeeded[name], failed[name], active[name], suspended[name]) for name in needed
-    )
-
-
-def by_name(statuses: Iterable[GroupStatus]) -> Mapping[str, GroupStatus]:
-    """Index statuses by replicated job."""
-    return {status.name: status for status in statuses}
-
-
-def all_ready(spec: JobSetSpec, statuses: Sequence[GroupStatus]) -> bool:
-    """Whether every job is ready or has succeeded."""
-    for group, found in zip(spec.replicated_jobs, statuses, strict=True):
-        if found.ready + found.succeeded != group.replicas:
-            return False
-    return True
+    statuses: tuple[GroupStatus, ...] = ()
+    for name in needed:
+        counts = (ready[name], succeeded[name], failed[name], active[name], suspended[name])
+        statuses += (GroupStatus(name, *counts),)
+    return statuses
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,27 +133,22 @@ def create(spec: JobSetSpec, state: JobSetState, jobs: Sorted, allowed: Iterable
     return Created(tuple(ready), missing)
 
 
-def suspend(jobs: Sorted) -> list[SuspendChild]:
-    """Stop every job that is not suspended yet."""
-    return [SuspendChild(child.name) for child in jobs.active if not child.suspended]
-
-
-def resume(jobs: Sorted, allowed: Iterable[ReplicatedJob]) -> list[ResumeChild]:
-    """Resume every suspended job that may start."""
+def adjust(
+    spec: JobSetSpec, jobs: Sorted, allowed: Iterable[ReplicatedJob]
+) -> list[ResizeChild | SuspendChild | ResumeChild]:
+    """Give jobs the size their templates have now; suspend them with their set, and resume those that may start."""
+    orders: list[ResizeChild | SuspendChild | ResumeChild] = []
     names = set(map(_name, allowed))
-    return [ResumeChild(child.name, child.group) for child in jobs.active if child.suspended and child.group in names]
-
-
-def resize(spec: JobSetSpec, jobs: Sorted) -> list[ResizeChild]:
-    """Give running jobs the size their templates have now."""
-    orders = []
     for child in jobs.active:
         group = spec.by_name.get(child.group)
-        if group is None or child.size is None:
-            continue
-        wanted = (group.job.parallelism, group.job.completions)
-        if child.size != wanted:
-            orders.append(ResizeChild(child.name, *wanted))
+        if group is not None and child.size is not None:
+            wanted = (group.job.parallelism, group.job.completions)
+            if child.size != wanted:
+                orders.append(ResizeChild(child.name, *wanted))
+        if spec.suspend and not child.suspended:
+            orders.append(SuspendChild(child.name))
+        elif child.suspended and child.group in names and not spec.suspend:
+            orders.append(ResumeChild(child.name, child.group))
     return orders
 
 

@@ -34,7 +34,7 @@ def explain(decision: SetDecision, failure: Failure | None = None) -> list[str]:
     """Explain a decision to a person.
 
     Args:
-        decision: Made with ``explain=True``, so that it says why its rule matched.
+        decision: What was decided.
         failure: How the program of the job ended, where that is known.
 
     Returns:

@@ -27,6 +27,7 @@ from holdfast.domain.workloads.jobset.state import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.domain.policy.model import LimitUse
     from holdfast.domain.workloads.children import Child
     from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec
     from holdfast.domain.workloads.jobset.rules import RuleMatch
@@ -64,7 +65,6 @@ def judge(
     now: float,
     *,
     restarts_allowed: bool = True,
-    explain: bool = False,
 ) -> Judged:
     """Judge failed jobs, none of which has been judged before.
 
@@ -74,16 +74,10 @@ def judge(
         failures: The failed jobs of the current attempts, at least one.
         now: The time.
         restarts_allowed: Whether the operator allows any restart (``globalMaxRetries`` is not 0).
-        explain: Also say which rules were tried and why each did or did not match.
     """
     if spec.failure is None:
         return _without_policy(state, failures, now)
-    judging = _Judging(spec, spec.failure, state, now, restarts_allowed=restarts_allowed, explain=explain)
-    for one in taken(spec.failure, failures):
-        judging.take(one)
-        if judging.over:
-            break
-    return judging.result()
+    return _Judging(spec, spec.failure, state, now, restarts_allowed=restarts_allowed).run(failures)
 
 
 def _without_policy(state: JobSetState, failures: Sequence[Child], now: float) -> Judged:
@@ -100,72 +94,74 @@ class _Judging:
     """Judges failures one after another against the same counters."""
 
     def __init__(
-        self,
-        spec: JobSetSpec,
-        policy: FailurePolicy,
-        state: JobSetState,
-        now: float,
-        *,
-        restarts_allowed: bool,
-        explain: bool,
+        self, spec: JobSetSpec, policy: FailurePolicy, state: JobSetState, now: float, *, restarts_allowed: bool
     ) -> None:
-        self._spec, self._policy, self._now = spec, policy, now
-        self._explain = explain
-        self._turned = Transition(state)
+        self._spec, self._policy, self._state, self._now = spec, policy, state, now
         self._budget = Budget(spec, policy, state, now, allowed=restarts_allowed)
         self._left_failed = dict(state.left_failed)
         self._not_before = dict(state.not_before)
         self._restarted_groups: set[str] = set()
         self._decisions: list[SetDecision] = []
         self._events: list[Event] = []
-        self.over = False
-        """Nothing further can be judged: the set restarts or has ended."""
+        self._over: Transition | None = None
+        """The set restarts or has ended: nothing further can be judged."""
 
-    def take(self, one: RuleMatch) -> None:
-        """Judge one failure, unless a restart of its replicated job has just answered it."""
-        if one.child.group in self._restarted_groups:
-            return
-        match one.action:
-            case SetAction.FAIL_JOB_SET:
-                self._fail(one, *_applied(one))
-            case SetAction.FAIL_JOB:
-                self._left_failed[one.child.name] = one.child.attempt
-                self._note(one, *_applied(one))
-            case (
-                SetAction.RESTART_JOB_SET
-                | SetAction.RESTART_JOB_SET_UNCOUNTED
-                | SetAction.RESTART_GROUP
-                | SetAction.RESTART_GROUP_UNCOUNTED
-                | SetAction.RESTART_JOB
-                | SetAction.RESTART_JOB_UNCOUNTED
-            ):
-                self._restart(one)
-            case _:
-                assert_never(one.action)
+    def run(self, failures: Sequence[Child]) -> Judged:
+        """Judge failures, except those that a restart of their replicated job has just answered."""
+        for one in taken(self._policy, failures):
+            if one.child.group in self._restarted_groups:
+                continue
+            reason = f"{one.rule.action}FailurePolicyAction"
+            message = first_failed(f"applying {one.rule.action} failure policy action", one.child.name)
+            match one.rule.action:
+                case SetAction.FAIL_JOB_SET:
+                    self._decide(one, reason, message)
+                    self._over = failed(self._state, reason, message, self._now)
+                case SetAction.FAIL_JOB:
+                    self._left_failed[one.child.name] = one.child.attempt
+                    self._decide(one, reason, message)
+                    self._events.append(Event("Warning", reason, message))
+                case (
+                    SetAction.RESTART_JOB_SET
+                    | SetAction.RESTART_JOB_SET_UNCOUNTED
+                    | SetAction.RESTART_GROUP
+                    | SetAction.RESTART_GROUP_UNCOUNTED
+                    | SetAction.RESTART_JOB
+                    | SetAction.RESTART_JOB_UNCOUNTED
+                ):
+                    self._restart(one, reason, message)
+                case _:
+                    assert_never(one.rule.action)
+            if self._over is not None:
+                break
+        turned = self._over or Transition(self._state)
+        state = self._budget.into(turned.state)
+        if not state.terminal:
+            state = replace(state, left_failed=self._left_failed, not_before=self._not_before, healthy_since=None)
+        return Judged(state, tuple(self._decisions), (*self._events, *turned.events))
 
-    def _restart(self, one: RuleMatch) -> None:
-        scope, counted = _RESTARTS[one.action]
+    def _restart(self, one: RuleMatch, reason: str, message: str) -> None:
+        rule, child = one.rule, one.child
+        scope, counted = _RESTARTS[rule.action]
         try:
-            limits = self._budget.check(one.rule, one.child, counted=counted)
+            limits = self._budget.check(rule, child, counted=counted)
         except LimitReached as spent:
-            self._fail(one, spent.reason, first_failed(spent.message, one.child.name), spent=spent)
+            message = first_failed(spent.message, child.name)
+            self._decide(one, spent.reason, message, granted=False, limits=spent.limits)
+            self._over = failed(self._state, spent.reason, message, self._now)
             return
-        self._budget.grant(scope, one.name, one.child, counted=counted)
-        reason, message = _applied(one)
-        self._note(one, reason, message, replace(self._decision(one, reason, message), limits=limits), scope)
+        times = self._budget.grant(scope, rule.name, child, counted=counted)
+        self._decide(one, reason, message, limits=limits, delay_s=self._delay(one, times))
+        self._events.append(Event("Warning", reason, message))
         if scope is Scope.SET:
-            self._restart_set(one, message)
+            self._left_failed.clear()
+            reason = "DefaultFailurePolicy" if one.index is None else f"FailurePolicy_{rule.name}"
+            self._over = restarting(self._state, reason, message, self._now)
         elif scope is Scope.GROUP:
-            self._restarted_groups.add(one.child.group)
-            self._forget(one.child.group)
+            self._restarted_groups.add(child.group)
+            self._forget(child.group)
         else:
-            self._left_failed.pop(one.child.name, None)
-
-    def _restart_set(self, one: RuleMatch, message: str) -> None:
-        self.over = True
-        self._left_failed.clear()
-        reason = "DefaultFailurePolicy" if one.rule is None else f"FailurePolicy_{one.rule.name}"
-        self._turned = restarting(self._turned.state, reason, message, self._now)
+            self._left_failed.pop(child.name, None)
 
     def _forget(self, group: str) -> None:
         """Forget which jobs of a replicated job were left failed: they restart."""
@@ -174,59 +170,41 @@ class _Judging:
         for name in mine:
             del self._left_failed[name]
 
-    def _fail(self, one: RuleMatch, reason: str, message: str, *, spent: LimitReached | None = None) -> None:
-        self.over = True
-        decision = self._decision(one, reason, message)
-        if spent is not None:
-            decision = replace(decision, granted=False, limits=spent.limits)
-        self._decisions.append(decision)
-        self._turned = failed(self._turned.state, reason, message, self._now)
-
-    def _note(
-        self, one: RuleMatch, reason: str, message: str, decision: SetDecision | None = None, scope: Scope | None = None
-    ) -> None:
-        decision = decision or self._decision(one, reason, message)
-        if scope is not None:
-            decision = replace(decision, delay_s=self._delay(one, scope))
-        self._decisions.append(decision)
-        self._events.append(Event("Warning", reason, message))
-
-    def _delay(self, one: RuleMatch, scope: Scope) -> float:
+    def _delay(self, one: RuleMatch, times: int) -> float:
         """Begin the back-off of what is restarted; restarts that no limit ends get one even where none is asked for."""
-        backoff = (one.rule.backoff if one.rule else None) or self._policy.backoff
-        restarts = self._budget.rule_used(one.name)
+        scope, counted = _RESTARTS[one.rule.action]
+        backoff = one.rule.backoff or self._policy.backoff
         if backoff is None:
-            restarts -= UNCOUNTED_AT_ONCE
-            if _RESTARTS[one.action][1] or restarts <= 0:
+            times -= UNCOUNTED_AT_ONCE
+            if counted or times <= 0:
                 return 0.0
-        delay = delay_s(backoff or UNCOUNTED_BACKOFF, restarts, seed=one.child.name)
+        delay = delay_s(backoff or UNCOUNTED_BACKOFF, times, seed=one.child.name)
         whole, group, job = backoff_keys(one.child.group, one.child.name)
         key = {Scope.SET: whole, Scope.GROUP: group, Scope.JOB: job}[scope]
         self._not_before[key] = max(self._not_before.get(key, 0.0), self._now + delay)
         return delay
 
-    def _decision(self, one: RuleMatch, reason: str, message: str) -> SetDecision:
-        return SetDecision(
+    def _decide(
+        self,
+        one: RuleMatch,
+        reason: str,
+        message: str,
+        *,
+        granted: bool = True,
+        limits: tuple[LimitUse, ...] = (),
+        delay_s: float = 0.0,
+    ) -> None:
+        decision = SetDecision(
             job=one.child.name,
             attempt=one.child.attempt,
-            action=one.action,
-            granted=True,
+            action=one.rule.action,
+            granted=granted,
             reason=reason,
             message=message,
-            rule=None if one.rule is None else one.rule.name,
+            rule=None if one.index is None else one.rule.name,
             rule_index=one.index,
-            considered=explained(self._policy, one) if self._explain else (),
+            limits=limits,
+            delay_s=delay_s,
+            considered=explained(self._policy, one),
         )
-
-    def result(self) -> Judged:
-        """Return the result."""
-        state = self._budget.into(self._turned.state)
-        if not state.terminal:
-            state = replace(state, left_failed=self._left_failed, not_before=self._not_before, healthy_since=None)
-        return Judged(state, tuple(self._decisions), (*self._events, *self._turned.events))
-
-
-def _applied(one: RuleMatch) -> tuple[str, str]:
-    """Return the reason and message of an action that is applied."""
-    message = first_failed(f"applying {one.action} failure policy action", one.child.name)
-    return f"{one.action}FailurePolicyAction", message
+        self._decisions.append(decision)

@@ -221,11 +221,6 @@ def coordinator_endpoint(spec: JobSetSpec) -> str | None:
     return None if at is None else pod_host(spec, at.replicated_job, at.job_index, at.pod_index)
 
 
-def global_index(spec: JobSetSpec, group: str, index: int) -> int:
-    """Number a job over the whole set."""
-    return spec.offsets[group] + index
-
-
 def job_key(name: str) -> str:
     """Return a fixed-length key of a job: the SHA-1 of its namespace and name."""
     return sha1(f"{NAMESPACE}/{name}".encode(), usedforsecurity=False).hexdigest()

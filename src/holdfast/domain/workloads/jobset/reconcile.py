@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.children import Child, DeleteChild, Forget, Order
-from holdfast.domain.workloads.jobset.children import (
-    all_ready,
-    by_name,
-    create,
-    group_statuses,
-    resize,
-    resume,
-    sort,
-    suspend,
-)
+from holdfast.domain.workloads.jobset.children import adjust, create, group_statuses, sort
 from holdfast.domain.workloads.jobset.failure import judge
 from holdfast.domain.workloads.jobset.model import CONTROLLER, DependencyStatus, Operator, RestartStrategy, StartupOrder
 from holdfast.domain.workloads.jobset.state import (
@@ -80,8 +71,9 @@ class Startup:
     """Whether every replicated job has started."""
 
 
-def startup(spec: JobSetSpec, statuses: Mapping[str, GroupStatus]) -> Startup:
+def startup(spec: JobSetSpec, groups: Sequence[GroupStatus]) -> Startup:
     """Return which replicated jobs may have jobs: in order, up to the first that has not started."""
+    statuses = dict(zip(spec.by_name, groups, strict=True))
     in_order = spec.startup is StartupOrder.IN_ORDER and not spec.suspend
     allowed = []
     for group in spec.replicated_jobs:
@@ -155,7 +147,6 @@ class ReconcileInput:
     now: float
     restarts_allowed: bool = True
     """The operator's kill switch: False when ``globalMaxRetries`` is 0."""
-    explain: bool = False
     in_place: InPlace | None = None
     """The reports of pods that restart in place."""
 
@@ -171,9 +162,7 @@ def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], l
     """
     if spec.managed_by not in {None, CONTROLLER}:
         return Result(state=state)
-    passing = _Passing(spec, state, children, look)
-    passing.run()
-    return passing.result()
+    return _Passing(spec, state, children, look).run()
 
 
 def converge(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> SetResult:
@@ -225,24 +214,14 @@ class _Passing:
         self._due: list[float] = []
         self._expires_at: float | None = None
 
-    def run(self) -> None:
+    def run(self) -> SetResult:
         """Take the steps in upstream's order."""
         if self._state.terminal:
             self._after_the_end()
-            return
-        self._delete(self._jobs.previous)
-        self._note_readiness()
-        if self._jobs.failed:
-            self._judge()
-        elif complete(self._spec, self._jobs.succeeded):
-            self._turn(completed(self._state, self._now))
-        elif self._overdue():
-            self._turn(failed(self._state, *DEADLINE_EXCEEDED, self._now))
         else:
-            self._go_on()
-
-    def result(self) -> SetResult:
-        """Return the result."""
+            self._delete(self._jobs.previous)
+            self._note_readiness()
+            self._decide()
         wake_at = None
         for at in self._due:
             if at > self._now and (wake_at is None or at < wake_at):
@@ -283,7 +262,9 @@ class _Passing:
             self._orders.append(Forget())
 
     def _note_readiness(self) -> None:
-        ready = not self._spec.suspend and not self._jobs.previous and all_ready(self._spec, self._state.groups)
+        ready = not self._spec.suspend and not self._jobs.previous
+        for group, found in zip(self._spec.replicated_jobs, self._state.groups, strict=True):
+            ready = ready and found.ready + found.succeeded == group.replicas
         known = self._state.healthy_since
         since = None if not ready else self._now if known is None else known
         if since != self._state.healthy_since:
@@ -303,38 +284,35 @@ class _Passing:
         if due <= self._now:
             self._state = replace(self._state, forgiven=counted, counted_at=(), blamed={})
 
-    def _judge(self) -> None:
-        judged = judge(
-            self._spec,
-            self._state,
-            self._jobs.failed,
-            self._now,
-            restarts_allowed=self._look.restarts_allowed,
-            explain=self._look.explain,
-        )
-        self._state = judged.state
-        self._events += judged.events
-        self._decisions = judged.decisions
-
-    def _overdue(self) -> bool:
-        if self._spec.total_deadline_s is None or self._state.started_at is None:
-            return False
-        due = self._state.started_at + self._spec.total_deadline_s
-        self._due.append(due)
-        return due <= self._now
+    def _decide(self) -> None:
+        """Judge what has failed, end a set that is complete or overdue, or go on."""
+        spec, state, now = self._spec, self._state, self._now
+        if self._jobs.failed:
+            judged = judge(spec, state, self._jobs.failed, now, restarts_allowed=self._look.restarts_allowed)
+            self._state, self._decisions = judged.state, judged.decisions
+            self._events += judged.events
+            return
+        if complete(spec, self._jobs.succeeded):
+            self._turn(completed(state, now))
+            return
+        if spec.total_deadline_s is not None and state.started_at is not None:
+            due = state.started_at + spec.total_deadline_s
+            self._due.append(due)
+            if due <= now:
+                self._turn(failed(state, *DEADLINE_EXCEEDED, now))
+                return
+        self._go_on()
 
     def _go_on(self) -> None:
         """Create what is missing, suspend or resume, and end a set that has nothing left to run."""
-        allowed = startup(self._spec, by_name(self._state.groups))
+        allowed = startup(self._spec, self._state.groups)
         created = create(self._spec, self._state, self._jobs, allowed.allowed)
         self._orders += created.orders
         self._due += self._state.not_before.values()
-        self._orders += resize(self._spec, self._jobs)
+        self._orders += adjust(self._spec, self._jobs, allowed.allowed)
         if self._spec.suspend:
-            self._orders += suspend(self._jobs)
             self._turn(suspended(self._state, self._now))
             return
-        self._orders += resume(self._jobs, allowed.allowed)
         if self._state.holds("Suspended") and (allowed.done or not allowed.in_order):
             self._turn(resumed(self._state, self._now))
         if allowed.in_order:

@@ -28,29 +28,18 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import JobSetState
 
 
-DEFAULT_RULE = "default"
-DEFAULT_ACTION = SetAction.RESTART_JOB_SET
+DEFAULT_RULE = SetRule(SetAction.RESTART_JOB_SET, "default")
 """What happens when no rule matches."""
 _LONGEST_QUOTE = 120
 
 
 @dataclass(frozen=True, slots=True)
 class RuleMatch:
-    """A failed job and the rule that takes it; no rule is the default action."""
+    """A failed job and the rule that takes it; one without an index is ``DEFAULT_RULE``."""
 
     child: Child
     index: int | None
-    rule: SetRule | None
-
-    @property
-    def action(self) -> SetAction:
-        """What is to be done."""
-        return DEFAULT_ACTION if self.rule is None else self.rule.action
-
-    @property
-    def name(self) -> str:
-        """The name its restarts are counted under."""
-        return DEFAULT_RULE if self.rule is None else self.rule.name
+    rule: SetRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +93,9 @@ class _InSet:
         return "the rule matches every failure" if child.group else "the job belongs to no replicatedJob"
 
 
-@lru_cache(maxsize=512)
-def _compiled(rules: tuple[SetRule, ...]) -> tuple[tuple[Matcher[Child], ...], ...]:
-    """Return the matchers of all rules, cheapest first."""
-    return tuple(_matchers(rule) for rule in rules)
-
-
+@lru_cache(maxsize=2048)
 def _matchers(rule: SetRule) -> tuple[Matcher[Child], ...]:
+    """Return the matchers of a rule, cheapest first."""
     found: list[Matcher[Child]] = []
     if rule.replicated_jobs:
         found.append(_Target(rule.replicated_jobs))
@@ -135,8 +120,8 @@ def _patterns(texts: tuple[str, ...]) -> tuple[Pattern, ...]:
 def taken(policy: FailurePolicy, failed: Sequence[Child]) -> Iterator[RuleMatch]:
     """Yield every failed job with the rule that takes it, in the order of judging."""
     left = sorted(failed, key=attrgetter("failed_at", "global_index", "name"))
-    for index, (rule, matchers) in enumerate(zip(policy.rules, _compiled(policy.rules), strict=True)):
-        passed = []
+    for index, rule in enumerate(policy.rules):
+        matchers, passed = _matchers(rule), []
         for child in left:
             if child.group and matches(matchers, child):
                 yield RuleMatch(child, index, rule)
@@ -144,14 +129,16 @@ def taken(policy: FailurePolicy, failed: Sequence[Child]) -> Iterator[RuleMatch]
                 passed.append(child)
         left = passed
     for child in left:
-        yield RuleMatch(child, None, None)
+        yield RuleMatch(child, None, DEFAULT_RULE)
 
 
 def explained(policy: FailurePolicy, taken: RuleMatch) -> tuple[Considered, ...]:
     """List every rule tried on a failed job, up to the one that took it."""
     last = len(policy.rules) if taken.index is None else taken.index + 1
-    pairs = zip(policy.rules[:last], _compiled(policy.rules), strict=False)
-    return tuple(considered("failurePolicy", rule.name, matchers, taken.child) for rule, matchers in pairs)
+    tried: tuple[Considered, ...] = ()
+    for rule in policy.rules[:last]:
+        tried += (considered("failurePolicy", rule.name, _matchers(rule), taken.child),)
+    return tried
 
 
 MAX_RESTARTS = "maxRestarts"
@@ -209,11 +196,7 @@ class Budget:
             return len(self._times)
         return self._counted - self._state.forgiven
 
-    def rule_used(self, name: str) -> int:
-        """How often a rule has restarted anything."""
-        return self._rules.get(name, 0)
-
-    def check(self, rule: SetRule | None, child: Child, *, counted: bool) -> tuple[LimitUse, ...]:
+    def check(self, rule: SetRule, child: Child, *, counted: bool) -> tuple[LimitUse, ...]:
         """Check every limit on a restart.
 
         Raises:
@@ -221,29 +204,28 @@ class Budget:
         """
         if not self._allowed:
             raise LimitReached(*_DISABLED)
-        limits = []
-        for limit, reason, message in self._limits(rule, child, counted=counted):
-            limits.append(limit)
-            if limit.limit is not None and limit.used >= limit.limit:
-                raise LimitReached(reason, message, tuple(limits))
-        return tuple(limits)
-
-    def _limits(self, rule: SetRule | None, child: Child, *, counted: bool) -> Iterator[tuple[LimitUse, str, str]]:
-        if rule is not None and rule.limit is not None:
-            use = LimitUse(f"rule {rule.name}", self.rule_used(rule.name), rule.limit)
-            yield use, "ReachedRuleLimit", f"jobset failed due to reaching the limit of rule {rule.name}"
-        if not counted:
-            return
+        found: list[tuple[LimitUse, tuple[str, str]]] = []
+        if rule.limit is not None:
+            message = f"jobset failed due to reaching the limit of rule {rule.name}"
+            limit = LimitUse(f"rule {rule.name}", self._rules.get(rule.name, 0), rule.limit)
+            found.append((limit, ("ReachedRuleLimit", message)))
         group = self._spec.by_name.get(child.group)
-        if group is not None and group.max_restarts is not None:
-            use = LimitUse(f"replicatedJob {group.name}", self._blamed.get(group.name, 0), group.max_restarts)
+        if counted and group is not None and group.max_restarts is not None:
             message = f"jobset failed due to reaching the limit of replicatedJob {group.name}"
-            yield use, "ReachedReplicatedJobLimit", message
-        yield LimitUse(MAX_RESTARTS, self.used, self._policy.max_restarts), *REACHED_MAX_RESTARTS
+            limit = LimitUse(f"replicatedJob {group.name}", self._blamed.get(group.name, 0), group.max_restarts)
+            found.append((limit, ("ReachedReplicatedJobLimit", message)))
+        if counted:
+            found.append((LimitUse(MAX_RESTARTS, self.used, self._policy.max_restarts), REACHED_MAX_RESTARTS))
+        limits: tuple[LimitUse, ...] = ()
+        for limit, reached in found:
+            limits += (limit,)
+            if limit.limit is not None and limit.used >= limit.limit:
+                raise LimitReached(*reached, limits)
+        return limits
 
-    def grant(self, scope: Scope, rule: str, child: Child, *, counted: bool) -> None:
-        """Count one restart."""
-        self._rules[rule] = self.rule_used(rule) + 1
+    def grant(self, scope: Scope, rule: str, child: Child, *, counted: bool) -> int:
+        """Count one restart; return how often its rule has restarted anything."""
+        times = self._rules[rule] = self._rules.get(rule, 0) + 1
         if scope is Scope.SET:
             self._restarts += 1
             self._restarts_counted += counted
@@ -261,6 +243,7 @@ class Budget:
             self._blamed[child.group] = self._blamed.get(child.group, 0) + 1
             if self._policy.window_s is not None:
                 self._times.append(self._now)
+        return times
 
     def into(self, state: JobSetState) -> JobSetState:
         """Return a state with these counters."""

@@ -94,8 +94,10 @@ class JobSetState:
     @property
     def counted(self) -> int:
         """All counted restarts, of the set, its replicated jobs and its jobs."""
-        jobs = sum(sum(by_index.values()) for by_index in self.job_restarts_counted.values())
-        return self.restarts_counted + sum(self.group_restarts_counted.values()) + jobs
+        counted = self.restarts_counted + sum(self.group_restarts_counted.values())
+        for by_index in self.job_restarts_counted.values():
+            counted += sum(by_index.values())
+        return counted
 
     def restarts_of(self, group: str, index: int) -> int:
         """Return a job's restarts apart from its set's: its own and its replicated job's."""
@@ -104,7 +106,10 @@ class JobSetState:
 
     def condition(self, type_: str) -> SetCondition | None:
         """Return a condition, whether it holds or not."""
-        return next((one for one in self.conditions if one.type == type_), None)
+        for one in self.conditions:
+            if one.type == type_:
+                return one
+        return None
 
     def holds(self, type_: str) -> bool:
         """Whether a condition holds."""
