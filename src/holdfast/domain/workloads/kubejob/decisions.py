@@ -44,20 +44,22 @@ def decisions_about(
     """
     used = tally.state.failed - (len(tally.failures) - tally.ignored)
     for pod, verdict in tally.failures:
-        decision = _by_rule(spec, pod, verdict) or _counted(spec, tally.state, pod, verdict, used, now)
+        decision = _if_it_goes_on(spec, tally.state, pod, verdict, used, now)
         if because is not None and decision.grants_retry:
-            capped = is_capped(tally, cap)
-            limits = (LimitUse(GLOBAL_LIMIT, used, cap),) if capped else decision.limits
-            over = not capped and any(use.limit is not None and use.used >= use.limit for use in limits)
-            code = DecisionCode.GLOBAL_LIMIT if capped else DecisionCode.FAIL_DEFAULT
-            code = DecisionCode.POLICY_LIMIT if over else code
+            code, limits = DecisionCode.FAIL_DEFAULT, decision.limits
+            if is_capped(tally, cap):
+                code, limits = DecisionCode.GLOBAL_LIMIT, (LimitUse(GLOBAL_LIMIT, used, cap),)
+            elif limits and limits[0].limit is not None and limits[0].used >= limits[0].limit:
+                code = DecisionCode.POLICY_LIMIT
             decision = _decision(spec, verdict, code, because, limits=limits)
         yield PodDecision(pod.name, decision)
         used += verdict.action is not PodAction.IGNORE
 
 
-def _by_rule(spec: KubeJobSpec, pod: Pod, verdict: PodVerdict) -> Decision | None:
-    """Return what a rule decides alone; ``None`` where limits decide."""
+def _if_it_goes_on(
+    spec: KubeJobSpec, state: KubeJobState, pod: Pod, verdict: PodVerdict, used: int, now: float
+) -> Decision:
+    """Return what follows for a pod unless its Job ends; one limit at most counts it."""
     match verdict.action:
         case PodAction.FAIL_JOB:
             return _decision(spec, verdict, DecisionCode.FAIL_RULE, verdict.message)
@@ -68,13 +70,10 @@ def _by_rule(spec: KubeJobSpec, pod: Pod, verdict: PodVerdict) -> Decision | Non
             reason = "replaced, and counted against no limit"
             return _decision(spec, verdict, DecisionCode.IGNORE, reason)
         case PodAction.COUNT:
-            return None
+            pass
         case _:
             assert_never(verdict.action)
-
-
-def _counted(spec: KubeJobSpec, state: KubeJobState, pod: Pod, verdict: PodVerdict, used: int, now: float) -> Decision:
-    """Return what follows for a pod that counts: it is replaced unless its index has failed too often."""
+    # It counts, and is replaced unless its index has failed too often.
     if spec.backoff_limit_per_index is None or pod.index is None:
         limits = (LimitUse(BACKOFF, used, spec.backoff_limit),)
         failures, last = state.backoff.failures, state.backoff.last_failure_at

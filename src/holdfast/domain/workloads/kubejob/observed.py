@@ -48,6 +48,14 @@ def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool,
     """
     ended = run is not None and run.status in RUN_TERMINAL
     outcome = run.outcome if run is not None and ended else None
+    containers: tuple[ContainerResult, ...] = ()
+    disrupted = outcome is not None and is_disruption(outcome)
+    if outcome is not None:
+        containers = outcome.containers
+        if len(containers) == 1:
+            containers = (replace(containers[0], name=container),)
+        elif not containers and not outcome.started and not disrupted:
+            containers = (ContainerResult(START_ERROR, name=container, reason="StartError", message=outcome.message),)
     # A pod whose program restarts in place is not pending: its containers are.
     phase = PodPhase.RUNNING if (record.run if run is None else run.started_at is not None) else PodPhase.PENDING
     if ended:
@@ -60,19 +68,11 @@ def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool,
         index=record.rank if indexed else None,
         ready=run is not None and run.status is RunStatus.RUNNING,
         deleting=told and run is not None and run.status is RunStatus.TERMINATING,
-        containers=() if outcome is None else _containers(outcome, container),
-        conditions=frozenset({DISRUPTION_TARGET}) if outcome is not None and is_disruption(outcome) else frozenset(),
+        containers=containers,
+        conditions=frozenset({DISRUPTION_TARGET}) if disrupted else frozenset(),
         container_restarts=record.restarts - due if record.restarts else 0,
         index_failures=record.index_failures,
         index_ignored=record.index_ignored,
         finished_at=(run.ended_at or run.status_since) if run is not None and ended else 0.0,
         overdue=outcome is not None and outcome.ended_by is EndedBy.DEADLINE,
     )
-
-
-def _containers(outcome: RunOutcome, name: str) -> tuple[ContainerResult, ...]:
-    if not outcome.containers and not outcome.started and not is_disruption(outcome):
-        return (ContainerResult(START_ERROR, name=name, reason="StartError", message=outcome.message),)
-    if len(outcome.containers) != 1:
-        return outcome.containers
-    return (replace(outcome.containers[0], name=name),)

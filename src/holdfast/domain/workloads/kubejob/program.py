@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from holdfast.domain.containers import Capability, Mount, Port, Role, Volume
@@ -57,7 +58,7 @@ class ContainerSpec:
         for one in self.env:
             own[one.name] = told.get(one.value, "") if one.told else _expanded(one.value, own)
         env = {**told, **own}
-        return tuple(_expanded(word, env) for word in self.command), env
+        return tuple(map(_expanded, self.command, repeat(env))), env
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,7 +73,12 @@ def _ending(
     state: KubeJobState, ending: JobEnding, pods: Sequence[Pod], decisions: tuple[PodDecision, ...], now: float
 ) -> JobResult:
     """End what still runs, and the Job once nothing does."""
-    working = [pod.name for pod in pods if pod.active]
+    working: list[str] = []
+    stops: list[StopPod] = []
+    for pod in pods:
+        if pod.active:
+            working.append(pod.name)
+            stops.append(StopPod(pod.name))
     interim, final = ("FailureTarget", "Failed") if ending.failed else ("SuccessCriteriaMet", "Complete")
     state = with_condition(
         state, JobCondition(interim, status=True, reason=ending.reason, message=ending.message, since=now)
@@ -87,7 +92,7 @@ def _ending(
             failed=state.failed + len(working),
             counted=state.counted | frozenset(working),
         )
-        return Result(state=ended, orders=tuple(map(StopPod, working)), decisions=decisions)
+        return Result(state=ended, orders=tuple(stops), decisions=decisions)
     ended = with_condition(
         state, JobCondition(final, status=True, reason=ending.reason, message=ending.message, since=now)
     )
@@ -255,7 +260,7 @@ def ending_of(
         return BACKOFF_LIMIT
     if late or is_capped(tally, cap):
         return DEADLINE if late else evolve(BACKOFF_LIMIT, message=f"{GLOBAL_LIMIT} is {cap}")
-    return (_by_indexes(spec, state) if spec.indexed else None) or _success(spec, state)
+    return _by_counts(spec, state)
 
 
 def _restarted_too_often(spec: KubeJobSpec, pods: Sequence[Pod]) -> bool:
@@ -264,23 +269,19 @@ def _restarted_too_often(spec: KubeJobSpec, pods: Sequence[Pod]) -> bool:
     return restarts > 0 if spec.backoff_limit == 0 else restarts >= spec.backoff_limit
 
 
-def _by_indexes(spec: KubeJobSpec, state: KubeJobState) -> JobEnding | None:
-    """Judge a Job whose indexes fail or succeed one by one."""
-    if spec.backoff_limit_per_index is not None and spec.completions is not None:
+def _by_counts(spec: KubeJobSpec, state: KubeJobState) -> JobEnding | None:
+    """Judge a Job by how many of its pods or indexes have failed and succeeded."""
+    if spec.indexed and spec.backoff_limit_per_index is not None and spec.completions is not None:
         lost = len(state.failed_indexes)
         if spec.max_failed_indexes is not None and lost > spec.max_failed_indexes:
             return MAX_FAILED_INDEXES
         if lost and lost + state.succeeded >= spec.completions:
             return FAILED_INDEXES
-    for place, rule in enumerate(spec.success_rules):
+    for place, rule in enumerate(spec.success_rules if spec.indexed else ()):
         done = state.completed_indexes if rule.indexes is None else state.completed_indexes & rule.indexes
         needed = rule.count if rule.count is not None else len(rule.indexes or ())
         if len(done) >= needed:
             return JobEnding(failed=False, reason="SuccessPolicy", message=f"Matched rules at index {place}")
-    return None
-
-
-def _success(spec: KubeJobSpec, state: KubeJobState) -> JobEnding | None:
     if spec.completions is None:
         return COMPLETIONS if state.succeeded and not state.active else None
     return COMPLETIONS if state.succeeded >= spec.completions else None

@@ -84,8 +84,9 @@ def standing(
         return Standing(JobState.RUNNING)
     if in_set and not record.present:
         return Standing(JobState.WAITING, "waits for its job set to start it")
-    if in_set and record.state.finished is not None:
-        return Standing(JobState.WAITING, f"{ended_in_words(record.state)}; its job set goes on")
+    if in_set and (ended := record.state.finished) is not None:
+        how = "succeeded" if ended.type == "Complete" else f"failed: {ended.reason}: {ended.message}"
+        return Standing(JobState.WAITING, f"{how}; its job set goes on")
     if record.suspended:
         return Standing(JobState.WAITING if in_set else JobState.HELD, "suspended")
     return Standing(JobState.QUEUED) if waiting else _held_back(record, wake_at)
@@ -108,11 +109,3 @@ def final(state: KubeJobState, otherwise: str) -> Standing:
     if ended.type == "Complete":
         return Standing(JobState.SUCCEEDED)
     return Standing(JobState.FAILED, f"{ended.reason}: {ended.message}")
-
-
-def ended_in_words(state: KubeJobState) -> str:
-    """Say in a few words how a Job ended."""
-    ended = state.finished
-    if ended is None:
-        return "did not end"
-    return "succeeded" if ended.type == "Complete" else f"failed: {ended.reason}: {ended.message}"
