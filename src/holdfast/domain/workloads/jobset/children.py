@@ -12,7 +12,7 @@ from holdfast.domain.workloads.jobset.model import PREFIX, RestartStrategy, coor
 from holdfast.domain.workloads.jobset.state import GroupStatus, JobSetState, backoff_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from holdfast.domain.workloads.children import Child
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
@@ -133,12 +133,9 @@ def create(spec: JobSetSpec, state: JobSetState, jobs: Sorted, allowed: Iterable
     return Created(tuple(ready), missing)
 
 
-def adjust(
-    spec: JobSetSpec, jobs: Sorted, allowed: Iterable[ReplicatedJob]
-) -> list[ResizeChild | SuspendChild | ResumeChild]:
+def adjust(spec: JobSetSpec, jobs: Sorted, allowed: Container[str]) -> list[ResizeChild | SuspendChild | ResumeChild]:
     """Give jobs the size their templates have now; suspend them with their set, and resume those that may start."""
     orders: list[ResizeChild | SuspendChild | ResumeChild] = []
-    names = set(map(_name, allowed))
     for child in jobs.active:
         group = spec.by_name.get(child.group)
         if group is not None and child.size is not None:
@@ -147,7 +144,7 @@ def adjust(
                 orders.append(ResizeChild(child.name, *wanted))
         if spec.suspend and not child.suspended:
             orders.append(SuspendChild(child.name))
-        elif child.suspended and child.group in names and not spec.suspend:
+        elif child.suspended and child.group in allowed and not spec.suspend:
             orders.append(ResumeChild(child.name, child.group))
     return orders
 

@@ -1,6 +1,6 @@
 """Restarts a set, a replicated job or a job on a user's request; counts against no limit.
 
-Only marks attempts as past; the next pass of ``reconcile`` does the rest.
+Only marks attempts as past; the next pass does the rest.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def dependencies_met(spec: JobSetSpec, group: ReplicatedJob, statuses: Mapping[s
 class Startup:
     """Which replicated jobs may have jobs now."""
 
-    allowed: tuple[ReplicatedJob, ...]
+    allowed: Mapping[str, ReplicatedJob]
+    """By name."""
     in_order: bool
     """Whether the set starts in order at all, and is not suspended."""
     done: bool
@@ -75,14 +76,14 @@ def startup(spec: JobSetSpec, groups: Sequence[GroupStatus]) -> Startup:
     """Return which replicated jobs may have jobs: in order, up to the first that has not started."""
     statuses = dict(zip(spec.by_name, groups, strict=True))
     in_order = spec.startup is StartupOrder.IN_ORDER and not spec.suspend
-    allowed = []
+    allowed = {}
     for group in spec.replicated_jobs:
         if not dependencies_met(spec, group, statuses):
             continue
-        allowed.append(group)
+        allowed[group.name] = group
         if in_order and not started(group, statuses[group.name]):
-            return Startup(tuple(allowed), in_order=True, done=False)
-    return Startup(tuple(allowed), in_order=in_order, done=True)
+            return Startup(allowed, in_order=True, done=False)
+    return Startup(allowed, in_order=in_order, done=True)
 
 
 def counts(spec: JobSetSpec, group: str) -> bool:
@@ -136,7 +137,7 @@ def restart_in_place(
     return Transition(replace(state, in_place_previous=latest - 1 if before is None else max(before, latest - 1)))
 
 
-_MOST_PASSES = 8
+_MOST_PASSES = 9
 """More than any set needs until it is stable: a decision, what follows from it, and one pass that changes nothing."""
 
 
@@ -151,38 +152,31 @@ class ReconcileInput:
     """The reports of pods that restart in place."""
 
 
-def reconcile(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> SetResult:
-    """Make one pass.
-
-    Args:
-        spec: What the set asks for, as of now.
-        state: What was remembered after the last pass.
-        children: All of its jobs as observed now.
-        look: The time and the other inputs.
-    """
-    if spec.managed_by not in {None, CONTROLLER}:
-        return Result(state=state)
-    return _Passing(spec, state, children, look).run()
-
-
 def converge(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], look: ReconcileInput) -> SetResult:
     """Make passes until one decides nothing, and return their joint result.
 
     Decisions of the first pass and the orders that follow are stored together, before any order is carried out.
+
+    Args:
+        spec: What the set asks for, as of now.
+        state: What was remembered after the last look.
+        children: All of its jobs as observed now.
+        look: The time and the other inputs.
     """
-    last = reconcile(spec, state, children, look)
-    orders: dict[Order, None] = dict.fromkeys(last.orders)
-    events: list[Event] = list(last.events)
-    decisions: list[SetDecision] = list(last.decisions)
-    before = state
+    last: SetResult = Result(state=state)
+    if spec.managed_by not in {None, CONTROLLER}:
+        return last
+    orders: dict[Order, None] = {}
+    events: list[Event] = []
+    decisions: list[SetDecision] = []
     for _ in range(_MOST_PASSES):
-        if not last.decisions and last.state.terminal is before.terminal:
-            break
         before = last.state
-        last = reconcile(spec, before, children, look)
+        last = _Passing(spec, before, children, look).run()
         orders.update(dict.fromkeys(last.orders))
         events += last.events
         decisions += last.decisions
+        if not last.decisions and last.state.terminal is before.terminal:
+            break
     return Result(
         state=last.state,
         orders=tuple(orders),
@@ -306,7 +300,7 @@ class _Passing:
     def _go_on(self) -> None:
         """Create what is missing, suspend or resume, and end a set that has nothing left to run."""
         allowed = startup(self._spec, self._state.groups)
-        created = create(self._spec, self._state, self._jobs, allowed.allowed)
+        created = create(self._spec, self._state, self._jobs, allowed.allowed.values())
         self._orders += created.orders
         self._due += self._state.not_before.values()
         self._orders += adjust(self._spec, self._jobs, allowed.allowed)
@@ -320,12 +314,13 @@ class _Passing:
         policy, seen = self._spec.failure, self._look.in_place
         if policy is not None and policy.strategy is RestartStrategy.IN_PLACE and seen is not None:
             self._turn(restart_in_place(self._spec, policy, self._state, seen, self._now))
-        # Suspended jobs whose dependencies can no longer be met have nothing to wait for.
         if created.missing or self._jobs.previous:
             return
-        names = {group.name for group in allowed.allowed}
-        if not any(not child.suspended or child.group in names for child in self._jobs.active):
-            self._nothing_left()
+        for child in self._jobs.active:
+            # Suspended jobs whose dependencies can no longer be met have nothing to wait for.
+            if not child.suspended or child.group in allowed.allowed:
+                return
+        self._nothing_left()
 
     def _nothing_left(self) -> None:
         """End a set with nothing left to do: failed if jobs were left failed, else complete."""
