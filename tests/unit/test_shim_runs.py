@@ -18,7 +18,7 @@ from holdfast.engines.process.shim import moment, processes
 from holdfast.engines.process.shim.channel import Channel
 from holdfast.engines.process.shim.journal import Journal
 from holdfast.engines.process.shim.loop import Shim
-from holdfast.engines.process.shim.pool import Pool, Seat, path_of
+from holdfast.engines.process.shim.pool import Pool, SupervisorHandle, path_of
 from holdfast.engines.process.shim.record import ROOM_BYTES, Record
 from holdfast.engines.process.shim.records import FINISHED, RUNNING, SUPERVISORS, Program, Run
 from holdfast.engines.process.shim.recovery import Recovery
@@ -47,14 +47,14 @@ class Desk(Pool):
     """One supervisor, always there."""
 
     def __init__(self, ear: Ear) -> None:
-        self.seat = Seat(1, 0, ear, child=True)
-        self.seats = {1: self.seat}
+        self.handle = SupervisorHandle(1, 0, ear, child=True)
+        self.handles = {1: self.handle}
 
-    def take(self) -> Seat:
-        return self.seat
+    def take(self) -> SupervisorHandle:
+        return self.handle
 
-    def give_back(self, seat: Seat) -> None:
-        seat.uid = ""
+    def give_back(self, handle: SupervisorHandle) -> None:
+        handle.uid = ""
 
 
 def runs_with(journal: str) -> tuple[Runs, Ear]:
@@ -113,20 +113,20 @@ class Deserted(Desk):
     """One supervisor, dead before anybody could tell it anything."""
 
     def __init__(self, channel: Channel) -> None:
-        self.seat = Seat(1, 0, channel, child=True)
-        self.seats = {}
+        self.handle = SupervisorHandle(1, 0, channel, child=True)
+        self.handles = {}
         self.cgroups = None
 
-    def take(self) -> Seat:
-        self.seats[1] = self.seat
-        return self.seat
+    def take(self) -> SupervisorHandle:
+        self.handles[1] = self.handle
+        return self.handle
 
     @staticmethod
-    def is_dead(seat: Seat) -> bool:
-        return not seat.channel.open
+    def is_dead(handle: SupervisorHandle) -> bool:
+        return not handle.channel.open
 
-    def drop(self, seat: Seat) -> None:
-        self.seats.pop(seat.number)
+    def drop(self, handle: SupervisorHandle) -> None:
+        self.handles.pop(handle.number)
 
     def own_processes(self) -> set[int]:
         return set(processes.children())  # those of the tests
@@ -137,7 +137,7 @@ class Deserted(Desk):
     def shrink(self, now: float) -> None:
         del now
 
-    def wake_nursery(self) -> None:
+    def wake_fork_server(self) -> None:
         pass
 
 
@@ -147,8 +147,8 @@ class Heirs(Recovery):
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
 
-    def of_supervisor(self, seat: Seat) -> None:
-        self.runs.never_begun(self.runs.active[seat.uid])
+    def of_supervisor(self, handle: SupervisorHandle) -> None:
+        self.runs.never_begun(self.runs.active[handle.uid])
 
 
 @pytest.mark.timeout(20)
@@ -177,7 +177,7 @@ class Inherited(Deserted):
     """Supervisors of an earlier shim."""
 
     def __init__(self) -> None:
-        self.seats = {}
+        self.handles = {}
         self.cgroups = None
 
 

@@ -1,4 +1,4 @@
-"""Deleting jobs that have ended: what the store and the keeper of files must offer for it.
+"""Deleting jobs that have ended: what the store and whoever keeps the files must offer for it.
 
 Every step is bounded, so that deleting a million jobs never holds anybody up.
 """

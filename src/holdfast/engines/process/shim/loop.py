@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-    from .pool import Seat
+    from .pool import SupervisorHandle
     from .records import Message, Run
 
 JOURNAL_RETRY_S = 1.0
@@ -59,16 +59,16 @@ def serve(directory: str, listener: socket.socket, *, limits: str, idle_s: float
     journal = Journal(JOURNAL)
     known = replay(JOURNAL)
     take_over_old_journal(known, journal)
-    seats = Pool(surroundings, groups)
-    runs = Runs(journal, seats, known)
-    recovery = Recovery(runs, seats, surroundings)
-    shim = Shim(listener, journal, runs, seats, recovery)
+    pool = Pool(surroundings, groups)
+    runs = Runs(journal, pool, known)
+    recovery = Recovery(runs, pool, surroundings)
+    shim = Shim(listener, journal, runs, pool, recovery)
     recovery.of_earlier_shims()
     journal.flush()
     try:
         shim.run(idle_s)
     finally:
-        seats.close()
+        pool.close()
         journal.close()
         Path(SOCKET).unlink(missing_ok=True)
 
@@ -112,36 +112,36 @@ def _raise_files_limit() -> tuple[int, int] | None:
 class Shim:
     """Connects clients, supervisors, the clock and the kernel's signals to the runs."""
 
-    def __init__(self, listener: socket.socket, journal: Journal, runs: Runs, seats: Pool, recovery: Recovery) -> None:
+    def __init__(self, listener: socket.socket, journal: Journal, runs: Runs, pool: Pool, recovery: Recovery) -> None:
         """Wire everything to one selector."""
         self._journal = journal
         self._runs = runs
-        self._seats = seats
+        self._pool = pool
         self._recovery = recovery
         self._channels: list[Channel] = []
         self._selector = selectors.DefaultSelector()
-        self._sweep = Sweep(runs, seats, self._selector)
+        self._sweep = Sweep(runs, pool, self._selector)
         self._listener = listener
         self._active_at = moment.monotonic()
         self._more = False
         self._orphaned = False
-        self._fading: list[Seat] = []
+        self._fading: list[SupervisorHandle] = []
         """Supervisors that closed their connection, and are about to be dead."""
         self._settle_at = float("inf")
         self._suspects: set[int] = set()
         """Children of ours that seem to be leftovers: killed if they still do a moment later."""
         self._wakeup = wake_on_child()
         runs.changed = self._changed
-        runs.seated = self._listen_to
+        runs.engaged = self._listen_to
         runs.begun_apart, runs.status_of = self._sweep.wait_for, self._sweep.status_of
         self._selector.register(listener, selectors.EVENT_READ, self._accept)
         self._selector.register(self._wakeup, selectors.EVENT_READ, self._child_signalled)
 
     def run(self, idle_s: float) -> None:
         """Loop until idle for long enough."""
-        for seat in list(self._seats.seats.values()):
-            self._listen_to(seat)
-            self._seat_readable(seat)  # what one said after its greeting has arrived, so nothing calls us for it
+        for handle in list(self._pool.handles.values()):
+            self._listen_to(handle)
+            self._supervisor_readable(handle)  # what it said after its greeting is here: nothing calls us for it
         self._journal.flush()
         self._settle_dead()
         while not self._is_idle(idle_s):
@@ -153,7 +153,7 @@ class Shim:
             self._sweep.look(now)
             if now >= self._settle_at:
                 self._settle_dead()
-            self._seats.shrink(now)
+            self._pool.shrink(now)
             self._more = self._runs.start_some()
             self._report()
         self._listener.close()
@@ -169,7 +169,7 @@ class Shim:
         if self._more:
             return 0.0
         now = moment.monotonic()
-        due = min(self._runs.next_due(), self._sweep.next_due(), self._seats.next_due(), self._settle_at) - now
+        due = min(self._runs.next_due(), self._sweep.next_due(), self._pool.next_due(), self._settle_at) - now
         due = min([due, *(channel.told_at + REPORT_EVERY_S - now for channel in self._channels if channel.news)])
         if self._journal.pending:
             due = min(due, JOURNAL_RETRY_S)
@@ -179,42 +179,42 @@ class Shim:
 
     # supervisors
 
-    def _listen_to(self, seat: Seat) -> None:
-        if not seat.channel.open:  # it died before it could be told anything
-            self._fade(seat)
+    def _listen_to(self, handle: SupervisorHandle) -> None:
+        if not handle.channel.open:  # it died before it could be told anything
+            self._fade(handle)
             return
-        if not seat.heard:
-            seat.heard = True
-            self._selector.register(seat.channel.fd, selectors.EVENT_READ, lambda: self._seat_readable(seat))
-        self._seat_sends(seat)
+        if not handle.heard:
+            handle.heard = True
+            self._selector.register(handle.channel.fd, selectors.EVENT_READ, lambda: self._supervisor_readable(handle))
+        self._supervisor_sends(handle)
 
-    def _fade(self, seat: Seat) -> None:
+    def _fade(self, handle: SupervisorHandle) -> None:
         """Handle a supervisor's closed connection: it is about to end."""
-        if seat.heard:
-            seat.heard = False
-            self._selector.unregister(seat.channel.fd)
-        if seat not in self._fading:
-            self._fading.append(seat)
+        if handle.heard:
+            handle.heard = False
+            self._selector.unregister(handle.channel.fd)
+        if handle not in self._fading:
+            self._fading.append(handle)
         self._settle_at = moment.monotonic()
 
-    def _seat_sends(self, seat: Seat) -> None:
-        if seat.heard:
-            self._watch_for_room(seat.channel, lambda: self._seat_readable(seat))
+    def _supervisor_sends(self, handle: SupervisorHandle) -> None:
+        if handle.heard:
+            self._watch_for_room(handle.channel, lambda: self._supervisor_readable(handle))
 
     def _watch_for_room(self, channel: Channel, callback: Callable[[], object]) -> None:
         wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if channel.sending else 0)
         if self._selector.get_key(channel.fd).events != wanted:
             self._selector.modify(channel.fd, wanted, callback)
 
-    def _seat_readable(self, seat: Seat) -> None:
-        seat.channel.push()
-        for message in seat.channel.receive():
-            seat.pid = message.get("pid", seat.pid)
-            self._runs.told(seat, message)
-        if seat.channel.open:
-            self._seat_sends(seat)
+    def _supervisor_readable(self, handle: SupervisorHandle) -> None:
+        handle.channel.push()
+        for message in handle.channel.receive():
+            handle.pid = message.get("pid", handle.pid)
+            self._runs.told(handle, message)
+        if handle.channel.open:
+            self._supervisor_sends(handle)
             return
-        self._fade(seat)
+        self._fade(handle)
 
     def _child_signalled(self) -> None:
         try:
@@ -226,13 +226,13 @@ class Shim:
 
     def _settle_dead(self) -> None:
         """Take in supervisors that have ended, and processes that became our children because of it."""
-        for seat in [seat for seat in self._fading if self._seats.is_dead(seat)]:
-            self._fading.remove(seat)
-            self._seats.drop(seat)
-            self._recovery.of_supervisor(seat)
+        for handle in [handle for handle in self._fading if self._pool.is_dead(handle)]:
+            self._fading.remove(handle)
+            self._pool.drop(handle)
+            self._recovery.of_supervisor(handle)
             self._orphaned = True
         if self._orphaned and not self._fading:
-            known = self._seats.own_processes()
+            known = self._pool.own_processes()
             self._suspects = processes.settle_orphans(known, self._runs.zombies, self._suspects)
             self._orphaned = bool(self._suspects)
         self._settle_at = moment.monotonic() + SETTLE_EVERY_S if self._orphaned or self._fading else float("inf")
@@ -255,7 +255,7 @@ class Shim:
         channel.send({"hello": self._greeting(), "runs": [run.report() for run in self._runs.runs.values()]})
 
     def _greeting(self) -> Message:
-        groups = self._seats.cgroups
+        groups = self._pool.cgroups
         return {
             "protocol": PROTOCOL,
             "pid": os.getpid(),

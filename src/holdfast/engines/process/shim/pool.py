@@ -9,7 +9,7 @@ from pathlib import Path
 
 from . import moment, processes, record
 from .channel import Channel
-from .nursery import Nursery
+from .fork_server import ForkServer
 from .records import SUPERVISORS
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ _HELLO_S = 2.0
 _FAREWELL_S = 2.0
 
 
-class Seat:
+class SupervisorHandle:
     """One supervisor as the shim knows it."""
 
     __slots__ = ("channel", "child", "heard", "idle_since", "number", "pid", "uid")
@@ -51,25 +51,25 @@ class Pool:
 
     def __init__(self, surroundings: Surroundings, cgroups: Cgroups | None) -> None:
         """Begin with none."""
-        self.seats: dict[int, Seat] = {}
+        self.handles: dict[int, SupervisorHandle] = {}
         self.cgroups = cgroups
-        self._nursery = Nursery(surroundings, cgroups)
-        self._idle: deque[Seat] = deque()
+        self._fork_server = ForkServer(surroundings, cgroups)
+        self._idle: deque[SupervisorHandle] = deque()
         self._next = 1 + max((number for number, _ in files()), default=0)
 
-    def take(self) -> Seat:
+    def take(self) -> SupervisorHandle:
         """Return a supervisor with no run, making one where there is none; raises OSError."""
         while self._idle:
-            seat = self._idle.pop()
-            if seat.number in self.seats and seat.channel.open:
-                return seat
+            handle = self._idle.pop()
+            if handle.number in self.handles and handle.channel.open:
+                return handle
         return self._make()
 
-    def give_back(self, seat: Seat) -> None:
+    def give_back(self, handle: SupervisorHandle) -> None:
         """Note that a supervisor has no run any more."""
-        seat.uid = ""
-        seat.idle_since = moment.monotonic()
-        self._idle.append(seat)
+        handle.uid = ""
+        handle.idle_since = moment.monotonic()
+        self._idle.append(handle)
 
     def shrink(self, now: float) -> None:
         """Dismiss those that have been idle for long."""
@@ -81,54 +81,54 @@ class Pool:
         return self._idle[0].idle_since + IDLE_S if len(self._idle) > IDLE_KEPT else float("inf")
 
     @staticmethod
-    def dismiss(seat: Seat) -> None:
+    def dismiss(handle: SupervisorHandle) -> None:
         """Send a supervisor without a run away; its end is seen as every other."""
-        seat.channel.send({"leave": True})
+        handle.channel.send({"leave": True})
 
     def close(self) -> None:
         """Send all away, where none has a run, and remove what was theirs when they have gone."""
-        for seat in self.seats.values():
-            self.dismiss(seat)
+        for handle in self.handles.values():
+            self.dismiss(handle)
         until = moment.monotonic() + _FAREWELL_S
-        while self.seats and moment.monotonic() < until:
-            for seat in [seat for seat in self.seats.values() if self.is_dead(seat)]:
-                self.drop(seat)
+        while self.handles and moment.monotonic() < until:
+            for handle in [handle for handle in self.handles.values() if self.is_dead(handle)]:
+                self.drop(handle)
             moment.pause(0.002)
-        self._nursery.close()
+        self._fork_server.close()
         if self.cgroups is not None:
             self.cgroups.close()
 
-    def _make(self) -> Seat:
+    def _make(self) -> SupervisorHandle:
         ours, theirs = socket.socketpair()
         number, self._next = self._next, self._next + 1
         try:
-            self._nursery.supervisor(number, theirs)
+            self._fork_server.supervisor(number, theirs)
         except OSError:
             ours.close()
             raise
         finally:
             theirs.close()
         ours.settimeout(0)
-        seat = self.seats[number] = Seat(number, 0, Channel(ours.detach()), child=True)
-        return seat
+        handle = self.handles[number] = SupervisorHandle(number, 0, Channel(ours.detach()), child=True)
+        return handle
 
-    def wake_nursery(self) -> None:
+    def wake_fork_server(self) -> None:
         """Resume the process that forks supervisors, in case somebody suspended it."""
-        self._nursery.wake()
+        self._fork_server.wake()
 
     def own_processes(self) -> set[int]:
         """List the processes that may be children of ours and are no leftovers of a run."""
-        return {self._nursery.pid, *(seat.pid for seat in self.seats.values())}
+        return {self._fork_server.pid, *(handle.pid for handle in self.handles.values())}
 
     @staticmethod
-    def is_dead(seat: Seat) -> bool:
+    def is_dead(handle: SupervisorHandle) -> bool:
         """Whether a supervisor that closed its connection has ended, and what it left has found another parent."""
-        return not record.is_held(path_of(seat.number)) and (not seat.pid or processes.has_ended(seat.pid))
+        return not record.is_held(path_of(handle.number)) and (not handle.pid or processes.has_ended(handle.pid))
 
-    def drop(self, seat: Seat) -> None:
+    def drop(self, handle: SupervisorHandle) -> None:
         """Take out a supervisor that is dead."""
-        del self.seats[seat.number]
-        seat.channel.close()
+        del self.handles[handle.number]
+        handle.channel.close()
 
     def group_of(self, number: int) -> list[str]:
         """Return the directories of the control group of a supervisor that is dead."""
@@ -156,26 +156,26 @@ class Pool:
         found: dict[int, Message | None] = {}
         for number, path in files():
             if record.is_held(path):
-                seat = self._connected(number)
-                if seat is not None:
-                    self.seats[number] = seat
+                handle = self._connected(number)
+                if handle is not None:
+                    self.handles[number] = handle
                     found[number] = None
         until = moment.monotonic() + _HELLO_S
         waiting = set(found)
         while waiting and moment.monotonic() < until:
             for number in list(waiting):
-                first = next(self.seats[number].channel.receive(), None)
+                first = next(self.handles[number].channel.receive(), None)
                 if first is not None:
                     found[number] = first
-                    self.seats[number].pid = first["pid"]
-                if first is not None or not self.seats[number].channel.open:
+                    self.handles[number].pid = first["pid"]
+                if first is not None or not self.handles[number].channel.open:
                     waiting.discard(number)
             if waiting:
                 moment.pause(0.005)
         return found
 
     @staticmethod
-    def _connected(number: int) -> Seat | None:
+    def _connected(number: int) -> SupervisorHandle | None:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(1.0)
         try:
@@ -186,7 +186,7 @@ class Pool:
             return None
         processes.resume(pid)  # one that somebody suspended
         sock.settimeout(0)
-        return Seat(number, pid, Channel(sock.detach()), child=False)
+        return SupervisorHandle(number, pid, Channel(sock.detach()), child=False)
 
 
 def path_of(number: int) -> str:

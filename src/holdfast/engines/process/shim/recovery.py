@@ -13,7 +13,7 @@ from .supervisor import outcomes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .journal import Journal
-    from .pool import Pool, Seat
+    from .pool import Pool, SupervisorHandle
     from .records import Message
     from .runs import Runs
     from .supervisor.surroundings import Surroundings
@@ -37,32 +37,32 @@ class Recovery:
         for number, said in greetings.items():
             told = said["run"] if said is not None else None
             kept = None if said is not None else record.read(path_of(number))
-            self._living(pool.seats[number], kept, told)
+            self._living(pool.handles[number], kept, told)
         for number, path in list(files()):
             if number not in greetings:
                 self._dead(number, path)
         if pool.cgroups is not None:
-            keep = {run.former for run in runs.active.values()} | set(pool.seats)
+            keep = {run.former for run in runs.active.values()} | set(pool.handles)
             pool.cgroups.clear({number for number in keep if number is not None})
         for run in list(runs.runs.values()):
             if run.phase != FINISHED and run.uid not in runs.active:
                 del runs.runs[run.uid]  # no supervisor ever began with it, so it may be ordered again
 
-    def _living(self, seat: Seat, kept: record.Kept | None, told: Message | None) -> None:
+    def _living(self, handle: SupervisorHandle, kept: record.Kept | None, told: Message | None) -> None:
         """Take in a supervisor of an earlier shim: with what it said, or else with what its record says."""
         runs = self._runs
         order = told["order"] if told is not None else kept.order if kept is not None else None
         if order is None or (order["uid"] not in runs.runs and (told is None or told["outcome"] is not None)):
-            self._pool.give_back(seat)
+            self._pool.give_back(handle)
             return
         run = runs.runs.setdefault(order["uid"], Run(order["uid"], order["node"], order["directory"]))
         if run.phase == FINISHED:
-            self._pool.give_back(seat)
+            self._pool.give_back(handle)
             return
-        runs.assign(seat, run)
+        runs.assign(handle, run)
         runs.ports.take_over(run.uid, order.get("ports", ()), order.get("gang", ""), order.get("master", 0))
         if told is not None:
-            runs.told(seat, {"run": told})
+            runs.told(handle, {"run": told})
         elif kept is not None and kept.start is not None:
             run.phase, run.pid, run.started_at = RUNNING, kept.start["pid"], kept.start["started_at"]
             runs.begun_apart(run)
@@ -80,14 +80,14 @@ class Recovery:
         else:
             self._take_over(run, kept, number, adopted=False)
 
-    def of_supervisor(self, seat: Seat) -> None:
+    def of_supervisor(self, handle: SupervisorHandle) -> None:
         """Hand the run of a killed supervisor to another one."""
-        run = self._runs.active.get(seat.uid)
-        kept = record.read(path_of(seat.number))
+        run = self._runs.active.get(handle.uid)
+        kept = record.read(path_of(handle.number))
         if run is not None and kept is not None and kept.uid == run.uid:
-            self._take_over(run, kept, seat.number, adopted=seat.child)
+            self._take_over(run, kept, handle.number, adopted=handle.child)
             return
-        self._clear(seat.number)
+        self._clear(handle.number)
         if run is not None:
             self._runs.begin_again(run)
 
@@ -126,7 +126,7 @@ class Recovery:
 
     def _foster(self, run: Run, message: Message, number: int, *, adopted: bool) -> None:
         try:
-            seat = self._pool.take()
+            handle = self._pool.take()
         except OSError as error:
             self._runs.finish(run, outcomes.lost(started=True, ended_at=moment.wall(), note=str(error)))
             return
@@ -135,7 +135,7 @@ class Recovery:
         run.takeovers += 1
         run.former, run.pid = number, message["pid"]
         run.started_at, run.phase = message["started_at"], RUNNING
-        self._runs.hand(seat, run, {"foster": {**message, "groups": self._pool.group_of(number)}})
+        self._runs.hand(handle, run, {"foster": {**message, "groups": self._pool.group_of(number)}})
         self._runs.repeat_stop(run)
 
 

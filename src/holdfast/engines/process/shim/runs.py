@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from .journal import Journal
-    from .pool import Pool, Seat
+    from .pool import Pool, SupervisorHandle
     from .records import Message
 
 LAUNCHES_PER_ROUND = 8
@@ -78,7 +78,7 @@ class Runs:
         self.pids_limit = 0
         """Processes one run may have where control groups can count them; 0 is the usual limit."""
         self.changed: Callable[[Run], None] = lambda _: None
-        self.seated: Callable[[Seat], None] = lambda _: None
+        self.engaged: Callable[[SupervisorHandle], None] = lambda _: None
         """Called with a supervisor that got its first run."""
         self.begun_apart: Callable[[Run], None] = lambda _: None
         """Called with a run whose program nobody below us would inherit, were its supervisor killed."""
@@ -147,37 +147,37 @@ class Runs:
 
     def start_some(self) -> bool:
         """Hand a few queued runs to supervisors; returns whether more wait."""
-        handed: list[tuple[Seat, Run, Message]] = []
+        handed: list[tuple[SupervisorHandle, Run, Message]] = []
         while self._queue and len(handed) < LAUNCHES_PER_ROUND:
             run = self._queue.popleft()
             if run.phase == STARTING and run.order is not None:
                 self._hand_over(run, run.order, handed)
         if handed and not self._journal.flush():
             # Were one started now, nobody would know of it after our death.
-            for seat, run, _ in handed:
-                self._pool.give_back(seat)
+            for handle, run, _ in handed:
+                self._pool.give_back(handle)
                 self._refuse(run, "DiskFull", "cannot start it: no disk space is left to record that it was started")
             return bool(self._queue)
-        for seat, run, message in handed:
+        for handle, run, message in handed:
             self._timers.add(moment.monotonic() + self.launch_limit_s, run.uid, "launch")
-            self.hand(seat, run, {"launch": message})
+            self.hand(handle, run, {"launch": message})
         return bool(self._queue)
 
-    def hand(self, seat: Seat, run: Run, message: Message) -> None:
+    def hand(self, handle: SupervisorHandle, run: Run, message: Message) -> None:
         """Give a run to a supervisor, and tell it what to do with it."""
-        self.assign(seat, run)
-        seat.channel.send({**message, "log_limit": self.log_limit, "lease_s": self._lease_s})
-        self.seated(seat)
+        self.assign(handle, run)
+        handle.channel.send({**message, "log_limit": self.log_limit, "lease_s": self._lease_s})
+        self.engaged(handle)
 
-    def assign(self, seat: Seat, run: Run) -> None:
+    def assign(self, handle: SupervisorHandle, run: Run) -> None:
         """Note which supervisor has a run."""
-        seat.uid, run.supervisor = run.uid, seat.number
+        handle.uid, run.supervisor = run.uid, handle.number
         self.active[run.uid] = run
 
-    def _hand_over(self, run: Run, order: Message, handed: list[tuple[Seat, Run, Message]]) -> None:
+    def _hand_over(self, run: Run, order: Message, handed: list[tuple[SupervisorHandle, Run, Message]]) -> None:
         try:
             ports = self.ports.environment(run)
-            seat = self._pool.take()
+            handle = self._pool.take()
         except OSError as error:
             failed = launch.refused(error.errno or 0, "a port or a process")
             self._refuse(run, failed.reason, str(error))
@@ -191,7 +191,7 @@ class Runs:
             "master": int(ports.get(_MASTER, 0)),
         }
         self._journal.ordered(run)
-        handed.append((seat, run, message))
+        handed.append((handle, run, message))
 
     def _refuse(self, run: Run, reason: str, message: str) -> None:
         self.finish(run, outcomes.not_launched(reason, message, ended_at=moment.wall()))
@@ -214,9 +214,9 @@ class Runs:
         self._timers.add(limit, uid, "stop")
 
     def _send(self, run: Run, message: Message) -> None:
-        seat = self._pool.seats.get(run.supervisor or 0)
-        if seat is not None:
-            seat.channel.send(message)
+        handle = self._pool.handles.get(run.supervisor or 0)
+        if handle is not None:
+            handle.channel.send(message)
 
     def due(self, now: float) -> None:
         """Kill supervisors that do not do in time what they were told to."""
@@ -246,25 +246,25 @@ class Runs:
             self.stop(run.uid, grace_s, run.stop_reason)
 
     def _wake_supervisor(self, run: Run) -> None:
-        seat = self._pool.seats.get(run.supervisor or 0)
-        if seat is not None:
-            processes.resume(seat.pid)
+        handle = self._pool.handles.get(run.supervisor or 0)
+        if handle is not None:
+            processes.resume(handle.pid)
 
     def _kill_supervisor(self, run: Run) -> None:
         """Kill the supervisor of a run, that hangs; another takes its program over, if it has one."""
-        seat = self._pool.seats.get(run.supervisor or 0)
-        if seat is None or not seat.pid:
+        handle = self._pool.handles.get(run.supervisor or 0)
+        if handle is None or not handle.pid:
             return
-        begun = processes.children_of(seat.pid) if run.phase == STARTING else []
-        for pid in (seat.pid, *begun):
+        begun = processes.children_of(handle.pid) if run.phase == STARTING else []
+        for pid in (handle.pid, *begun):
             processes.kill(pid)
         self._timers.add(moment.monotonic() + PATIENCE_S, run.uid, "given up")
 
     def _give_up(self, run: Run) -> None:
         """Finish a run that never began: what was to start it cannot even die, and will when it could go on."""
-        seat = self._pool.seats.get(run.supervisor or 0)
-        if seat is not None:
-            seat.uid = ""
+        handle = self._pool.handles.get(run.supervisor or 0)
+        if handle is not None:
+            handle.uid = ""
         self.never_begun(run)
 
     def next_due(self) -> float:
@@ -273,23 +273,23 @@ class Runs:
 
     # what supervisors tell
 
-    def told(self, seat: Seat, message: Message) -> None:
+    def told(self, handle: SupervisorHandle, message: Message) -> None:
         """Take in what a supervisor says of its run."""
         report = message.get("run")
         if report is None:
             return
         run = self.runs.get(report["uid"])
-        if run is None or run.phase == FINISHED or run.supervisor != seat.number:
+        if run is None or run.phase == FINISHED or run.supervisor != handle.number:
             return
         run.started_at, run.progress, run.pid = report["started_at"], report["progress"], report["pid"]
         if report["outcome"] is not None:
-            self._release(seat, worn=bool(message.get("worn")))
+            self._release(handle, worn=bool(message.get("worn")))
             self.finish(run, report["outcome"])
             return
         run.phase = report["phase"]
         run.order = None if run.phase in {RUNNING, STOPPING} else run.order
         run.draining = bool(message.get("draining"))
-        if run.pid and not seat.child:
+        if run.pid and not handle.child:
             self.begun_apart(run)
         if message.get("watched"):
             self.watched[run.uid] = run
@@ -302,12 +302,12 @@ class Runs:
         """Tell a run's supervisor how much memory it was seen to use."""
         self._send(run, {"exceeded": [run.uid, size]})
 
-    def _release(self, seat: Seat, *, worn: bool) -> None:
+    def _release(self, handle: SupervisorHandle, *, worn: bool) -> None:
         if worn:
-            seat.uid = ""
-            self._pool.dismiss(seat)
+            handle.uid = ""
+            self._pool.dismiss(handle)
         else:
-            self._pool.give_back(seat)
+            self._pool.give_back(handle)
 
     def finish(self, run: Run, outcome: Message) -> None:
         """Note that a run is over, and how."""

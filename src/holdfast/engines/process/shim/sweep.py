@@ -38,10 +38,10 @@ class _Look:
 class Sweep:
     """The periodic looks at a shim's runs."""
 
-    def __init__(self, runs: Runs, seats: Pool, selector: selectors.BaseSelector) -> None:
+    def __init__(self, runs: Runs, pool: Pool, selector: selectors.BaseSelector) -> None:
         """Start with every look due."""
         self._runs = runs
-        self._seats = seats
+        self._pool = pool
         self._selector = selector
         self._memory = _Look(MEMORY_EVERY_S)
         self._supervisors = _Look(SUPERVISORS_EVERY_S)
@@ -70,11 +70,11 @@ class Sweep:
 
     def _look_at_supervisors(self) -> None:
         """Let suspended ones go on, and wait ourselves for programs that have run for a while."""
-        self._seats.wake_nursery()
+        self._pool.wake_fork_server()
         for run in self._runs.active.values():
-            seat = self._seats.seats.get(run.supervisor or 0)
-            if seat is not None and processes.is_suspended(seat.pid):
-                processes.resume(seat.pid)
+            handle = self._pool.handles.get(run.supervisor or 0)
+            if handle is not None and processes.is_suspended(handle.pid):
+                processes.resume(handle.pid)
             self.wait_for(run)
         for uid in [uid for uid in self._waited_for if uid not in self._runs.active]:
             self._wait_no_more(uid)

@@ -30,7 +30,7 @@ _FD_BYTES = 4
 """A descriptor, as a message carries it."""
 
 
-class Nursery:
+class ForkServer:
     """The shim's side: made anew when it has been killed."""
 
     def __init__(self, surroundings: Surroundings, cgroups: Cgroups | None) -> None:
