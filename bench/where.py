@@ -16,6 +16,7 @@ from holdfast.controller.controller import Controller
 from holdfast.controller.observations import Observations
 from holdfast.controller.placement import Placement
 from holdfast.controller.publisher import Publisher
+from holdfast.controller.reconcile import Reconciler
 from holdfast.engines.process.engine import ProcessEngine
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ STEPS: tuple[tuple[str, type, str], ...] = (
     ("controller: whole loop", Embedded, "_tick"),
     ("  read requests and catalogue", Controller, "_look"),
     ("  take observations in", Observations, "take"),
-    ("  move attempts on, judge, place", Controller, "_advance"),
-    ("    place waiting jobs", Placement, "run"),
+    ("  move attempts on, judge", Reconciler, "run"),
+    ("  place waiting jobs", Placement, "run"),
     ("  commit", Controller, "_commit"),
     ("  publish desired sets", Publisher, "publish"),
     ("executor: whole loop", Embedded, "_step"),

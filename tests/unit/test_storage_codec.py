@@ -353,5 +353,5 @@ def test_a_statement_that_takes_its_values_in_another_order_is_a_defect() -> Non
 
 
 def test_counters_are_stored_as_json() -> None:
-    row = dict(zip(tables.JOB_CHANGING, codec.job_changes(JOB), strict=True))
+    row = dict(zip((*tables.JOB_CHANGING, "id"), codec.changed_job_row(JOB), strict=True))
     assert json.loads(row["counters"]) == {"p/r": 1}

@@ -30,7 +30,9 @@ def _with_short_indexes(values: dict[str, Any]) -> dict[str, Any]:
     """Write sets of indexes as Kubernetes does: there may be a hundred thousand."""
     if "state" in values:
         state = values["state"] = non_defaults(values["state"])
-        state.update((name, format_indexes(state[name])) for name in _INDEXES if name in state)
+        for name in _INDEXES:
+            if name in state:
+                state[name] = format_indexes(state[name])
     return values
 
 

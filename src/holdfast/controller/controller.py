@@ -175,13 +175,18 @@ class Controller:
         now = self._clock.now()
         self._patience.look(now)
         more = self._look(now) if look or now - self._looked_at >= self._settings.look_every_s else False
-        believed = [exchange for exchange in exchanges if self._observations.take(exchange, now)]
+        believed = list(filter(partial(self._observations.take, now=now), exchanges))
         if now - self._swept_at >= self._settings.sweep_every_s:
             self._swept_at = now
             self._observations.lose_silent(now)
             self._observations.write_progress(now)
             self.state.schedule_needed = True
-        self._advance(now)
+        self._reconciler.run(now)
+        if self.state.schedule_needed:
+            self.state.schedule_needed = False
+            if self._settings.places:
+                self._placement.run(now)
+            self._reconciler.run_changed(now)
         written = self.state.changes
         refused = self._commit()
         responses: dict[str, ExchangeResponse] = {}
@@ -225,15 +230,6 @@ class Controller:
         if requests:
             self._requests.take(requests, now)
         return len(requests) == self._settings.requests_per_tick
-
-    def _advance(self, now: float) -> None:
-        """Reconcile what has changed, then place what waits and reconcile that too."""
-        self._reconciler.run(now)
-        if self.state.schedule_needed:
-            self.state.schedule_needed = False
-            if self._settings.places:
-                self._placement.run(now)
-            self._reconciler.run_changed(now)
 
     def _commit(self) -> Unavailable | None:
         changes = self.state.changes

@@ -206,10 +206,15 @@ class Observations:
         outcome = evolve(
             outcome, node=outcome.node or run.node, executor=outcome.executor or run.executor, ended_at=ended_at
         )
+        status = RunStatus.ERROR
+        if outcome.succeeded:
+            status = RunStatus.TERMINATED
+        elif outcome.ended_by in _STOPPED_BY_US:
+            status = RunStatus.TERMINATED if outcome.started else RunStatus.CANCELLED
         ended = evolve(
             run,
             node=outcome.node or run.node,
-            status=ended_status(outcome),
+            status=status,
             status_since=now,
             started_at=outcome.started_at or run.started_at,
             ended_at=ended_at,
@@ -232,15 +237,6 @@ _LEADS_TO = {
 }
 """The statuses in which a run is believed to have come to the next."""
 _HANDED_OUT = frozenset({RunStatus.CREATING, RunStatus.RUNNING, RunStatus.TERMINATING})
-
-
-def ended_status(outcome: RunOutcome) -> RunStatus:
-    """Return the terminal status for how a run ended."""
-    if outcome.succeeded:
-        return RunStatus.TERMINATED
-    if outcome.ended_by in _STOPPED_BY_US:
-        return RunStatus.TERMINATED if outcome.started else RunStatus.CANCELLED
-    return RunStatus.ERROR
 
 
 def lost(run: Run, now: float) -> RunOutcome:

@@ -273,9 +273,10 @@ class ControllerState:
         self.changes.workloads.pop(key, None)
         self.changes.forgotten[key] = None
 
-    def log_of_set(self, entry: SetLogEntry) -> None:
-        """Append to the log of a job set."""
+    def log_of_set(self, entry: SetLogEntry, record: EventRecord) -> None:
+        """Append to the log of a job set, and to the events."""
         self.changes.set_log.append(entry)
+        self._outbox.emit(self.changes.events, record)
 
     def handled(self, request: int) -> None:
         """Note that a request was acted on."""
@@ -317,14 +318,12 @@ class ControllerState:
         self.changes.attempts[attempt.key] = attempt
         if attempt.status is before:
             return
+        self._outbox.attempt_moved(self.changes.events, attempt)
         if self.unplaced.pop(attempt.job_id, None) is not None:
-            self._outbox.attempt_ended(self.changes.events, attempt)
             return
         if attempt.status in ATTEMPT_TERMINAL:
-            self._outbox.attempt_ended(self.changes.events, attempt)
             self._close(active)
         else:
-            self._outbox.attempt_moved(self.changes.events, attempt)
             self.queue.add(active.kind, attempt.job_id)
 
     def put_run(self, active: Active, run: Run) -> None:
@@ -360,7 +359,7 @@ class ControllerState:
     def withdraw(self, active: Active, attempt: Attempt) -> None:
         """Take an attempt that is to be placed anew out of flight; its job is pending again."""
         self.changes.attempts[attempt.key] = attempt
-        self._outbox.forget_move(self.changes.events, attempt.job_id)
+        self._outbox.attempt_moved(self.changes.events, attempt)
         self._close(active)
         active.attempt = attempt
         self.unplaced[attempt.job_id] = active

@@ -7,22 +7,10 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from dataclasses import dataclass, field
 from itertools import islice
 
 BURST_SHARE = 8
 """About how many steps a burst takes, each a transaction."""
-
-
-@dataclass(slots=True)
-class _Lane:
-    """The workloads of one kind."""
-
-    new: dict[str, None] = field(default_factory=dict)
-    """Those that changed since the last ``take``."""
-    waiting: dict[str, None] = field(default_factory=dict)
-    """Those left for a later tick."""
-    urgent: dict[str, None] = field(default_factory=dict)
 
 
 class WorkQueue:
@@ -30,28 +18,30 @@ class WorkQueue:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._lanes: defaultdict[str, _Lane] = defaultdict(_Lane)
+        self._new: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        """By kind, those that changed since the last ``take``."""
+        self._waiting: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        """By kind, those left for a later tick."""
+        self._urgent: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._due: dict[str, tuple[float, str]] = {}
         """When a workload is due, and its kind."""
         self._heap: list[tuple[float, str]] = []
 
     def add(self, kind: str, key: str, *, urgent: bool = False) -> None:
         """Have a workload reconciled, in this tick if there is time; urgent ones first."""
-        lane = self._lanes[kind]
-        lane.new[key] = None
+        self._new[kind][key] = None
         if urgent:
-            lane.urgent[key] = None
+            self._urgent[kind][key] = None
 
     def defer(self, kind: str, key: str) -> None:
         """Have a workload reconciled in the next tick, unless it changes before."""
-        self._lanes[kind].waiting[key] = None
+        self._waiting[kind][key] = None
 
     def discard(self, kind: str, key: str) -> None:
         """Take a workload out: it has just been reconciled, or is over."""
-        lane = self._lanes[kind]
-        lane.new.pop(key, None)
-        lane.waiting.pop(key, None)
-        lane.urgent.pop(key, None)
+        self._new[kind].pop(key, None)
+        self._waiting[kind].pop(key, None)
+        self._urgent[kind].pop(key, None)
 
     def take(self, kind: str, *, least: int, most: int) -> list[str]:
         """Take workloads out, urgent ones first, then the oldest; the others wait.
@@ -59,33 +49,30 @@ class WorkQueue:
         Within the bounds it takes an eighth of what waits: the first of a burst get ahead while the others are worked
         on, and a storm is not worked off in small steps.
         """
-        lane = self._lanes[kind]
-        lane.waiting.update(lane.new)
-        lane.new = {}
-        room = min(most, max(least, len(lane.waiting) // BURST_SHARE))
-        if room >= len(lane.waiting):
-            batch = list(dict.fromkeys((*lane.urgent, *lane.waiting))) if lane.urgent else list(lane.waiting)
-            lane.waiting, lane.urgent = {}, {}
+        waiting, urgent = self._waiting[kind], self._urgent[kind]
+        waiting.update(self._new.pop(kind, {}))
+        room = min(most, max(least, len(waiting) // BURST_SHARE))
+        if room >= len(waiting):
+            batch = list(dict.fromkeys((*urgent, *waiting))) if urgent else list(waiting)
+            del self._waiting[kind], self._urgent[kind]
             return batch
-        chosen = islice(dict.fromkeys((*islice(lane.urgent, room), *islice(lane.waiting, room))), room)
-        batch = list(chosen)
+        batch = list(islice(dict.fromkeys((*islice(urgent, room), *islice(waiting, room))), room))
         for key in batch:
-            lane.waiting.pop(key, None)
-            lane.urgent.pop(key, None)
+            waiting.pop(key, None)
+            urgent.pop(key, None)
         return batch
 
     def take_new(self, kind: str) -> list[str]:
         """Take out what has changed since the last ``take``."""
-        lane = self._lanes[kind]
-        batch, lane.new = list(lane.new), {}
+        batch = list(self._new.pop(kind, ()))
         for key in batch:
-            lane.waiting.pop(key, None)
-            lane.urgent.pop(key, None)
+            self._waiting[kind].pop(key, None)
+            self._urgent[kind].pop(key, None)
         return batch
 
     def has_more(self) -> bool:
         """Whether anything is to be reconciled at once."""
-        return any(lane.new or lane.waiting for lane in self._lanes.values())
+        return any(self._new.values()) or any(self._waiting.values())
 
     def forget(self, key: str) -> None:
         """Cancel a workload's reconciliation."""

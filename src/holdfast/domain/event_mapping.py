@@ -28,7 +28,7 @@ from holdfast.domain.events import (
     JobWaiting,
 )
 from holdfast.domain.job import ChildOf, JobState
-from holdfast.domain.lifecycle import AttemptStatus, Ending
+from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, AttemptStatus, Ending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -213,19 +213,16 @@ class Outbox:
         """The number of the last status event of each attempt in flight, by job id."""
 
     def attempt_moved(self, events: dict[int, EventRecord], attempt: Attempt) -> None:
-        """Note an attempt's new status, replacing one of the same tick."""
+        """Note an attempt's new status, replacing one of the same tick; the job of one that is over moves on next."""
+        events.pop(self._moves.pop(attempt.job_id, -1), None)
         if attempt.status in SHOWN_STATUSES:
-            self.forget_move(events, attempt.job_id)
             self._moves[attempt.job_id] = number = next(self._numbers)
             event = AttemptStatusChanged(attempt.number, attempt.status.value)
             events[number] = EventRecord(attempt.job_id, attempt.status_since, event)
-
-    def attempt_ended(self, events: dict[int, EventRecord], attempt: Attempt) -> None:
-        """Note that an attempt is over; its job moves on next."""
-        self.forget_move(events, attempt.job_id)
-        self._ended[attempt.job_id] = attempt
-        for record in attempt_ended(attempt):
-            self.emit(events, record)
+        elif attempt.status in ATTEMPT_TERMINAL:
+            self._ended[attempt.job_id] = attempt
+            for record in attempt_ended(attempt):
+                self.emit(events, record)
 
     def job_changed(self, events: dict[int, EventRecord], before: Job, after: Job) -> None:
         """Note a change of a job."""
@@ -236,9 +233,3 @@ class Outbox:
     def emit(self, events: dict[int, EventRecord], record: EventRecord) -> None:
         """Note an event."""
         events[next(self._numbers)] = record
-
-    def forget_move(self, events: dict[int, EventRecord], job_id: str) -> None:
-        """Forget the status an attempt entered since the last commit; one already committed stays."""
-        number = self._moves.pop(job_id, None)
-        if number is not None:
-            events.pop(number, None)

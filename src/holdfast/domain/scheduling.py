@@ -242,19 +242,6 @@ class Round:
             if not reason:
                 self._maybe_reserve(shape, head)
             return None
-        self._take(key, shape, head, chosen)
-        plan.placements.append(Placement(head.job_id, tuple(chosen)))
-        self._line_up(key)
-        return head
-
-    def _start(self, request: Resources) -> int:
-        index, places = self._first_room.get(request, 0), self.places
-        while index < len(places) and not request.fits(self.free.get(places[index].key, _NOTHING)):
-            index += 1
-        self._first_room[request] = index
-        return index
-
-    def _take(self, key: GroupKey, shape: Shape, head: Waiting, chosen: list[PlaceKey]) -> None:
         for place in chosen:
             self.free[place] -= shape.request
         usage = self.usage.setdefault(key.queue, Usage())
@@ -268,6 +255,16 @@ class Round:
             else:
                 balance.fresh_m += amount
         self.pending.remove(head.job_id)
+        plan.placements.append(Placement(head.job_id, tuple(chosen)))
+        self._line_up(key)
+        return head
+
+    def _start(self, request: Resources) -> int:
+        index, places = self._first_room.get(request, 0), self.places
+        while index < len(places) and not request.fits(self.free.get(places[index].key, _NOTHING)):
+            index += 1
+        self._first_room[request] = index
+        return index
 
     def _queue_refuses(self, name: str, shape: Shape) -> str:
         queue, usage = self.queues.get(name) or Queue(name), self.usage.setdefault(name, Usage())

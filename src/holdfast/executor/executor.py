@@ -112,7 +112,8 @@ class Executor:
                     stops.append((uid, order.grace_s, wanted.stop))
             elif seen is None or (not wanted.prepare and seen.phase in _UNSTARTED):
                 (prepares if wanted.prepare else starts).append(order)
-        self._stop_now(stops)
+        if stops:
+            self._stop_now(stops)
         if prepares and Capability.PREPARING in self._info.capabilities:
             self._engine.prepare(prepares)
         if starts:
@@ -125,17 +126,19 @@ class Executor:
             if uid not in desired:
                 if seen.phase is RunPhase.FINISHED:
                     finished.append(uid)
+                    self._stopping.pop(uid, None)
+                    self._never_started.pop(uid, None)
                 elif self._is_worth_telling(seen, 0.0):
                     stops.append((uid, 0.0, StopReason.LOST))
         if finished:
-            self._forget(finished)
+            self._engine.forget(finished)
         return stops
 
     def _stop_now(self, stops: Sequence[Stop]) -> None:
-        if stops:
-            now = self._clock.steady()
-            self._stopping.update((uid, (grace_s, now)) for uid, grace_s, _ in stops)
-            self._engine.stop(stops)
+        now = self._clock.steady()
+        for uid, grace_s, _ in stops:
+            self._stopping[uid] = (grace_s, now)
+        self._engine.stop(stops)
 
     def _is_worth_telling(self, seen: Observation, grace_s: float) -> bool:
         """Whether to tell a run to stop: the first time, with a shorter grace, or when it runs on as if not told.
@@ -160,12 +163,6 @@ class Executor:
         )
         return Observation(order.uid, RunPhase.FINISHED, outcome=outcome)
 
-    def _forget(self, uids: list[str]) -> None:
-        for uid in uids:
-            self._stopping.pop(uid, None)
-            self._never_started.pop(uid, None)
-        self._engine.forget(uids)
-
     def _fence(self, observed: Mapping[str, Observation]) -> None:
         """Stop every run once the lease is over: the controller may start it elsewhere from now on.
 
@@ -173,7 +170,8 @@ class Executor:
         """
         if self._is_cut_off():
             running = [uid for uid, seen in observed.items() if seen.phase is not RunPhase.FINISHED]
-            self._stop_now([(uid, 0.0, StopReason.LOST) for uid in running])
+            if running:
+                self._stop_now([(uid, 0.0, StopReason.LOST) for uid in running])
 
     def _is_cut_off(self) -> bool:
         if self._fenced():

@@ -65,7 +65,7 @@ MUTATIONS = (
         "results are forgotten before they are safe",
         "executor/executor.py",
         ("        try:\n            response ="),
-        ("        self._forget(list(observed))\n        try:\n            response ="),
+        ("        self._engine.forget(list(observed))\n        try:\n            response ="),
         (WORLDS,),
     ),
 )

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.workloads.memory import JobWork, PodWork
-from holdfast.controller.workloads.plans import current_spec, order_writer
+from holdfast.controller.workloads.plans import current_spec
 from holdfast.domain.classify import classify
 from holdfast.domain.job import Attempt, JobState, evolve
 from holdfast.domain.lifecycle import RUN_TERMINAL, Ending, RunStatus
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from holdfast.controller.workloads.pods import Pods
     from holdfast.domain.job import Job
     from holdfast.domain.placement import PlaceKey
-    from holdfast.domain.policy.model import Decision
     from holdfast.domain.workloads.kubejob.model import JobCondition, JobResult
     from holdfast.ports.store import Request, Snapshot
 
@@ -92,7 +91,7 @@ class KubeJobs:
         self.changed(job, work)
         if active is None:
             return
-        active.order = order_writer(active, work, self._plans)
+        active.order = partial(self._plans.order, active, work)
         plan = self._plan(job)
         for each in record.pods:
             pod = PodWork(each, active.runs.get(each.run))
@@ -144,8 +143,7 @@ class KubeJobs:
     def create(self, job: Job, record: KubeJobRecord, now: float) -> None:
         """Begin an attempt at a job with a fresh record; its number follows from its own and its set's restarts."""
         number = 1 + record.restart + record.job_restart
-        work = self.jobs[job.id]
-        work.begin()
+        work = self.jobs[job.id] = JobWork(record, self.jobs[job.id].stored)
         self._put(work, record)
         queued = job
         if job.child is not None:
@@ -155,7 +153,7 @@ class KubeJobs:
             self._state.put_job(queued)
         attempt = Attempt(job.id, number, status_since=now, created_at=now, request=job.request)
         active = self._state.open_pods(queued, attempt)
-        active.order = order_writer(active, work, self._plans)
+        active.order = partial(self._plans.order, active, work)
         self._state.queue.add(KUBEJOB, job.id)
         self.changed(queued, work)
 
@@ -208,7 +206,8 @@ class KubeJobs:
         """Hand out pods that got their places."""
         placed = {}
         for placement_id in keys:
-            active, work = self._pods.place(placement_id, places[placement_id][0], now)
+            active, work, pod = self._pods.waiting.pop(placement_id)
+            self._pods.start(active, work, pod, placement_id, places[placement_id][0], now)
             placed[active.attempt.job_id] = active, work
         for active, work in placed.values():
             self._put(work, evolve(work.record, pods=_records(work)))
@@ -270,7 +269,7 @@ class KubeJobs:
                 break
         for order in found.orders:
             if isinstance(order, StartPod):
-                self._pods.add(active, work, order)
+                self._pods.add(active, work, plan, order)
         self._pods.start_idle(active, work, plan, now)
         self._put(work, evolve(work.record, state=found.state, pods=_records(work)))
         work.wake_at = found.wake_at
@@ -293,21 +292,18 @@ class KubeJobs:
         found = reconcile(spec, state, pods, now, cap=self._catalog.catalogue.settings.global_max_retries)
         work.record = evolve(work.record, state=found.state)
         for decided in found.decisions:
-            self._note(active, work.pods[decided.pod], decided.decision)
+            pod, decision = work.pods[decided.pod], decided.decision
+            run = pod.run
+            if run is None or run.outcome is None:
+                continue
+            failure = run.failure or classify(run.outcome, rank=run.rank, categories=self._catalog.categories)
+            if run.decision is not None:
+                reason = f"{in_short(run.decision)}; {decision.reason}"
+                decision = evolve(decision, reason=reason, limits=(*run.decision.limits, *decision.limits))
+            pod.run = evolve(run, failure=failure, decision=decision)
+            self._state.note_run(active, pod.run)
         self._clear(active, work)
         return found
-
-    def _note(self, active: Active, pod: PodWork, decision: Decision) -> None:
-        """Keep what was decided about a pod that failed with the run that failed."""
-        run = pod.run
-        if run is None or run.outcome is None:
-            return
-        failure = run.failure or classify(run.outcome, rank=run.rank, categories=self._catalog.categories)
-        if run.decision is not None:
-            reason = f"{in_short(run.decision)}; {decision.reason}"
-            decision = evolve(decision, reason=reason, limits=(*run.decision.limits, *decision.limits))
-        pod.run = evolve(run, failure=failure, decision=decision)
-        self._state.note_run(active, pod.run)
 
     def _clear(self, active: Active, work: JobWork) -> None:
         """Forget pods that have ended; the look before has counted each."""

@@ -61,11 +61,6 @@ class JobWork:
     last_failure: tuple[int, RunOutcome] | None = None
     """Rank and facts of the last run that failed by itself."""
 
-    def begin(self) -> None:
-        """Forget what was of the attempt before."""
-        self.pods, self.pod_names = {}, {}
-        self.grace_s, self.last_failure, self.created = None, None, None
-
 
 @dataclass(slots=True, eq=False)
 class Work(Generic[R, S]):
@@ -105,24 +100,24 @@ class KnownSets:
 
     def log(self, row: JobSet, what: SetDecision | Event, now: float) -> None:
         """Append to a set's log and to the events."""
-        self._state.log_of_set(SetLogEntry(set_id=row.id, at=now, what=what))
+        event: JobSetEvent
         if isinstance(what, Event):
-            self.emit(now, JobSetNoted(row.id, row.name, what.type, what.reason, what.message))
-            return
-        decided = JobSetDecided(
-            job_set=row.id,
-            name=row.name,
-            job=what.job,
-            restart=what.attempt[0],
-            job_restart=what.attempt[1],
-            action="" if what.action is None else what.action.value,
-            granted=what.granted,
-            reason=what.reason,
-            message=what.message,
-            rule=what.rule,
-            delay_s=what.delay_s,
-        )
-        self.emit(now, decided)
+            event = JobSetNoted(row.id, row.name, what.type, what.reason, what.message)
+        else:
+            event = JobSetDecided(
+                job_set=row.id,
+                name=row.name,
+                job=what.job,
+                restart=what.attempt[0],
+                job_restart=what.attempt[1],
+                action="" if what.action is None else what.action.value,
+                granted=what.granted,
+                reason=what.reason,
+                message=what.message,
+                rule=what.rule,
+                delay_s=what.delay_s,
+            )
+        self._state.log_of_set(SetLogEntry(set_id=row.id, at=now, what=what), EventRecord(None, now, event))
 
     def emit(self, now: float, event: JobSetEvent) -> None:
         """Append an event that is about no single job."""

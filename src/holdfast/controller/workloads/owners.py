@@ -198,8 +198,8 @@ class Owners(Generic[R, S]):
         else:
             owner.children.pop(job.name, None)
             urgent = before is not None
-            if urgent and self._is_used_once(job):
-                owner.gone.append(job)
+            if urgent and self._state.spec(job).kube is not None:
+                owner.gone.append(job)  # it has a specification of its own, and so is not begun anew
         if urgent:
             self._state.queue.add(self.name, owner.row.id)
         else:
@@ -253,10 +253,11 @@ class Owners(Generic[R, S]):
                 self._create(work, order, now)
             case DeleteChild():
                 job_id = work.jobs[order.name]
-                if job_id in self._state.active or not self._is_used_once(self._state.jobs[job_id]):
+                job = self._state.jobs[job_id]
+                if job_id in self._state.active or self._state.spec(job).kube is None:
                     self._pods.delete(job_id, now, force=order.force)
                 else:
-                    self._end_one(work, self._state.jobs[job_id], now)
+                    self._end_one(work, job, now)
             case SuspendChild():
                 self._pods.suspend(work.jobs[order.name], suspended=True)
             case ResumeChild():
@@ -289,8 +290,10 @@ class Owners(Generic[R, S]):
     def _submit(self, work: Work[R, S], orders: Iterable[Order], now: float) -> None:
         """Submit the jobs that do not exist yet, with this commit; take in those of an earlier one."""
         state, row = self._state, work.row
-        created = (each for each in orders if isinstance(each, CreateChild))
-        missing = {f"{row.id}-{each.name}": each for each in created if work.jobs.get(each.name) not in state.jobs}
+        missing = {}
+        for each in orders:
+            if isinstance(each, CreateChild) and work.jobs.get(each.name) not in state.jobs:
+                missing[f"{row.id}-{each.name}"] = each
         if not missing:
             return
         for job in self._store.jobs_by_id(list(missing)):
@@ -322,10 +325,6 @@ class Owners(Generic[R, S]):
             state.submit(job)
         if missing:
             state.queue.defer(self.name, row.id)
-
-    def _is_used_once(self, job: Job) -> bool:
-        """Whether a job has a specification of its own, and so is not begun anew."""
-        return self._state.spec(job).kube is not None
 
     def _end_one(self, work: Work[R, S], job: Job, now: float) -> None:
         self._pods.finish(job.id, f"deleted by its {work.row.noun}", now)

@@ -6,6 +6,7 @@ They come from the job's own specification, or from the template in its set.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from holdfast.controller.policy_catalog import BoundedCache
@@ -17,7 +18,7 @@ from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 from holdfast.ports.engine import Container, RunOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from holdfast.controller.active import Active
     from holdfast.controller.workloads.memory import JobWork, SetWork
@@ -104,27 +105,51 @@ class Plans:
         """Return the environment variables the pod of a run is given."""
         own = {"JOB_NAME": job.name, "POD_NAME": work.pod_names.get(run.uid, "")}
         job_set = self._sets.get(job.child.set_id) if job.child is not None else None
-        if job_set is None:
+        if job.child is None or job_set is None:
             return {**own, "JOB_COMPLETION_INDEX": str(run.rank)}
         spec, uid = job_set.spec, job_set.row.id
-        return {**own, **pod_environment(spec, created(spec, job, work), run.rank, uid=uid)}
+        if work.created is None:
+            work.created = CreateChild(
+                name=job.name,
+                group=job.child.group,
+                index=job.child.index,
+                global_index=spec.offsets[job.child.group] + job.child.index,
+                restart=work.record.restart,
+                job_restart=work.record.job_restart,
+            )
+        return {**own, **pod_environment(spec, work.created, run.rank, uid=uid)}
 
+    def order(self, active: Active, work: JobWork, run: Run, now: float) -> RunOrder:
+        """Write the order for a run of an attempt.
 
-def created(spec: JobSetSpec, job: Job, work: JobWork) -> CreateChild:
-    """Return the order a job of a set was created by, made anew after a restart."""
-    if work.created is None:
-        if job.child is None:
-            msg = f"job {job.id} belongs to no set"
-            raise ValueError(msg)
-        work.created = CreateChild(
-            name=job.name,
-            group=job.child.group,
-            index=job.child.index,
-            global_index=spec.offsets[job.child.group] + job.child.index,
-            restart=work.record.restart,
-            job_restart=work.record.job_restart,
+        Its deadline is the pod's own, or a little after that of its job, which a running controller enforces first.
+        """
+        job = active.job
+        plan = self.of(job, active.spec)
+        program, deadline_s = plan.program, plan.program.deadline_s
+        of_job, started_at = plan.spec.active_deadline_s, work.record.state.started_at
+        if of_job is not None and started_at is not None:
+            deadline_s = sooner(deadline_s, of_job + _BACKSTOP_S, since=started_at, now=now)
+        pod = work.pods.get(work.pod_names.get(run.uid, ""))
+        container = partial(_container, program, self.told(job, work, run), run.request)
+        return RunOrder(
+            uid=run.uid,
+            job_id=job.id,
+            job_name=job.name,
+            attempt=run.attempt,
+            rank=run.rank,
+            size=plan.spec.completions or plan.spec.parallelism,
+            containers=tuple(map(container, program.containers)),
+            resources=run.request,
+            node=run.node,
+            deadline_s=deadline_s,
+            grace_s=program.grace_s if work.grace_s is None else work.grace_s,
+            volumes=program.volumes,
+            devices=program.devices,
+            node_selector=program.node_selector,
+            avoid_node=None if pod is None else pod.record.avoid_node,
+            template=plan.template,
         )
-    return work.created
 
 
 def current_spec(plan: PodPlan, record: KubeJobRecord) -> KubeJobSpec:
@@ -138,39 +163,7 @@ def current_spec(plan: PodPlan, record: KubeJobRecord) -> KubeJobSpec:
     return spec
 
 
-def order_writer(active: Active, work: JobWork, plans: Plans) -> Callable[[Run, float], RunOrder]:
-    """Return a function that writes the order for a run of an attempt."""
-
-    def write(run: Run, now: float) -> RunOrder:
-        job = active.job
-        plan = plans.of(job, active.spec)
-        program = plan.program
-        told = plans.told(job, work, run)
-        pod = work.pods.get(work.pod_names.get(run.uid, ""))
-        grace_s = program.grace_s if work.grace_s is None else work.grace_s
-        return RunOrder(
-            uid=run.uid,
-            job_id=job.id,
-            job_name=job.name,
-            attempt=run.attempt,
-            rank=run.rank,
-            size=plan.spec.completions or plan.spec.parallelism,
-            containers=tuple(_container(one, program, told, run.request) for one in program.containers),
-            resources=run.request,
-            node=run.node,
-            deadline_s=_deadline_s(plan, work.record, now),
-            grace_s=grace_s,
-            volumes=program.volumes,
-            devices=program.devices,
-            node_selector=program.node_selector,
-            avoid_node=None if pod is None else pod.record.avoid_node,
-            template=plan.template,
-        )
-
-    return write
-
-
-def _container(spec: ContainerSpec, program: Program, told: Mapping[str, str], request: Resources) -> Container:
+def _container(program: Program, told: Mapping[str, str], request: Resources, spec: ContainerSpec) -> Container:
     command, env = spec.for_pod(told)
     return Container(
         name=spec.container,
@@ -185,14 +178,3 @@ def _container(spec: ContainerSpec, program: Program, told: Mapping[str, str], r
         ports=spec.ports,
         mounts=spec.mounts,
     )
-
-
-def _deadline_s(plan: PodPlan, record: KubeJobRecord, now: float) -> float | None:
-    """Return the deadline at which an engine ends a pod by itself.
-
-    The pod's own, or a little after that of its Job, which a running controller enforces first.
-    """
-    own, of_job, started_at = plan.program.deadline_s, plan.spec.active_deadline_s, record.state.started_at
-    if of_job is None or started_at is None:
-        return own
-    return sooner(own, of_job + _BACKSTOP_S, since=started_at, now=now)

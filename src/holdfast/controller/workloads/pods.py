@@ -54,14 +54,15 @@ class Pods:
         self._judging = judging
         self._sets = sets
         self._backoff = backoff
-        self._waiting: dict[str, tuple[Active, JobWork, PodWork]] = {}
+        self.waiting: dict[str, tuple[Active, JobWork, PodWork]] = {}
+        """Pods in the pending queue, by placement id."""
         self.domains = Domains(state)
         self.awaiting_domain: dict[str, None] = {}
         """Ids of jobs that wait for a topology domain."""
 
     # placed
 
-    def add(self, active: Active, work: JobWork, order: StartPod) -> None:
+    def add(self, active: Active, work: JobWork, plan: PodPlan, order: StartPod) -> None:
         """Make a pod; its name is unique in its job as its first run's uid is among all."""
         rank = order.index if order.index is not None else _free_slot(work)
         uid = self._state.fresh_uid(active, rank)
@@ -70,7 +71,7 @@ class Pods:
             rank=rank,
             index_failures=order.index_failures,
             index_ignored=order.index_ignored,
-            in_place=self.first_in_place(active.job),
+            in_place=self._first_in_place(active.job) if plan.in_place else 0,
         )
         work.pods[record.name] = PodWork(record, first=uid)
 
@@ -82,7 +83,7 @@ class Pods:
         pod.placement_id = self._state.fresh_uid(active, pod.record.rank) if pod.record.run else pod.first
         retry = pod.record.restarts + pod.record.index_failures > 0
         shape = self.shape(job, pod.record, plan, domain=work.record.domain)
-        self._waiting[pod.placement_id] = (active, work, pod)
+        self.waiting[pod.placement_id] = (active, work, pod)
         waiting = Waiting(-job.priority, job.seq, pod.placement_id, now, pod=True)
         self._state.wait(GroupKey(job.queue, shape, retry), waiting, job_id=job.id)
 
@@ -111,17 +112,12 @@ class Pods:
     def remove(self, pod: PodWork) -> None:
         """Take a pod out of the pending queue."""
         if pod.placement_id:
-            self._waiting.pop(pod.placement_id, None)
+            self.waiting.pop(pod.placement_id, None)
             self._state.wait_no_more(pod.placement_id)
             pod.placement_id = ""
 
-    def place(self, placement_id: str, place: PlaceKey, now: float) -> tuple[Active, JobWork]:
-        """Start a pod on the place it got; returns its job."""
-        active, work, pod = self._waiting.pop(placement_id)
-        self._start(active, work, pod, placement_id, place, now)
-        return active, work
-
-    def _start(self, active: Active, work: JobWork, pod: PodWork, uid: str, place: PlaceKey, now: float) -> None:
+    def start(self, active: Active, work: JobWork, pod: PodWork, uid: str, place: PlaceKey, now: float) -> None:
+        """Start a pod's next program on the place it got."""
         executor, node = place
         attempt = active.attempt
         run = Run(
@@ -162,7 +158,7 @@ class Pods:
 
     def _catch_up(self, active: Active, pod: PodWork) -> None:
         """Let a pod that runs nothing catch up with the others' restart in place, even if it is pending already."""
-        first = self.first_in_place(active.job)
+        first = self._first_in_place(active.job)
         if pod.record.in_place < first:
             self.remove(pod)
             pod.record = replace(pod.record, in_place=first)
@@ -227,7 +223,7 @@ class Pods:
         for pod in work.pods.values():
             pod.record = replace(pod.record, held="")
 
-    def first_in_place(self, job: Job) -> int:
+    def _first_in_place(self, job: Job) -> int:
         """Return which restart in place a new pod begins with: the one its set has reached or is gathering for."""
         state = self._sets.state_of(job)
         return 0 if state is None or state.in_place_previous is None else state.in_place_previous + 1
@@ -260,7 +256,7 @@ class Pods:
             else:
                 self.forget(pod)
                 uid = self._state.fresh_uid(active, pod.record.rank)
-                self._start(active, work, pod, uid, (kept.executor, kept.node), now)
+                self.start(active, work, pod, uid, (kept.executor, kept.node), now)
 
     def resume(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan) -> None:
         """Restore a pod that was waiting to restart when the last controller stopped."""

@@ -64,8 +64,8 @@ def storable(text: str) -> str:
     return text.replace("\0", "?").encode("utf-8", "replace").decode("utf-8")
 
 
-def job_changes(job: Job) -> tuple[Any, ...]:
-    """Return a job's changing columns, in table order."""
+def changed_job_row(job: Job) -> tuple[Any, ...]:
+    """Return a job's changing columns, in table order, and its id."""
     request = job.request
     return (
         request.cpu_m,
@@ -83,6 +83,7 @@ def job_changes(job: Job) -> tuple[Any, ...]:
         job.retries,
         job.avoid_node,
         job.cancel_requested,
+        job.id,
     )
 
 
@@ -90,7 +91,8 @@ def new_job_row(job: Job, spec: bytes) -> tuple[Any, ...]:
     """Return a new job's row without ``seq``."""
     child = job.child
     place = (None, None, None) if child is None else (child.set_id, child.group, child.index)
-    return (job.id, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang, *job_changes(job), *place)
+    *changing, key = changed_job_row(job)
+    return (key, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang, *changing, *place)
 
 
 def attempt_row(attempt: Attempt) -> tuple[Any, ...]:

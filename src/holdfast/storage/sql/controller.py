@@ -49,7 +49,7 @@ _PATIENCE = text("SET LOCAL lock_timeout = '5s'")
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 _NEWS = select(tables.settings.c.catalogue_version, select(tables.requests.c.id).exists())
 _earlier = tables.history.alias("earlier")
-_ENTITY = itemgetter(1)
+_JOB_ID = itemgetter(0)
 _WAITING_STATES = tuple(state.value for state in (JobState.QUEUED, JobState.HELD))
 
 
@@ -192,7 +192,7 @@ class SqlControllerStore:
         if not changes:
             return
         batches = self._batches
-        jobs = [(*codec.job_changes(job), job.id) for job in changes.jobs.values()]
+        jobs = [*map(codec.changed_job_row, changes.jobs.values())]
         work = (
             (batches.attempts, [*map(codec.attempt_row, changes.attempts.values())]),
             (batches.runs, [*map(codec.run_row, changes.runs.values())]),
@@ -222,10 +222,12 @@ class SqlControllerStore:
 
 def _require_known(connection: Connection, changes: Changes) -> None:
     """Refuse what belongs to nothing that exists; the jobs this commit changes are checked anyway."""
-    checked = changes.jobs.keys() | {job_id for job_id, _ in changes.attempts}
+    checked = changes.jobs.keys() | {*map(_JOB_ID, changes.attempts)}
     jobs, workloads = select(tables.jobs.c.id), select(tables.workloads.c.id)
-    entities = {*map(_ENTITY, changes.history)}
-    for ids in chunks([*{entity.partition("/")[0] for entity in entities} - checked]):
+    unchecked = set()
+    for _, entity, _ in changes.history:
+        unchecked.add(entity.partition("/")[0])
+    for ids in chunks([*unchecked - checked]):
         if len(connection.execute(jobs.where(tables.jobs.c.id.in_(ids))).all()) != len(ids):
             raise unknown_job()
     for ids in chunks([*changes.workloads.keys() - checked]):

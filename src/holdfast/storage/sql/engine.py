@@ -117,8 +117,15 @@ class Database:
         """
         with translated(), self._writers.connect() as connection, connection.begin() as transaction:
             yield connection
-            with committing():
+            try:
                 transaction.commit()
+            except exc.DBAPIError as error:
+                # SQLite reports a failed COMMIT, and so does a server that refuses one; a broken connection does not.
+                state = str(getattr(error.orig, "sqlstate", None))[:2]
+                if isinstance(error.orig, sqlite3.Error) or state in _SQLSTATE_UNDONE:
+                    raise
+                message = f"the connection to the database was lost while it committed ({error.orig})"
+                raise Uncertain(message, hint=_LOOK_FIRST) from error
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -279,25 +286,6 @@ def translated() -> Iterator[None]:
         raise _explain(error) from error
     except sqlite3.Error as error:
         raise _explain_sqlite(error) from error
-
-
-@contextmanager
-def committing() -> Iterator[None]:
-    """Raise ``Uncertain`` for a COMMIT whose answer was lost; for use inside ``translated``.
-
-    SQLite reports a failed COMMIT itself, and so does a server that refuses one; a broken connection does not.
-
-    Raises:
-        Uncertain: A database server may have committed, or not.
-    """
-    try:
-        yield
-    except exc.DBAPIError as error:
-        state = str(getattr(error.orig, "sqlstate", None))[:2]
-        if isinstance(error.orig, sqlite3.Error) or state in _SQLSTATE_UNDONE:
-            raise
-        message = f"the connection to the database was lost while it committed ({error.orig})"
-        raise Uncertain(message, hint=_LOOK_FIRST) from error
 
 
 def _explain(error: exc.DBAPIError) -> HoldfastError:
