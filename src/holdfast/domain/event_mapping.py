@@ -146,35 +146,32 @@ def _failed(after: Job, ended: Attempt | None) -> JobFailed:
     )
 
 
-def _ended(attempt: Attempt) -> AttemptEnded:
-    ending = attempt.ending.value if attempt.ending is not None else ""
-    failure = attempt.failure
-    if failure is None:
-        code = 0 if attempt.ending is Ending.SUCCEEDED else None
-        return AttemptEnded(attempt.number, ending, attempt.status.value, attempt.started_at, exit_code=code)
-    exit_code, signal = _exit(failure)
-    return AttemptEnded(
-        attempt=attempt.number,
-        ending=ending,
-        status=attempt.status.value,
-        started_at=attempt.started_at,
-        cause=failure.cause.value,
-        category=failure.category,
-        subcategory=failure.subcategory,
-        conditions=tuple(sorted(failure.conditions)),
-        exit_code=exit_code,
-        signal=signal,
-        rank=failure.rank,
-        node=failure.node,
-        executor=failure.executor,
-        message=failure.message,
-    )
-
-
 def attempt_ended(attempt: Attempt) -> tuple[EventRecord, ...]:
     """Return the events of an attempt that is over: its end, and the decision about its failure."""
-    over = EventRecord(attempt.job_id, attempt.status_since, _ended(attempt))
-    decision = attempt.decision
+    ending = attempt.ending.value if attempt.ending is not None else ""
+    failure, decision = attempt.failure, attempt.decision
+    if failure is None:
+        code = 0 if attempt.ending is Ending.SUCCEEDED else None
+        ended = AttemptEnded(attempt.number, ending, attempt.status.value, attempt.started_at, exit_code=code)
+    else:
+        exit_code, signal = _exit(failure)
+        ended = AttemptEnded(
+            attempt=attempt.number,
+            ending=ending,
+            status=attempt.status.value,
+            started_at=attempt.started_at,
+            cause=failure.cause.value,
+            category=failure.category,
+            subcategory=failure.subcategory,
+            conditions=tuple(sorted(failure.conditions)),
+            exit_code=exit_code,
+            signal=signal,
+            rank=failure.rank,
+            node=failure.node,
+            executor=failure.executor,
+            message=failure.message,
+        )
+    over = EventRecord(attempt.job_id, attempt.status_since, ended)
     if decision is None:
         return (over,)
     decided = FailureDecided(

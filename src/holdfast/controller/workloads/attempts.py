@@ -113,26 +113,22 @@ class PodAttempts:
             wake_at = due if due < inf else None
             in_set = active.job.child is not None
             found = standing(record, in_set=in_set, placed=bool(live), waiting=waiting, wake_at=wake_at)
-            if found.state is JobState.RUNNING and active.job.state is not JobState.RUNNING:
-                self._begin(active, live, now)
+            job = active.job
+            if found.state is JobState.RUNNING and job.state is not JobState.RUNNING:
+                begun = evolve(
+                    job,
+                    state=JobState.RUNNING,
+                    reason="",
+                    attempt=active.attempt.number,
+                    retry_at=None,
+                    started_at=job.started_at or now,
+                    updated_at=now,
+                )
+                self._state.pods_started(active, begun, live)
             elif found.state is not JobState.RUNNING:
-                self.put(active.job, found, now)
+                self.put(job, found, now)
         look_at = min(due, given_up)
         return look_at if look_at < inf else None
-
-    def _begin(self, active: Active, live: list[Run], now: float) -> None:
-        """Note that a job runs: some of its pods have places."""
-        job = active.job
-        running = evolve(
-            job,
-            state=JobState.RUNNING,
-            reason="",
-            attempt=active.attempt.number,
-            retry_at=None,
-            started_at=job.started_at or now,
-            updated_at=now,
-        )
-        self._state.pods_started(active, running, live)
 
     def put(self, job: Job, found: Standing, now: float) -> None:
         """Change a job's state if it differs; while it is pending, the reason is the one placement gives."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.workloads.memory import JobWork, PodWork
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.workloads.kubejob.model import JobCondition, JobResult
     from holdfast.ports.store import Request, Snapshot
+
+_RECORD, _HAS_RUN = attrgetter("record"), attrgetter("run")
 
 
 class KubeJobs:
@@ -335,7 +338,7 @@ class KubeJobs:
             self._attempts.end(active, Ending.SUCCEEDED, ended.message, now)
         else:
             self._attempts.end(active, Ending.FAILED, f"{ended.reason}: {ended.message}", now, work=work)
-        self._state.queue.forget(job_id)
+        self._state.queue.wake_at(KUBEJOB, job_id, None)
         self._release(work, active.job)
         if active.job.child is None:
             self.finish(job_id, "", now)
@@ -347,7 +350,7 @@ class KubeJobs:
         """Forget an attempt of which nothing is left."""
         job = self._state.jobs[work.record.id]
         self._release(work, job)
-        self._state.queue.forget(job.id)
+        self._state.queue.wake_at(KUBEJOB, job.id, None)
         state = evolve(work.record.state, active=0, ready=0, terminating=0)
         self._put(work, evolve(work.record, present=False, deleting_since=None, state=state, pods=()))
         if job.child is None:
@@ -376,4 +379,4 @@ class KubeJobs:
 
 def _records(work: JobWork) -> tuple[PodRecord, ...]:
     """Return what must outlive the controller: pods that had a program; the others are made anew."""
-    return tuple([pod.record for pod in work.pods.values() if pod.record.run])
+    return tuple(filter(_HAS_RUN, map(_RECORD, work.pods.values())))

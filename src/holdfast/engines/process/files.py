@@ -169,7 +169,7 @@ def port_variable(name: str) -> str:
 
 def launch_message(directory: Path, order: RunOrder) -> dict[str, Any]:
     """Build the shim's launch message; ports are the shim's to choose."""
-    main = order.main
+    [main] = order.containers  # more than one is more than its engine is capable of
     job = job_directory(directory, order.job_id)
     run = f"{job}/{order.attempt}.{order.rank}"
     identity = {
