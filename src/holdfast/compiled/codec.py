@@ -24,8 +24,6 @@ from holdfast.domain.workloads.spec import JobSpec, KubeJob
 from holdfast.errors import InvalidPolicy, UnreadableSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from holdfast.domain.workloads.jobset.state import JobSet
 
 T = TypeVar("T")
@@ -84,10 +82,7 @@ def load_spec(text: str) -> JobSpec:
     Raises:
         UnreadableSpec: It is not valid, or of another version.
     """
-    spec = load_as(JobSpec, text)
-    if spec.inline_policies:
-        _require_patterns(spec.inline_policies)
-    return spec
+    return load_as(JobSpec, text)
 
 
 def load_kube(text: str) -> KubeJob | None:
@@ -128,21 +123,15 @@ def load_entry(kind: type[E], text: str) -> E:
 @lru_cache(maxsize=_CACHED)
 def _load_entry(kind: type[Any], text: str) -> Any:  # noqa: ANN401 - a cache knows no type variable
     entry = load_as(kind, text)
-    if isinstance(entry, RetryPolicy):
-        _require_patterns([entry])
-    elif isinstance(entry, FailureCategory):
-        _require_patterns(categories=[entry])
-    return entry
-
-
-def _require_patterns(policies: Sequence[RetryPolicy] = (), categories: Sequence[FailureCategory] = ()) -> None:
-    """See that what was read can be used: later nothing could tell whose a broken pattern is."""
-    try:
-        PolicySet.compile(policies)
-        CompiledCategories.compile(categories)
+    try:  # whoever uses it later could not tell whose a broken pattern is
+        if isinstance(entry, RetryPolicy):
+            PolicySet.compile([entry])
+        elif isinstance(entry, FailureCategory):
+            CompiledCategories.compile([entry])
     except InvalidPolicy as error:
-        msg = f"a stored specification cannot be used: {error.problems[0].message}"
+        msg = f"a stored entry cannot be used: {error.problems[0].message}"
         raise UnreadableSpec(msg) from error
+    return entry
 
 
 def set_spec_of(job_set: JobSet) -> JobSetSpec:
