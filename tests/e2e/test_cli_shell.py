@@ -102,6 +102,17 @@ def test_without_a_server_a_job_runs_where_the_caller_is(shell: Shell) -> None:
     assert (said.code, said.out, said.err) == (0, f"hello from {shell.folder}\n", "")
 
 
+def test_a_program_of_the_callers_active_environment_is_found_by_the_server(served: Shell) -> None:
+    program = served.folder / "venv" / "bin" / "greet"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\necho "hello from $VIRTUAL_ENV"\n')
+    program.chmod(0o700)
+    active = {"PATH": f"{program.parent}:/usr/bin:/bin", "VIRTUAL_ENV": "/venv"}
+    found = Shell(served.folder, {**served.environ, **active})
+    assert found.run("run", "--", "greet").out == "hello from /venv\n"
+    assert found.run("run", "--export", "NONE", "--", "greet").code != 0
+
+
 @pytest.mark.parametrize(
     ("program", "code"),
     [("exit 3", 3), ("kill -9 $$", 137), ("exec no-such-program", 127)],

@@ -44,6 +44,41 @@ def problems(*flags: str) -> dict[str, str]:
     return {problem.path: str(problem) for problem in caught.value.problems}
 
 
+SHELL = {
+    "PATH": "/venv/bin:/bin",
+    "VIRTUAL_ENV": "/venv",
+    "CONDA_PREFIX": "/conda",
+    "HOME": "/home/me",
+    "HOLDFAST_TOKEN": "secret",
+    "SHLVL": "2",
+    "LATIN": "caf\udce9",
+}
+
+
+@pytest.mark.parametrize(
+    ("flags", "names"),
+    [
+        ((), {"PATH", "VIRTUAL_ENV", "CONDA_PREFIX"}),
+        (("--export", "NONE"), set()),
+        (("--export", "ALL"), {"PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "HOME"}),
+        (("--export", "HOME, CONDA_*,NOTHING_*"), {"HOME", "CONDA_PREFIX"}),
+        (("--export", "HOLDFAST_*"), set()),
+    ],
+)
+def test_a_program_gets_the_variables_of_the_shell_that_are_exported(flags: tuple[str, ...], names: set[str]) -> None:
+    assert dict(job(*flags, environ=SHELL).env) == {name: SHELL[name] for name in names}
+
+
+def test_a_variable_that_is_named_beats_one_that_is_exported() -> None:
+    assert dict(job("--env", "PATH=/bin", environ={"PATH": "/venv/bin"}).env) == {"PATH": "/bin"}
+
+
+@pytest.mark.parametrize("name", ["CUDA", "LATIN", "HOLDFAST_TOKEN"])
+def test_a_variable_to_export_that_cannot_be_had_is_named(name: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"--export: '{name}' is not set here"):
+        manifest("--export", f"PATH,{name}", environ=SHELL)
+
+
 def test_the_command_after_the_dashes_is_taken_as_it_is() -> None:
     assert job().command == ("python", "train.py", "--lr", "1")
 

@@ -10,6 +10,7 @@ import typer
 
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
+from holdfast.cli.export import exported
 from holdfast.cli.flags import Flags
 from holdfast.cli.job_manifest import JobFlags, RetryFlags, build
 from holdfast.cli.manifests import read_policy_specs
@@ -72,6 +73,14 @@ class RunOptions:
             help="Set an environment variable; K alone passes on its current value. Repeatable.",
         ),
     ] = field(default_factory=list)
+    export: Annotated[
+        Text,
+        typer.Option(
+            metavar="ALL|NONE|NAMES",
+            help="Variables of this shell to pass on, such as PATH,CUDA_*; default PATH, VIRTUAL_ENV, CONDA_*,"
+            " LD_LIBRARY_PATH and PYTHONPATH.",
+        ),
+    ] = None
     label: Annotated[
         list[str],
         typer.Option("--label", "-l", metavar="K=V", help="Label the job, to find it again. Repeatable."),
@@ -131,7 +140,7 @@ def manifest_of(options: RunOptions, cli: Cli) -> dict[str, object]:
         cpus=options.cpus,
         memory=options.memory,
         gpus=options.gpus,
-        env=flags.pairs("--env", options.env, known=cli.environ),
+        env=exported(options.export, cli.environ, flags) | flags.pairs("--env", options.env, known=cli.environ),
         labels=flags.pairs("--label", options.label),
         working_dir=str(Path(cli.cwd(), options.workdir or "")),
         timeout=options.timeout,
