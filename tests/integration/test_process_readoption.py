@@ -126,8 +126,8 @@ def test_programs_and_results_outlive_a_killed_shim(machine: Machine) -> None:
         machine.until_logged(order, "up")
     machine.shim().kill()
     until(machine, lambda: machine.engine.trouble() is None and len(ours(machine.directory, "holdfast-shim")) == 1)
+    until(machine, lambda: all(machine.engine.observe()[order.uid].phase is RunPhase.RUNNING for order in orders))
     assert machine.engine.observe()[failed.uid].outcome == before
-    assert all(machine.engine.observe()[order.uid].phase is RunPhase.RUNNING for order in orders)
     let_go(machine, 5)
     assert machine.finish(orders[0]).containers[0].exit_code == 5
     machine.engine.stop([(orders[1].uid, 5.0, StopReason.USER)])
