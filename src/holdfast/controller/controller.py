@@ -175,7 +175,7 @@ class Controller:
         now = self._clock.now()
         self._patience.look(now)
         more = self._look(now) if look or now - self._looked_at >= self._settings.look_every_s else False
-        believed = list(filter(partial(self._observations.take, now=now), exchanges))
+        believed = [exchange for exchange in exchanges if self._observations.take(exchange, now)]
         if now - self._swept_at >= self._settings.sweep_every_s:
             self._swept_at = now
             self._observations.lose_silent(now)

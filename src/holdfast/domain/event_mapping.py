@@ -6,7 +6,6 @@ Every change of a job's record is exactly one event about the job.
 from __future__ import annotations
 
 from itertools import count
-from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.events import (
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 
 SHOWN_STATUSES = frozenset({AttemptStatus.RUNNING, AttemptStatus.TERMINATING})
 """Statuses of an attempt worth an event; the phases before are in its history."""
-
-_LIMIT = attrgetter("name", "used", "limit")
 
 
 def submitted(job: Job) -> EventRecord:
@@ -184,7 +181,7 @@ def attempt_ended(attempt: Attempt) -> tuple[EventRecord, ...]:
         policy_revision=decision.policy_revision,
         delay_s=decision.delay_s,
         retry_at=attempt.retry_at,
-        limits=(*map(_LIMIT, decision.limits),),
+        limits=tuple([(each.name, each.used, each.limit) for each in decision.limits]),
     )
     return over, EventRecord(attempt.job_id, attempt.status_since, decided)
 

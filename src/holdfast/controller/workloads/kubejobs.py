@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.workloads.memory import JobWork, PodWork
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from holdfast.domain.placement import PlaceKey
     from holdfast.domain.workloads.kubejob.model import JobCondition, JobResult
     from holdfast.ports.store import Request, Snapshot
-
-_RECORD, _HAS_RUN = attrgetter("record"), attrgetter("run")
 
 
 class KubeJobs:
@@ -379,4 +376,4 @@ class KubeJobs:
 
 def _records(work: JobWork) -> tuple[PodRecord, ...]:
     """Return what must outlive the controller: pods that had a program; the others are made anew."""
-    return tuple(filter(_HAS_RUN, map(_RECORD, work.pods.values())))
+    return tuple([pod.record for pod in work.pods.values() if pod.record.run])

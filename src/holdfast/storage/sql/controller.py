@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Text, cast, func, select, text, update
@@ -49,7 +49,6 @@ _PATIENCE = text("SET LOCAL lock_timeout = '5s'")
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 _NEWS = select(tables.settings.c.catalogue_version, select(tables.requests.c.id).exists())
 _earlier = tables.history.alias("earlier")
-_JOB_ID = itemgetter(0)
 _WAITING_STATES = tuple(state.value for state in (JobState.QUEUED, JobState.HELD))
 
 
@@ -222,7 +221,7 @@ class SqlControllerStore:
 
 def _require_known(connection: Connection, changes: Changes) -> None:
     """Refuse what belongs to nothing that exists; the jobs this commit changes are checked anyway."""
-    checked = changes.jobs.keys() | {*map(_JOB_ID, changes.attempts)}
+    checked = changes.jobs.keys() | {job_id for job_id, _ in changes.attempts}
     jobs, workloads = select(tables.jobs.c.id), select(tables.workloads.c.id)
     unchecked = set()
     for _, entity, _ in changes.history:
