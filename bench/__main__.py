@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench import decisions, engine, jobs, jobset, latency, memory, peers, scale, standing, storage
+from bench import decisions, engine, floor, jobs, jobset, latency, memory, peers, scale, standing, storage
 from bench.baseline import IN_FLIGHT, spawn_rate
 from holdfast.domain.policy.model import SetAction
 
@@ -50,6 +50,13 @@ def _jobs(_: float) -> Iterator[Figure]:
 def _peers(_: float) -> Iterator[Figure]:
     for what, value, unit, bar in peers.measure():
         yield Figure(what, value, unit, None, bar)
+
+
+def _floor(baseline: float) -> Iterator[Figure]:
+    found = floor.measure()
+    what = "the least that passes them on and commits them: jobs of /bin/true"
+    yield Figure(what, found.per_s, "/s", found.per_s / baseline)
+    yield Figure("its processor time for each", found.cpu_ms, "ms")
 
 
 def _standing(_: float) -> Iterator[Figure]:
@@ -126,6 +133,7 @@ PARTS: dict[str, Callable[[float], Iterator[Figure]]] = {
     "decisions": _decisions,
     "jobs": _jobs,
     "peers": _peers,
+    "floor": _floor,
     "standing": _standing,
     "engine": _engine,
     "jobset": _jobset,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.baseline import IN_FLIGHT, TRUE, spawn_rate
 from holdfast.app import running, wiring
-from holdfast.app.datadir import DataDir
+from holdfast.app.data.datadir import DataDir
 from holdfast.app.embedded import start_embedded
 from holdfast.app.settings import Settings
 from holdfast.app.time import SortableIds, SystemClock

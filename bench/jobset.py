@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +16,12 @@ import psutil
 from bench.rig import Rig
 from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.domain.policy.model import SetAction, SetRule
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.children import Child, ChildPhase, CreateChild, DeleteChild
 from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
 from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, converge
 from holdfast.domain.workloads.jobset.state import JobSetState
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.engines.simulated.life import SimulatedRun
 
 if TYPE_CHECKING:
     from holdfast.ports.engine import RunOrder
@@ -47,7 +47,7 @@ def _once(size: int, action: SetAction) -> float:
     first = converge(spec, JobSetState(), [], ReconcileInput(0.0))
     jobs = [_running(order) for order in first.orders if isinstance(order, CreateChild)]
     state = converge(spec, first.state, jobs, ReconcileInput(1.0)).state
-    jobs[-1] = replace(jobs[-1], phase=ChildPhase.FAILED, reason="BackoffLimitExceeded", failed_at=2.0)
+    jobs[-1] = evolve(jobs[-1], phase=ChildPhase.FAILED, reason="BackoffLimitExceeded", failed_at=2.0)
 
     began = time.perf_counter()
     restarted = converge(spec, state, jobs, ReconcileInput(2.0))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.app import running, wiring
-from holdfast.app.datadir import DataDir
+from holdfast.app.data.datadir import DataDir
 from holdfast.app.embedded import start_embedded
 from holdfast.app.settings import Settings
 from holdfast.app.time import SortableIds, SystemClock

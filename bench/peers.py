@@ -104,7 +104,7 @@ def holdfast(folder: Path, *, count: int = COUNT, memory: str | None = None) -> 
     resources = {"cpu": 1, **({"memory": memory} if memory else {})}
     one = json.dumps({"name": "true", "command": [TRUE], "resources": resources})
     jobs.write_text(f"{one}\n" * count)
-    programs_ms = _program_ms()
+    programs_ms = program_ms()
     with serving(folder / f"data-{memory}") as (environment, server):
         _submitted(environment, jobs, 100)  # the first supervisors and statements are made
         earlier = spent(server, environment)
@@ -140,7 +140,7 @@ def _submitted(environment: dict[str, str], jobs: Path, count: int) -> None:
     subprocess.run(words, env=environment, input=lines, text=True, check=True, stdout=subprocess.DEVNULL)
 
 
-def _program_ms(count: int = 2000) -> float:
+def program_ms(count: int = 2000) -> float:
     """Return the processor time of the program alone, as its parent is charged for it."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     spawn_rate(count)

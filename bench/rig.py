@@ -9,7 +9,8 @@ from holdfast.app.time import SortableIds, SystemDice
 from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller, ControllerSettings
 from holdfast.domain.job import Resources
-from holdfast.engines.simulated.engine import SimulatedEngine, SimulatedRun
+from holdfast.engines.simulated.engine import SimulatedEngine
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import NodeInfo
 from holdfast.service.jobsets.sets import JobSets

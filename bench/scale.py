@@ -16,7 +16,7 @@ from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.policy.model import Action, Backoff, RetryPolicy
 from holdfast.domain.workloads.spec import JobSpec
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.store import JobFilter
 
 if TYPE_CHECKING:

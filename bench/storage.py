@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.event_mapping import attempt_ended, event_of
@@ -20,6 +19,7 @@ from holdfast.domain.failure import Cause, ContainerResult, Failure, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
+from holdfast.domain.record import evolve
 from holdfast.ports.store import Changes, Submission
 from holdfast.storage.sql import open_store
 
@@ -61,7 +61,7 @@ def failed_tick(jobs: Sequence[Job], number: int, *, told: bool = True) -> Chang
     changes = Changes()
     for each in jobs:
         attempt, run = _failed(each, number)
-        changes.jobs[each.id] = after = replace(
+        changes.jobs[each.id] = after = evolve(
             each, state=JobState.BACKOFF, attempt=number, retry_at=NOW, counters={"infra/any": number}, retries=number
         )
         changes.attempts[attempt.key] = attempt

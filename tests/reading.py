@@ -80,6 +80,7 @@ def read_job_mapping(value: Mapping[str, Any]) -> JobSpec:
     job = read_job_manifest(value, path="", problems=problems)
     if job is None:
         raise InvalidManifest(problems=problems)
+    assert isinstance(job, JobSpec)
     return job
 
 

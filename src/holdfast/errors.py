@@ -25,15 +25,15 @@ HTTP statuses (``api``) and exit codes (``cli``) have one table each. A workload
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One thing wrong with an input, precise enough to correct it without a manual."""
 
     path: str

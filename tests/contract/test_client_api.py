@@ -17,7 +17,7 @@ from holdfast.api.rest.app import create_app
 from holdfast.cli.context import Cli
 from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun
-from holdfast.cli.submission import submit_jobs
+from holdfast.cli.submission.sending import submit_jobs
 from holdfast.client import Client
 from holdfast.client.inprocess import in_process
 from holdfast.client.transport import Answer, HttpTransport, Request
@@ -69,7 +69,8 @@ class Counting:
 class OneLog:
     """Every run wrote the same."""
 
-    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
+    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:
+        assert not stderr
         assert job_id
         assert (attempt, rank) == (1, 0)
         return LogPart(LOG[offset : offset + limit], len(LOG), offset)
@@ -138,7 +139,7 @@ def _fail_once(store: MemoryStore, job_id: str) -> None:
         steps=(SubStep("rank 0", Outcome.FAILURE, "code", "why"),),
     )  # fmt: skip
     found = store.job(job_id)
-    fields = {name: getattr(found, name) for name in Job.__slots__}
+    fields = {name: getattr(found, name) for name in Job.__struct_fields__}
     job = Job(**{**fields, "state": JobState.BACKOFF, "attempt": 1, "retry_at": 1002.0, "retries": 1})
     store.commit(
         Changes(
@@ -160,6 +161,68 @@ def test_a_job_is_submitted_read_and_listed(client: Client) -> None:
     assert client.states([job.id, "nope"]) == {job.id: "Queued"}
 
 
+def test_an_array_is_submitted_once_read_listed_cancelled_and_deleted(client: Client, store: MemoryStore) -> None:
+    manifest = {**JOB, "labels": {"team": "nlp"}, "array": {"indices": "0-4", "maxRunning": 2}}
+    array = client.submit_array(manifest, key="once")
+    assert (array.state, array.total, array.waiting, array.max_running) == ("Queued", 5, 5, 2)
+    assert client.submit_array(manifest, key="once").id == array.id
+    with pytest.raises(AlreadyExists, match="array 'train' exists already"):
+        client.submit_array(manifest)
+    assert [one.id for one in client.arrays(states=["queued"], labels={"team": "nlp"})] == [array.id]
+    assert list(client.arrays(labels={"team": "vision"})) == []
+    assert client.array("train").id == array.id
+    assert client.array_why("train").headline == "Array train waits. Of 5 tasks: 5 waiting."
+    with pytest.raises(NotFound, match="has not been made yet"):
+        client.array_task("train", 4)
+    with pytest.raises(NotFound, match="has no task 5"):
+        client.array_task("train", 5)
+    client.cancel_array("train", reason="no")
+    client.delete_array(array.id)
+    assert [request.kind.value for request in store.requests(limit=9)] == ["submit", "cancel", "delete"]
+
+
+def test_an_array_is_checked_without_being_stored_and_is_no_job(client: Client) -> None:
+    array = {**JOB, "array": {"indices": "0-4"}}
+    assert client.check_array(array).total == 5
+    assert list(client.arrays()) == []
+    with pytest.raises(InvalidManifest, match="queue 'nope' does not exist"):
+        client.submit_array({**array, "queue": "nope"})
+    with pytest.raises(InvalidManifest, match="an array cannot be submitted as a job"):
+        client.submit(array)
+    with pytest.raises(InvalidManifest, match=r"spec\.array"):
+        client.submit_array(JOB)
+
+
+def test_jobs_and_arrays_sent_together_wait_for_each_other_by_name_and_say_so(client: Client) -> None:
+    report = {
+        "name": "report",
+        "command": ["x"],
+        "dependsOn": [{"name": "sweep", "condition": "ended", "onUnmet": "hold"}],
+    }
+    sweep = {"name": "sweep", "command": ["x"], "array": {"indices": "0-4"}, "dependsOn": "prep"}
+    prep = {"name": "prep", "command": ["x"]}
+    sent: list[dict[str, Any]] = [report, sweep, prep]
+    items = client.submit_bulk(sent, key="once").items
+    assert [(item.name, item.kind) for item in items] == [("report", "job"), ("sweep", "array"), ("prep", "job")]
+    assert [item.id for item in client.submit_bulk(sent, key="once").items] == [item.id for item in items]
+    job, array = client.job("report"), client.array("sweep")
+    assert (job.state, job.reason) == ("Waiting", "waits for array sweep to end")
+    [one] = job.depends_on
+    assert (one.kind, one.id, one.name, one.condition) == ("array", array.id, "sweep", "ended")
+    assert (one.by_index, one.on_unmet, one.waits) == (False, "hold", True)
+    wanted = {"name": f"array/{array.id}", "condition": "ended", "onUnmet": "hold"}
+    assert job.spec["dependsOn"] == [wanted]
+    assert (array.state, array.reason) == ("Waiting", "waits for job prep to succeed")
+    assert [(each.id, each.waits) for each in array.depends_on] == [(items[2].id, True)]
+    assert [each.name for each in client.arrays(states=["waiting"])] == ["sweep"]
+    assert [each.name for each in client.jobs(states=["waiting"])] == ["report"]
+    assert client.array_why("sweep").headline == "Array sweep waits for job prep to succeed. Of 5 tasks: 5 waiting."
+    assert client.why("report").summary == ["It waits for array sweep to end. More: holdfast why array sweep"]
+    with pytest.raises(InvalidManifest, match="by way of others: a -> b -> a"):
+        client.submit_bulk([{**prep, "name": "a", "dependsOn": "b"}, {**prep, "name": "b", "dependsOn": "a"}])
+    assert client.job("prep").depends_on == []
+
+
 def test_lists_of_any_length_are_read_whole_or_up_to_a_limit(client: Client) -> None:
     client.submit_bulk([{"name": f"n{number}", "command": ["x"]} for number in range(2300)])
     assert [job.name for job in client.jobs()] == [f"n{number}" for number in range(2300)]
@@ -176,7 +239,7 @@ def test_a_bulk_can_be_checked_without_storing_anything(client: Client) -> None:
 
 
 def test_what_needs_several_requests_is_all_or_none_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.cli.submission._MOST_JOBS", 2)
+    monkeypatch.setattr("holdfast.cli.submission.sending._MOST_JOBS", 2)
     lines = [json.dumps(one) for one in ({**JOB, "x": 1}, JOB, JOB, JOB, {"command": ["x"], "queue": "nope"})]
     cli = Cli(stdin=io.StringIO("\n".join(lines)))
     manifests = read_manifests(["-"], cli, allowed=(Noun.JOB,))
@@ -251,7 +314,7 @@ def test_the_catalogue_is_edited(client: Client) -> None:
     assert [one.name for one in client.queues()] == ["default", "gpu"]
     category = _manifest("FailureCategory", "disk", {"rules": [{"onExitCodes": {"operator": "In", "values": [2]}}]})
     assert client.create_category(category) == client.put_category("disk", category) == client.category("disk")
-    assert [one.name for one in client.categories()] == ["disk"]
+    assert [one.name for one in client.categories() if not one.built_in] == ["disk"]
     client.delete_category("disk")
     limits = {"StartAttempts": {"timeout": 60.0, "maxRetries": None}}
     assert client.put_settings({"handlerLimits": limits}).handler_limits == limits
@@ -260,7 +323,8 @@ def test_the_catalogue_is_edited(client: Client) -> None:
     client.put_settings({})
     client.delete_queue("gpu")
     client.delete_policy("infra")
-    assert (client.policies(), client.categories()) == ([], [])
+    assert client.policies() == []
+    assert all(one.built_in for one in client.categories())
 
 
 def test_a_policy_is_edited_only_as_its_editor_knows_it(client: Client) -> None:

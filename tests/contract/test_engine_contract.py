@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +13,11 @@ from holdfast.dialects.manifests import Reading, read_one
 from holdfast.domain.containers import Capability, EngineInfo, Port, Role
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Resources
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 from holdfast.engines.process.engine import ProcessEngine
-from holdfast.engines.simulated.engine import SIMULATED, SimulatedEngine, SimulatedRun
+from holdfast.engines.simulated.engine import SIMULATED, SimulatedEngine
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import Container, Engine, NodeInfo, Observation, RunOrder, RunPhase, StopReason
 
 if TYPE_CHECKING:
@@ -26,14 +29,22 @@ PARTS = Container(name="fetch", role=Role.INIT), Container(name="log", role=Role
 COMMANDS = {
     "succeeds": ("true",),
     "fails": ("sh", "-c", "exit 3"),
+    "says why": ("sh", "-c", "echo loading; echo 'RuntimeError: NCCL error' >&2; exit 1"),
     "stays": ("sleep", "1000"),
+    "falls silent": ("sh", "-c", "echo working; exec sleep 1000"),
+    "talks": ("sh", "-c", "while true; do echo working; sleep 0.1; done"),
     "missing": ("/nonexistent/program",),
     "fetches": ("true",),
 }
 SCRIPT = {
     "succeeds": SimulatedRun(0.1, 1.0),
     "fails": SimulatedRun(0.1, 1.0, RunOutcome(containers=(ContainerResult(3, reason="Error"),))),
+    "says why": SimulatedRun(
+        0.1, 1.0, RunOutcome((ContainerResult(1, reason="Error"),), log="loading\nRuntimeError: NCCL error\n")
+    ),
     "stays": SimulatedRun(0.1, None),
+    "falls silent": SimulatedRun(0.1, None, silent_after_s=0.1),
+    "talks": SimulatedRun(0.1, None),
     "missing": SimulatedRun(
         0.1,
         outcome=RunOutcome(
@@ -206,6 +217,38 @@ def test_a_run_past_its_deadline_is_stopped_for_it(bench: Bench) -> None:
     assert outcome.ran_s >= 0.199
 
 
+def test_a_run_that_falls_silent_is_stopped_for_it_and_one_that_talks_is_not(bench: Bench) -> None:
+    limits = StallLimits(no_output_s=1.0)
+    silent, talks = (evolve(bench.order(kind), stall=limits) for kind in ("falls silent", "talks"))
+    bench.engine.start([silent, talks])
+    outcome = bench.outcome(silent.uid)
+    assert outcome.ended_by is EndedBy.STALL
+    assert outcome.conditions == {FailureCondition.STALLED}
+    assert outcome.message.startswith("no output for 1s")
+    assert outcome.ran_s is not None
+    assert outcome.ran_s >= 0.999
+    assert bench.engine.observe()[talks.uid].phase is RunPhase.RUNNING
+
+
+@pytest.mark.parametrize("reason", [EndedBy.DEADLINE, EndedBy.PREEMPTION])
+def test_a_run_that_asks_for_it_is_warned_before_it_is_stopped(bench: Bench, reason: EndedBy) -> None:
+    late = reason is EndedBy.DEADLINE
+    order = evolve(bench.order("stays", deadline_s=1.0 if late else None), warning=EarlyWarning(0.5))
+    bench.engine.start([order])
+    bench.until(order.uid, RunPhase.RUNNING)
+    if not late:
+        bench.engine.stop([(order.uid, 5.0, StopReason.PREEMPTION)])
+    outcome = bench.outcome(order.uid)
+    assert outcome.ended_by is reason
+    assert outcome.warned_at is not None
+    assert outcome.ended_at - outcome.warned_at == pytest.approx(0.5, abs=0.4)
+    assert not late or (outcome.ran_s or 0.0) >= 0.999
+
+
+def test_who_asks_for_no_warning_gets_none(bench: Bench) -> None:
+    assert bench.outcome(bench.start("stays", deadline_s=0.2)).warned_at is None
+
+
 def test_stopping_a_finished_run_changes_nothing(bench: Bench) -> None:
     uid = bench.start("fails")
     before = bench.outcome(uid)
@@ -338,7 +381,7 @@ def test_an_engine_that_places_runs_avoids_a_node_where_there_is_another(
     bench: Bench, nodes: str, avoided: str, landed: str
 ) -> None:
     bench.needs(Capability.PLACEMENT)
-    order = replace(bench.order(nodes), avoid_node=avoided)
+    order = evolve(bench.order(nodes), avoid_node=avoided)
     bench.engine.start([order])
     assert bench.until(order.uid, RunPhase.RUNNING).node == landed
 
@@ -380,3 +423,8 @@ def test_a_run_is_stopped_while_it_is_prepared(bench: Bench) -> None:
     bench.engine.stop([(order.uid, 5.0, StopReason.USER)])
     outcome = bench.outcome(order.uid)
     assert (outcome.started, outcome.ended_by) == (False, EndedBy.USER)
+
+
+def test_a_failed_run_hands_over_the_end_of_what_it_printed_and_a_good_one_nothing(bench: Bench) -> None:
+    assert bench.outcome(bench.start("says why")).log == "loading\nRuntimeError: NCCL error\n"
+    assert bench.outcome(bench.start("succeeds")).log == ""

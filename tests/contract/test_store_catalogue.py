@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.domain.audit import Act, Caller
 from holdfast.domain.category import CategoryRule, FailureCategory
+from holdfast.domain.events import NodeCordoned, NodeUncordoned, OperatorActed
 from holdfast.domain.job import Ceiling, Job, JobState, Queue, Resources
+from holdfast.domain.placement.cordon import Cordon
 from holdfast.domain.policy.model import Action, Backoff, ExitCodeOperator, ExitCodes, RetryPolicy, RetrySettings, Rule
+from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, VersionConflict
 from holdfast.ports.store import Changes, Submission
 
@@ -25,7 +28,7 @@ OOM = FailureCategory("oom", (CategoryRule(conditions=frozenset({"OOMKilled"}), 
 
 def job(job_id: str, name: str = "a", **given: object) -> Job:
     made = Job(job_id, name, "default", 0, 100.0, "{}", Resources(500, 1 << 30, 1), queued_at=100.0, updated_at=100.0)
-    return replace(made, **given)  # type: ignore[arg-type] # fields by name
+    return evolve(made, **given)  # type: ignore[arg-type] # fields by name
 
 
 def test_an_empty_catalogue_has_the_default_queue_and_settings(store: Store) -> None:
@@ -37,10 +40,10 @@ def test_an_empty_catalogue_has_the_default_queue_and_settings(store: Store) -> 
 
 
 def test_a_policy_gets_a_revision_for_every_content_it_ever_had(store: Store) -> None:
-    assert store.put_policy(replace(POLICY, revision=77), create=True).revision == 1
+    assert store.put_policy(evolve(POLICY, revision=77), create=True).revision == 1
     assert store.put_policy(POLICY).revision == 1
-    changed = store.put_policy(replace(POLICY, retry_limit=9), create=False)
-    assert changed == replace(POLICY, retry_limit=9, revision=2)
+    changed = store.put_policy(evolve(POLICY, retry_limit=9), create=False)
+    assert changed == evolve(POLICY, retry_limit=9, revision=2)
     assert store.catalogue().policies["infra"] == changed
     assert store.policy_revision("infra", 1) == POLICY
     assert store.policy_revision("infra", 2) == changed
@@ -112,14 +115,14 @@ def test_a_queue_is_deleted_once_its_jobs_have_ended(store: Store) -> None:
     store.submit(Submission([job("j1", queue="gpu"), job("j2", queue="default")]))
     with pytest.raises(Conflict):
         store.delete_queue("gpu")
-    store.commit(Changes({"j1": replace(store.job("j1"), state=JobState.CANCELLED)}))
+    store.commit(Changes({"j1": evolve(store.job("j1"), state=JobState.CANCELLED)}))
     store.delete_queue("gpu")
     assert set(store.catalogue().queues) == {"default"}
 
 
 def test_categories_are_tried_by_precedence_then_name(store: Store) -> None:
     for name, precedence in (("z", 0), ("b", 1), ("a", 1)):
-        store.put_category(replace(OOM, name=name, precedence=precedence))
+        store.put_category(evolve(OOM, name=name, precedence=precedence))
     assert [each.name for each in store.catalogue().categories] == ["z", "a", "b"]
     store.delete_category("a")
     assert [each.name for each in store.catalogue().categories] == ["z", "b"]
@@ -128,8 +131,8 @@ def test_categories_are_tried_by_precedence_then_name(store: Store) -> None:
 def test_a_category_is_kept_whole_and_replaced(store: Store) -> None:
     store.put_category(OOM, create=True)
     assert store.catalogue().categories == [OOM]
-    store.put_category(replace(OOM, hint="more"), create=False)
-    assert store.catalogue().categories == [replace(OOM, hint="more")]
+    store.put_category(evolve(OOM, hint="more"), create=False)
+    assert store.catalogue().categories == [evolve(OOM, hint="more")]
 
 
 def test_settings_are_kept_and_replaced(store: Store) -> None:
@@ -149,7 +152,7 @@ def test_the_default_policy_must_exist(store: Store) -> None:
 
 def test_a_policy_is_changed_and_deleted_only_at_a_revision_its_editor_knows(store: Store) -> None:
     store.put_policy(POLICY, if_match={"7"})
-    changed = replace(POLICY, retry_limit=9)
+    changed = evolve(POLICY, retry_limit=9)
     calls: list[Callable[[], object]] = [
         lambda: store.put_policy(changed, if_match={"2"}),
         lambda: store.put_policy(POLICY, if_match=()),
@@ -190,7 +193,7 @@ def test_deleting_what_is_not_there_is_not_found(store: Store, delete: str) -> N
 
 EDITS: tuple[Callable[[Store], object], ...] = (
     lambda store: store.put_policy(POLICY),
-    lambda store: store.put_policy(replace(POLICY, retry_limit=1)),
+    lambda store: store.put_policy(evolve(POLICY, retry_limit=1)),
     lambda store: store.put_queue(Queue("gpu", retry_policies=("infra",))),
     lambda store: store.put_queue(Queue("gpu")),
     lambda store: store.put_category(OOM),
@@ -200,6 +203,21 @@ EDITS: tuple[Callable[[Store], object], ...] = (
     lambda store: store.delete_policy("infra"),
     lambda store: store.delete_queue("gpu"),
 )
+
+
+def test_a_cordon_is_kept_until_it_is_lifted_and_told_in_the_events_and_the_audit_log(store: Store) -> None:
+    by, version = Caller("user:ann", 7.0), store.catalogue_version()
+    store.put_cordon(Cordon("n1", 5.0), by=by)
+    store.put_cordon(Cordon("n1", 6.0, drain=True, reason="a new kernel"), by=by)
+    store.put_cordon(Cordon("n1", 6.0, drain=True, reason="a new kernel"), by=by)
+    assert store.catalogue().cordons == {"n1": Cordon("n1", 6.0, drain=True, reason="a new kernel")}
+    store.delete_cordon("n1", by=by)
+    store.delete_cordon("n1", by=by)
+    assert store.catalogue().cordons == {}
+    assert store.catalogue_version() == version + 3
+    told = [stored.event for stored in store.events(limit=20) if not isinstance(stored.event, OperatorActed)]
+    assert told == [NodeCordoned("n1"), NodeCordoned("n1", drain=True, reason="a new kernel"), NodeUncordoned("n1")]
+    assert [stored.entry.act for stored in store.audit(limit=9)] == [Act.CORDON, Act.DRAIN, Act.UNCORDON]
 
 
 def test_the_version_moves_with_every_edit_that_changes_something(store: Store) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.domain.containers import Capability, EngineInfo
+from holdfast.domain.devices import Device
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Node, Queue, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
+from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists, Conflict, Internal
 from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
 
@@ -25,9 +26,23 @@ if TYPE_CHECKING:
 SPEC = '{"command":["true"],"name":"a"}'
 
 
+NAMED = (("licence/matlab", 1000), ("scratch", 20_000 << 30))
+GPUS = (Device("GPU-1", 0, "NVIDIA A100", 1 << 35, "nvidia"), Device("gpu-1", 1, health="Xid 79", used_by="pid 7"))
+
+
 def job(job_id: str, name: str = "a", **given: object) -> Job:
-    made = Job(job_id, name, "default", 0, 100.0, SPEC, Resources(500, 1 << 30, 1), queued_at=100.0, updated_at=100.0)
-    return replace(made, **given)  # type: ignore[arg-type] # fields by name
+    made = Job(
+        job_id,
+        name,
+        "default",
+        0,
+        100.0,
+        SPEC,
+        Resources(500, 1 << 30, 0, 250, NAMED),
+        queued_at=100.0,
+        updated_at=100.0,
+    )
+    return evolve(made, **given)  # type: ignore[arg-type] # fields by name
 
 
 def submit(store: Store, *ids: str) -> Sequence[Job]:
@@ -54,7 +69,7 @@ def changes_of(*records: Job | Attempt | Run | HistoryRow | Node, handled: Seque
 
 def run(job_id: str, attempt: int = 1, rank: int = 0, dispatch: int = 1, **given: object) -> Run:
     made = Run(f"{job_id}-{attempt}-{rank}-{dispatch}", job_id, attempt, rank)
-    return replace(made, **given)  # type: ignore[arg-type] # fields by name
+    return evolve(made, **given)  # type: ignore[arg-type] # fields by name
 
 
 def step(job_id: str, attempt: int = 1, seq: int = 0, **given: object) -> HistoryRow:
@@ -62,7 +77,7 @@ def step(job_id: str, attempt: int = 1, seq: int = 0, **given: object) -> Histor
         EntityKind.ATTEMPT, attempt_id(job_id, attempt), seq,
         "Start", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1.0, 2.0,
     )  # fmt: skip
-    return replace(made, **given)  # type: ignore[arg-type] # fields by name
+    return evolve(made, **given)  # type: ignore[arg-type] # fields by name
 
 
 FULL_JOB = {
@@ -77,8 +92,9 @@ FULL_JOB = {
     "counters": {"infra/any": 2},
     "retries": 2,
     "avoid_node": "node-7",
+    "avoid_devices": ("GPU-1f00@node-7", "gpu-1@node-7"),
     "cancel_requested": True,
-    "request": Resources(500, 3 << 30, 1),
+    "request": Resources(500, 3 << 30, 0, 250, NAMED),
 }
 OUTCOME = RunOutcome(
     containers=(ContainerResult(137, "main", 9, "OOMKilled", "bye", init=True), ContainerResult(None)),
@@ -105,6 +121,7 @@ FAILURE = Failure(
     rank=3,
     node="node-7",
     executor="local",
+    devices=("GPU-1f00",),
     started=False,
     ran_s=1.25,
     failed_at=2.5,
@@ -122,6 +139,7 @@ DECISION = Decision(
     counter="infra/any",
     delay_s=1.5,
     avoid_node="node-7",
+    avoid_devices=("GPU-1f00@node-7",),
     memory=3 << 30,
     limits=(LimitUse("infra/any", 1, None),),
     considered=(Considered("infra", "any", matched=True, because="exit code 137 is In [137]"),),
@@ -143,7 +161,7 @@ def test_submitted_jobs_get_their_place_in_order(store: Store) -> None:
 def test_a_submission_appends_one_request_to_take_its_jobs_in(store: Store) -> None:
     store.submit(Submission([job("job-000001"), job("job-000002", submitted_at=105.0)]))
     (request,) = store.requests(limit=10)
-    assert replace(request, id=0) == Request(RequestKind.SUBMIT, ("job-000001", "job-000002"), 105.0)
+    assert evolve(request, id=0) == Request(RequestKind.SUBMIT, ("job-000001", "job-000002"), 105.0)
     assert request.id > 0
 
 
@@ -224,19 +242,19 @@ def test_a_mark_differs_once_anybody_wants_something(place: Place, news: Callabl
 
 def test_every_field_of_every_record_is_kept(store: Store) -> None:
     (first,) = submit(store, "job-000001")
-    changed = replace(first, **FULL_JOB)  # type: ignore[arg-type] # fields by name
+    changed = evolve(first, **FULL_JOB)  # type: ignore[arg-type] # fields by name
     attempt = Attempt(
-        first.id, 2, AttemptStatus.ERROR, 3.5, 1, 2, 1.5, 2.5, 3.5, Resources(1, 2, 3), Ending.FAILED, FAILURE,
-        DECISION, 107.25, "out of memory",
+        first.id, 2, AttemptStatus.ERROR, 3.5, 1, 2, 1.5, 2.5, 3.5, Resources(1, 2, 3, 4, NAMED), Ending.FAILED,
+        FAILURE, DECISION, 107.25, "out of memory",
     )  # fmt: skip
     finished = run(
         first.id, 2, 3, 2, status=RunStatus.ERROR, status_since=3.5, executor="local", node="node-7",
-        request=Resources(4, 5, 6), started_at=2.5, ended_at=3.5, outcome=OUTCOME,
+        request=Resources(4, 5, 0, 250, NAMED), devices=("GPU-1",), started_at=2.5, ended_at=3.5, outcome=OUTCOME,
         failure=FAILURE, decision=DECISION,
     )  # fmt: skip
     row = step(first.id, 2, 1, outcome=Outcome.GIVE_UP, error_code="e", message="m", attempts=4)
     engine = EngineInfo("simulated", frozenset({Capability.IMAGES, Capability.INIT_CONTAINERS}))
-    node = Node("node-7", "local", Resources(8000, 1 << 40, 8), {"zone": "a"}, 9.5, engine)
+    node = Node("node-7", "local", Resources(8000, 1 << 40, 8, 0, NAMED), {"zone": "a"}, 9.5, engine, GPUS)
     store.commit(changes_of(changed, attempt, finished, row, node))
     assert store.job(first.id) == changed
     assert store.attempts(first.id) == [attempt]
@@ -267,8 +285,8 @@ def test_the_last_value_committed_wins(store: Store) -> None:
 
 def test_a_commit_keeps_what_a_job_was_submitted_with(store: Store) -> None:
     (first,) = submit(store, "job-000001")
-    store.commit(changes_of(replace(first, state=JobState.HELD)))
-    assert store.job(first.id) == replace(first, state=JobState.HELD)
+    store.commit(changes_of(evolve(first, state=JobState.HELD)))
+    assert store.job(first.id) == evolve(first, state=JobState.HELD)
 
 
 def test_committing_nothing_is_fine(store: Store) -> None:
@@ -290,7 +308,7 @@ def test_a_commit_about_an_unknown_job_leaves_nothing(
 ) -> None:
     (first,) = submit(store, "job-000001")
     (request,) = store.requests(limit=1)
-    good = (replace(first, state=JobState.HELD), Attempt(first.id, 1), run(first.id), step(first.id))
+    good = (evolve(first, state=JobState.HELD), Attempt(first.id, 1), run(first.id), step(first.id))
     with pytest.raises(Internal):
         store.commit(changes_of(*good, Node("n", "e", Resources()), make(), handled=[request.id]))
     assert store.job(first.id) == first
@@ -300,7 +318,7 @@ def test_a_commit_about_an_unknown_job_leaves_nothing(
 
 def test_a_snapshot_holds_what_is_going_on_and_nothing_else(store: Store) -> None:
     going, waiting, done = submit(store, "job-000003", "job-000001", "job-000002")
-    going, done = replace(going, state=JobState.RUNNING, attempt=2), replace(done, state=JobState.SUCCEEDED)
+    going, done = evolve(going, state=JobState.RUNNING, attempt=2), evolve(done, state=JobState.SUCCEEDED)
     active = Attempt(going.id, 2, AttemptStatus.RUNNING, dispatch=2)
     current = [run(going.id, 2, rank, 2, status=RunStatus.RUNNING) for rank in (0, 1)]
     last = step(going.id, 2, 11)
@@ -383,7 +401,7 @@ def test_submissions_and_commits_go_on_side_by_side(store: Store) -> None:
     sender = threading.Thread(target=send)
     sender.start()
     for number in range(1, 51):
-        store.commit(changes_of(replace(watched, attempt=number), Attempt(watched.id, number)))
+        store.commit(changes_of(evolve(watched, attempt=number), Attempt(watched.id, number)))
         assert store.job(watched.id).attempt == len(store.attempts(watched.id)) == number
     sender.join()
     assert len(store.jobs(JobFilter())) == 51
@@ -392,3 +410,14 @@ def test_submissions_and_commits_go_on_side_by_side(store: Store) -> None:
 def test_closing_twice_is_fine(store: Store) -> None:
     store.close()
     store.close()
+
+
+def test_a_job_gets_another_specification_and_the_one_it_shared_stays_with_the_others(store: Store) -> None:
+    one, other = submit(store, "job00001", "job00002")
+    asked = Resources(1000, share_m=250, named=(("licence/matlab", 1000),))
+    changed = evolve(one, spec='{"command":["false"],"name":"a"}', request=asked)
+    store.commit(Changes(jobs={one.id: changed}, specs={one.id: changed.spec}))
+    assert store.jobs_by_id([one.id, other.id]) == [changed, other]
+    again = evolve(changed, spec=SPEC)
+    store.commit(Changes(jobs={one.id: again}, specs={one.id: SPEC}))
+    assert [found.spec for found in store.jobs_by_id([one.id, other.id])] == [SPEC, SPEC]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -37,6 +36,7 @@ from holdfast.domain.events import (
 )
 from holdfast.domain.job import Job, Queue, Resources
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
+from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists, Conflict, Internal, NotFound
 from holdfast.ports.events import EventFilter
 from holdfast.ports.store import Changes, Request, RequestKind, Submission
@@ -56,7 +56,7 @@ ANN = Caller("user:ann", 5.0, "in-process", "r-1")
 
 def job(job_id: str, queue: str = "default", **given: object) -> Job:
     made = Job(job_id, f"name-{job_id}", queue, 3, 100.0, "{}", Resources(500, 1 << 30, 1), gang=2)
-    return replace(made, **given)  # type: ignore[arg-type] # fields by name
+    return evolve(made, **given)  # type: ignore[arg-type] # fields by name
 
 
 def submit(store: Store, *jobs: Job) -> None:
@@ -186,11 +186,11 @@ def test_an_empty_log_begins_at_nothing(store: Store) -> None:
 def test_an_edit_is_an_event_and_an_entry_of_the_audit_log(store: Store) -> None:
     policy, category = RetryPolicy("infra"), FailureCategory("net", (CategoryRule(log="reset"),))
     store.put_policy(policy, create=True, by=ANN)
-    store.put_policy(replace(policy, default_action=Action.RETRY), by=ANN)
+    store.put_policy(evolve(policy, default_action=Action.RETRY), by=ANN)
     store.put_queue(Queue("gpu"), by=ANN)
     store.put_queue(Queue("gpu", weight=2.0), by=ANN)
     store.put_category(category, by=ANN)
-    store.put_category(replace(category, hint="plug it in"), by=ANN)
+    store.put_category(evolve(category, hint="plug it in"), by=ANN)
     store.put_settings(RetrySettings(global_max_retries=3), "infra", by=ANN)
     store.put_settings(RetrySettings(), None, by=ANN)
     store.delete_policy("infra", by=ANN)

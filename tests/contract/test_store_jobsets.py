@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
@@ -13,6 +12,7 @@ from holdfast.domain.events import EventRecord, JobQueued, JobSetCreated, JobSet
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import (
     Event,
     GroupStatus,
@@ -145,7 +145,7 @@ def test_a_submitted_set_is_there_with_its_jobs_in_order(store: Store) -> None:
 def test_a_submitted_set_is_one_request_and_tells_of_itself_and_of_each_job(store: Store) -> None:
     store.submit(submission())
     (request,) = store.requests(limit=10)
-    assert replace(request, id=0) == Request(RequestKind.SUBMIT, ("s1",), 90.0)
+    assert evolve(request, id=0) == Request(RequestKind.SUBMIT, ("s1",), 90.0)
     created, *jobs = store.events(limit=10)
     assert (created.job_id, created.event) == (None, JobSetCreated("s1", "s1", 2))
     assert [(each.job_id, each.event) for each in jobs] == [
@@ -183,7 +183,7 @@ def test_a_known_idempotency_key_makes_no_second_set(store: Store, jobs: int) ->
     assert store.submit(submission("s2", jobs=jobs, key="k")) == first
     assert [each.id for each in store.workloads(JobSet)] == ["s1"]
     with pytest.raises(Conflict, match="'k'"):
-        store.submit(replace(submission("s3", key="k"), fingerprint="g"))
+        store.submit(evolve(submission("s3", key="k"), fingerprint="g"))
 
 
 def test_of_ten_sets_of_one_name_at_once_one_is_made(place: Place) -> None:
@@ -237,10 +237,10 @@ def test_what_somebody_asks_of_a_set_is_in_the_audit_log(store: Store, kind: Req
 
 def test_every_field_of_a_set_is_kept_but_its_name(store: Store) -> None:
     store.submit(submission())
-    changed = replace(
+    changed = evolve(
         job_set(), manifest='{"new":1}', lenient=True, generation=2, updated_at=95.5, deleting=True, state=STATE
     )
-    store.commit(Changes(workloads={"s1": replace(changed, name="other", created_at=1.0)}))
+    store.commit(Changes(workloads={"s1": evolve(changed, name="other", created_at=1.0)}))
     assert store.workload(JobSet, "s1") == changed
     assert store.workloads(JobSet) == [changed]
     assert store.load().of(JobSet) == store.workloads_by_id(JobSet, ["s1"]) == {"s1": changed}
@@ -254,7 +254,7 @@ def test_a_log_is_kept_in_order_and_read_page_by_page(store: Store) -> None:
     store.commit(Changes(set_log=[log(DECISION), log(event), log(event, "s2")]))
     store.commit(Changes(set_log=[log(bare, at=8.5)]))
     entries = store.set_log("s1")
-    assert [replace(each, seq=0) for each in entries] == [log(DECISION), log(event), log(bare, at=8.5)]
+    assert [evolve(each, seq=0) for each in entries] == [log(DECISION), log(event), log(bare, at=8.5)]
     assert [each.seq for each in entries] == sorted({each.seq for each in entries})
     assert entries[0].seq > 0
     assert store.set_log("s1", after=entries[0].seq) == entries[1:]
@@ -266,7 +266,7 @@ def test_a_log_is_kept_in_order_and_read_page_by_page(store: Store) -> None:
 def test_every_field_of_a_job_made_of_pods_is_kept_and_the_last_value_wins(store: Store) -> None:
     store.submit(submission())
     fresh = KubeJobRecord(id="s1-1")
-    store.commit(Changes(workloads={"s1-0": replace(POD_JOB, domain=""), "s1-1": fresh}))
+    store.commit(Changes(workloads={"s1-0": evolve(POD_JOB, domain=""), "s1-1": fresh}))
     store.commit(Changes(workloads={"s1-0": POD_JOB}))
     assert store.workloads_by_id(KubeJobRecord, ["s1-1", "s1-0", "unknown"]) == {"s1-0": POD_JOB, "s1-1": fresh}
     assert store.load().of(KubeJobRecord) == {"s1-0": POD_JOB, "s1-1": fresh}
@@ -284,8 +284,8 @@ def test_every_field_of_a_job_made_of_pods_is_kept_and_the_last_value_wins(store
 )
 def test_a_commit_about_something_unknown_leaves_nothing(store: Store, bad: Changes) -> None:
     store.submit(submission())
-    changes = replace(bad, handled=[1])
-    changes.workloads["s1"] = replace(job_set(), generation=2)
+    changes = evolve(bad, handled=[1])
+    changes.workloads["s1"] = evolve(job_set(), generation=2)
     changes.workloads["s1-0"] = KubeJobRecord(id="s1-0")
     changes.set_log.insert(0, log())
     with pytest.raises(Internal):
@@ -300,7 +300,7 @@ def test_a_deleted_set_goes_with_its_log_and_its_jobs_stay(store: Store) -> None
     store.submit(submission())
     store.submit(submission("s2"))
     store.commit(Changes(set_log=[log(), log(set_id="s2")], workloads={"s1-0": POD_JOB}))
-    gone = Changes(workloads={"s1": replace(job_set(), deleting=True)}, forgotten={"s1": None}, set_log=[log()])
+    gone = Changes(workloads={"s1": evolve(job_set(), deleting=True)}, forgotten={"s1": None}, set_log=[log()])
     store.commit(gone)
     store.commit(Changes(forgotten={"s1": None}))
     assert [each.id for each in store.workloads(JobSet)] == ["s2"]
@@ -373,7 +373,7 @@ def test_a_snapshot_holds_pods_of_active_jobs_and_every_run_that_goes_on(store: 
         "other": Run(f"{done.id}-1-0-1", done.id, 1, 0, RunStatus.RUNNING),
     }
     store.commit(Changes(
-        jobs={going.id: replace(going, state=JobState.RUNNING), done.id: replace(done, state=JobState.SUCCEEDED)},
+        jobs={going.id: evolve(going, state=JobState.RUNNING), done.id: evolve(done, state=JobState.SUCCEEDED)},
         attempts={attempt.key: attempt, (done.id, 1): Attempt(done.id, 1, AttemptStatus.TERMINATED, dispatch=1)},
         runs={each.uid: each for each in runs.values()},
         workloads={going.id: remembered, done.id: KubeJobRecord(id=done.id)},
@@ -389,7 +389,7 @@ def test_a_snapshot_holds_pods_of_active_jobs_and_every_run_that_goes_on(store: 
 
 def test_a_forgotten_job_takes_what_is_known_of_its_pods_along_and_leaves_its_set(store: Store) -> None:
     store.submit(submission())
-    ended = replace(store.job("s1-0"), state=JobState.SUCCEEDED, ended_at=1.0)
+    ended = evolve(store.job("s1-0"), state=JobState.SUCCEEDED, ended_at=1.0)
     store.commit(Changes(jobs={ended.id: ended}, workloads={"s1-0": POD_JOB}, set_log=[log()]))
     assert store.delete_finished(["s1-0", "s1-1"]) == 1
     assert store.workloads_by_id(KubeJobRecord, ["s1-0"]) == {}

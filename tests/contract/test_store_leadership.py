@@ -7,13 +7,13 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import psycopg
 import pytest
 
 from holdfast.domain.job import Job, JobState
+from holdfast.domain.record import evolve
 from holdfast.errors import Conflict, NotLeader, Unavailable
 from holdfast.ports.store import Changes, Submission
 from holdfast.storage.sql import open_store
@@ -74,7 +74,7 @@ def test_an_heir_is_let_in_at_once_with_a_larger_epoch_and_the_dead_cannot_write
     second = store.lead("host a, process 2", TTL_S, time.time(), heir_of="host a,")
     assert second > first
     with pytest.raises(Conflict):
-        store.commit(Changes({"j1": replace(job, state=JobState.HELD)}, epoch=first))
+        store.commit(Changes({"j1": evolve(job, state=JobState.HELD)}, epoch=first))
     with pytest.raises(NotLeader):
         store.lead("host a, process 1", TTL_S, time.time())
 
@@ -99,20 +99,20 @@ def test_a_takeover_waits_no_longer_than_a_moment_for_a_session_that_hangs(postg
 
 def test_a_deposed_writer_changes_nothing(store: Store) -> None:
     job = submitted(store)
-    held = Changes({"j1": replace(job, state=JobState.HELD)}, handled=[1], epoch=store.lead("one", TTL_S, NOON))
+    held = Changes({"j1": evolve(job, state=JobState.HELD)}, handled=[1], epoch=store.lead("one", TTL_S, NOON))
     leads = store.lead("two", TTL_S, NOON, heir_of="one")
     with pytest.raises(Conflict, match="another controller leads"):
         store.commit(held)
     assert store.job("j1") == job
     assert len(store.requests(limit=9)) == 1
-    store.commit(replace(held, epoch=leads))
+    store.commit(evolve(held, epoch=leads))
     assert store.job("j1").state is JobState.HELD
 
 
 def test_who_owns_the_store_alone_commits_without_an_epoch(store: Store) -> None:
     job = submitted(store)
     store.lead("one", TTL_S, NOON)
-    store.commit(Changes({"j1": replace(job, state=JobState.HELD)}))
+    store.commit(Changes({"j1": evolve(job, state=JobState.HELD)}))
     assert store.job("j1").state is JobState.HELD
 
 
@@ -142,7 +142,7 @@ def test_no_commit_of_the_old_leader_comes_after_the_takeover(place: Place) -> N
     def write() -> int:
         for number in range(1, 100_000):
             try:
-                old.commit(Changes({"j1": replace(job, attempt=number)}, epoch=epoch))
+                old.commit(Changes({"j1": evolve(job, attempt=number)}, epoch=epoch))
             except Conflict:
                 return number - 1
             if number == 20:

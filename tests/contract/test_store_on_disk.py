@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import stat
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +13,7 @@ import pytest
 from holdfast.domain.job import Attempt, Job, JobState, Queue, Run
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+from holdfast.domain.record import evolve
 from holdfast.errors import Conflict, Internal, InvalidRequest, InvalidSetting, Unavailable
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.storage.sql import open_store
@@ -36,7 +36,7 @@ def job(job_id: str) -> Job:
 def test_what_was_stored_is_there_after_reopening(sqlite: Place) -> None:
     first = sqlite.open()
     first.submit(Submission([job("j1"), job("j2")], {"j1": {"a": "b"}}, "k", "f"))
-    running = replace(first.job("j1"), state=JobState.RUNNING, attempt=1)
+    running = evolve(first.job("j1"), state=JobState.RUNNING, attempt=1)
     attempt = Attempt("j1", 1, AttemptStatus.RUNNING, dispatch=1)
     run = Run("j1-1-0-1", "j1", 1, 0, RunStatus.RUNNING)
     first.commit(Changes({"j1": running}, {attempt.key: attempt}, {run.uid: run}))
@@ -61,7 +61,7 @@ def test_a_closed_store_opens_again_when_used(sqlite: Place) -> None:
 def test_two_connections_see_the_same_and_each_others_commits(sqlite: Place) -> None:
     one, two = sqlite.open(), sqlite.open()
     one.submit(Submission([job("j1")]))
-    two.commit(Changes({"j1": replace(two.job("j1"), state=JobState.HELD)}))
+    two.commit(Changes({"j1": evolve(two.job("j1"), state=JobState.HELD)}))
     two.put_policy(RetryPolicy("infra"))
     assert one.job("j1").state is JobState.HELD
     assert one.catalogue_version() == two.catalogue_version()
@@ -107,7 +107,7 @@ def test_a_full_disk_is_unavailable_and_nothing_accepted_is_lost(
     before = full.job("j1")
     attempts = {("j1", number): Attempt("j1", number, message="x" * 4000) for number in range(1, 500)}
     with pytest.raises(Unavailable, match="full"):
-        full.commit(Changes({"j1": replace(before, state=JobState.HELD)}, attempts))
+        full.commit(Changes({"j1": evolve(before, state=JobState.HELD)}, attempts))
     assert full.jobs(JobFilter()) == [before]
     assert full.attempts("j1") == []
     full.close()
@@ -120,7 +120,7 @@ def test_a_full_disk_is_unavailable_and_nothing_accepted_is_lost(
 def test_text_that_is_not_unicode_is_refused_and_nothing_is_kept(sqlite: Place, bad: dict[str, str]) -> None:
     store = sqlite.open()
     with pytest.raises(InvalidRequest, match="not valid Unicode"):
-        store.submit(Submission([job("j1"), replace(job("j2"), **bad)]))  # type: ignore[arg-type] # fields by name
+        store.submit(Submission([job("j1"), evolve(job("j2"), **bad)]))  # type: ignore[arg-type] # fields by name
     assert store.jobs(JobFilter()) == []
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import Quarantined
 from holdfast.errors import NotFound
 from holdfast.ports.store import Changes, JobFilter, Submission
@@ -23,7 +23,7 @@ SPEC = '{"command":["true"],"name":"a"}'
 
 def job(job_id: str, name: str = "a", **given: object) -> Job:
     made = Job(job_id, name, "default", 0, 100.0, SPEC, Resources(500, 1 << 30, 1), queued_at=100.0, updated_at=100.0)
-    return replace(made, **given)  # type: ignore[arg-type] # fields by name
+    return evolve(made, **given)  # type: ignore[arg-type] # fields by name
 
 
 def submit(store: Store, *ids: str) -> Sequence[Job]:
@@ -50,7 +50,7 @@ def changes_of(*records: Job | Attempt | Run | HistoryRow | Node, handled: Seque
 
 def run(job_id: str, attempt: int = 1, rank: int = 0, dispatch: int = 1, **given: object) -> Run:
     made = Run(f"{job_id}-{attempt}-{rank}-{dispatch}", job_id, attempt, rank)
-    return replace(made, **given)  # type: ignore[arg-type] # fields by name
+    return evolve(made, **given)  # type: ignore[arg-type] # fields by name
 
 
 def step(job_id: str, attempt: int = 1, seq: int = 0, **given: object) -> HistoryRow:
@@ -58,7 +58,7 @@ def step(job_id: str, attempt: int = 1, seq: int = 0, **given: object) -> Histor
         EntityKind.ATTEMPT, attempt_id(job_id, attempt), seq,
         "Start", AttemptStatus.PREPARED, AttemptStatus.CREATING, Outcome.SUCCESS, 1.0, 2.0,
     )  # fmt: skip
-    return replace(made, **given)  # type: ignore[arg-type] # fields by name
+    return evolve(made, **given)  # type: ignore[arg-type] # fields by name
 
 
 def test_a_job_is_found_by_id_then_by_newest_name_then_by_prefix(store: Store) -> None:
@@ -82,6 +82,16 @@ def test_a_reference_nothing_answers_to_is_not_found(store: Store, reference: st
     submit(store, "abcdef-1")
     with pytest.raises(NotFound):
         store.job(reference)
+
+
+def test_of_several_jobs_of_one_name_a_part_of_the_id_tells_which(store: Store) -> None:
+    store.submit(Submission([job("a1", "train"), job("a2", "train"), job("b1", "train"), job("a3", "other")]))
+    assert (store.job("train@b").id, store.job("train@a2").id, store.job("other@a").id) == ("b1", "a2", "a3")
+    for wrong in ("train@", "@a1", "other@b", "train@c", "train@a1x"):
+        with pytest.raises(NotFound):
+            store.job(wrong)
+    with pytest.raises(NotFound, match="a1, a2"):
+        store.job("train@a")
 
 
 def test_an_ambiguous_prefix_lists_its_candidates(store: Store) -> None:
@@ -115,6 +125,9 @@ LISTED = {
         (JobFilter(job_set="s2"), []),
         (JobFilter(frozenset({JobState.QUEUED}), "default", "a", labels=(("team", "nlp"),)), ["j1"]),
         (JobFilter(queue="nowhere"), []),
+        (JobFilter(ids=frozenset({"j4", "j1", "none"})), ["j1", "j4"]),
+        (JobFilter(queue="gpu", ids=frozenset({"j4", "j1"})), ["j4"]),
+        (JobFilter(ids=frozenset()), []),
     ],
 )
 def test_every_field_of_a_filter_must_hold(store: Store, where: JobFilter, expected: list[str]) -> None:
@@ -139,9 +152,19 @@ def test_lists_go_on_after_the_last_job_seen(store: Store) -> None:
 
 def test_states_are_asked_for_and_counted(store: Store) -> None:
     _, second, _ = submit(store, "j1", "j2", "j3")
-    store.commit(changes_of(replace(second, state=JobState.HELD)))
+    store.commit(changes_of(evolve(second, state=JobState.HELD)))
     assert store.job_states(["j2", "j9", "j1"]) == {"j1": JobState.QUEUED, "j2": JobState.HELD}
     assert store.count_by_state() == {"Queued": 2, "Held": 1}
+
+
+def test_the_tasks_of_an_array_are_counted_by_themselves_and_can_be_left_out_of_lists(store: Store) -> None:
+    places = {"j1": ChildOf("a1", "", 0), "j2": ChildOf("a1", "", 7), "j3": ChildOf("s1", "workers", 0), "j4": None}
+    store.submit(Submission([job(job_id, job_id, child=child) for job_id, child in places.items()]))
+    store.commit(changes_of(evolve(store.job("j2"), state=JobState.HELD)))
+    assert store.count_by_state("a1") == {"Queued": 1, "Held": 1}
+    assert (store.count_by_state("s1"), store.count_by_state("a2")) == ({"Queued": 1}, {})
+    assert [each.id for each in store.jobs(JobFilter(tasks=False))] == ["j3", "j4"]
+    assert [each.child for each in store.jobs(JobFilter(job_set="a1"))] == [places["j1"], places["j2"]]
 
 
 def test_attempts_runs_and_history_come_in_order(store: Store) -> None:
@@ -175,7 +198,7 @@ def test_what_is_quarantined_is_known_until_it_is_released_and_found_among_jobs(
     submit(store, "one", "two", "three")
     first, second = (Quarantined(key, "gang", 5.0, f"reconciling it: {key} 🦊") for key in ("one", "two"))
     store.commit(Changes(quarantined={"one": first, "two": second, "a-set": Quarantined("a-set", "jobset", 6.0, "")}))
-    store.commit(Changes(quarantined={"one": replace(first, since=7.0), "two": None, "never": None}))
-    known = {"one": replace(first, since=7.0), "a-set": Quarantined("a-set", "jobset", 6.0, "")}
+    store.commit(Changes(quarantined={"one": evolve(first, since=7.0), "two": None, "never": None}))
+    known = {"one": evolve(first, since=7.0), "a-set": Quarantined("a-set", "jobset", 6.0, "")}
     assert store.quarantined() == store.load().quarantined == known
     assert [job.id for job in store.jobs(JobFilter(quarantined=True))] == ["one"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
 from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, attempt_id
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import NotFound
 from holdfast.ports.retention import FinishedJob
@@ -27,7 +27,7 @@ class Place(Protocol):
 
 def job(job_id: str, **given: object) -> Job:
     made = Job(job_id, "a", "default", 0, 100.0, f'{{"name":"{job_id}"}}', queued_at=100.0, updated_at=100.0)
-    return replace(made, **given)  # type: ignore[arg-type] # fields by name
+    return evolve(made, **given)  # type: ignore[arg-type] # fields by name
 
 
 def fill(store: Store) -> None:
@@ -36,7 +36,7 @@ def fill(store: Store) -> None:
     changes = Changes(handled=[1])
     for number, found in enumerate(store.jobs_by_id(list(ENDED)), start=1):
         ended_at = 200.0 + number if found.id != "j4" else None
-        changes.jobs[found.id] = replace(found, state=ENDED[found.id], attempt=1, ended_at=ended_at, updated_at=300.0)
+        changes.jobs[found.id] = evolve(found, state=ENDED[found.id], attempt=1, ended_at=ended_at, updated_at=300.0)
         changes.attempts[found.id, 1] = Attempt(found.id, 1)
         changes.runs[f"{found.id}-1-0-1"] = Run(f"{found.id}-1-0-1", found.id, 1, 0)
         statuses = AttemptStatus.PENDING, AttemptStatus.SCHEDULED
@@ -102,7 +102,7 @@ def test_a_place_in_the_order_is_never_given_again(store: Store) -> None:
 def test_a_specification_stays_while_a_job_has_it(store: Store) -> None:
     shared = '{"name":"shared"}'
     store.submit(Submission([job("old", spec=shared), job("new", spec=shared)]))
-    store.commit(Changes({"old": replace(store.job("old"), state=JobState.FAILED)}))
+    store.commit(Changes({"old": evolve(store.job("old"), state=JobState.FAILED)}))
     store.delete_finished(["old"])
     assert store.job("new").spec == shared
 
@@ -123,7 +123,7 @@ def test_a_specification_is_never_taken_from_under_a_submission(place: Place) ->
     def submit() -> None:
         for number in range(60):
             submitting.submit(Submission([job(f"s{number}", spec=spec)]))
-            ended = replace(submitting.job(f"s{number}"), state=JobState.SUCCEEDED, ended_at=1.0)
+            ended = evolve(submitting.job(f"s{number}"), state=JobState.SUCCEEDED, ended_at=1.0)
             submitting.commit(Changes({ended.id: ended}))
 
     with ThreadPoolExecutor(1) as pool:
@@ -133,3 +133,12 @@ def test_a_specification_is_never_taken_from_under_a_submission(place: Place) ->
         done.result()
     deleting.delete_finished([each.job_id for each in deleting.finished_jobs(after=0, limit=100)])
     assert deleting.jobs(JobFilter()) == []
+
+
+def test_specifications_that_hold_a_text_are_read_once_each_those_of_workloads_too(store: Store) -> None:
+    fill(store)
+    store.submit(Submission([job("j5", spec='{"name":"50%_"}'), job("j6", spec='{"name":"50%_"}')], {}, None, ""))
+    store.commit(Changes(workloads={"j2": KubeJobRecord("j2", spec='{"name":"j1","kind":"w"}')}))
+    assert sorted(store.specs_with('"j1"')) == ['{"name":"j1","kind":"w"}', '{"name":"j1"}']
+    assert list(store.specs_with("50%_")) == ['{"name":"50%_"}']
+    assert list(store.specs_with("50__")) == []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
 from holdfast.compiled.codec import load_change, load_set_spec
 from holdfast.domain.audit import Act, Caller
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, NotFound, VersionConflict
 from holdfast.ports.store import AskedOf, Changes, Request, RequestKind, Submission
@@ -73,7 +73,7 @@ def test_a_commit_leaves_the_version_that_requests_gave(store: Store) -> None:
     store.submit(Submission([], owner=job_set()))
     read = store.workload(JobSet, "s1")
     store.append(request())
-    store.commit(Changes(workloads={"s1": replace(read, generation=2)}, handled=[1, 2]))
+    store.commit(Changes(workloads={"s1": evolve(read, generation=2)}, handled=[1, 2]))
     found = store.workload(JobSet, "s1")
     assert (found.generation, found.version) == (2, read.version + 1)
 

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.compiled.workloads import KINDS, Stored
 from holdfast.domain.job import Job, JobState, Run
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import AlreadyExists, Internal, NotFound
-from holdfast.ports.store import Changes, Submission
+from holdfast.ports.store import Changes, RequestKind, Submission
 
 if TYPE_CHECKING:
     from holdfast.ports.store import Store
     from tests.contract.conftest import SqlPlace
 
 
-@dataclass(frozen=True, slots=True)
-class Service(Workload):
+class Service(Workload, frozen=True):
     """A kind of work Holdfast does not have."""
 
     replicas: int = 1
@@ -51,12 +50,12 @@ WEB = Service("w", name="web", spec="{}", manifest="web: {}", expires_at=8.5, cr
 def test_a_kind_that_was_registered_is_kept_with_every_field(store: Store) -> None:
     store.submit(Submission([job("w-1")], owner=WEB))
     assert store.workload(Service, "web") == store.workload(Service, "w") == WEB
-    changed = replace(
+    changed = evolve(
         WEB, owner="o", name="x", version=7, created_at=9.0, generation=2, spec="s", manifest="m", deleting=True,
         expires_at=9.5, updated_at=9.5, replicas=1, routes=("☃", "\udcff"),
     )  # fmt: skip
     store.commit(Changes(workloads={"w": changed}))
-    kept = replace(changed, owner=WEB.owner, name=WEB.name, version=WEB.version, created_at=WEB.created_at)
+    kept = evolve(changed, owner=WEB.owner, name=WEB.name, version=WEB.version, created_at=WEB.created_at)
     assert store.workload(Service, "w") == kept
     assert store.workloads(Service) == [kept]
     assert store.load().of(Service) == store.workloads_by_id(Service, ["w", "none"]) == {"w": kept}
@@ -71,7 +70,7 @@ def test_a_job_may_have_a_record_of_its_kind_which_goes_with_it(store: Store) ->
     store.commit(Changes(workloads={**records}, runs={run.uid: run}))
     snapshot = store.load()
     assert (snapshot.of(Service), snapshot.runs) == (records, [run])
-    store.commit(Changes({"j1": replace(store.job("j1"), state=JobState.SUCCEEDED, ended_at=1.0)}))
+    store.commit(Changes({"j1": evolve(store.job("j1"), state=JobState.SUCCEEDED, ended_at=1.0)}))
     assert store.load().of(Service) == {"j2": records["j2"]}
     assert store.workloads_by_id(Service, ["j1"]) == {"j1": records["j1"]}
     assert store.delete_finished(["j1", "j2"]) == 1
@@ -89,7 +88,35 @@ def test_kinds_do_not_see_each_other(store: Store) -> None:
     with pytest.raises(NotFound, match="no service has"):
         store.workload(Service, "s")
     with pytest.raises(AlreadyExists, match="service 'web' exists"):
-        store.submit(Submission([], owner=replace(WEB, id="other")))
+        store.submit(Submission([], owner=evolve(WEB, id="other")))
+
+
+def test_jobs_and_workloads_of_their_own_are_appended_and_taken_in_together_or_not_at_all(store: Store) -> None:
+    keyed = Submission([job("j1"), job("j2")], idempotency_key="k", fingerprint="f", also=[WEB])
+    assert store.submit(keyed) == store.submit(keyed) == ("j1", "j2", "w")
+    assert store.workload(Service, "web") == WEB
+    [request] = store.requests(limit=10)
+    assert (request.kind, request.targets) == (RequestKind.SUBMIT, ("j1", "j2", "w"))
+    other = evolve(WEB, id="other", name="other")
+    with pytest.raises(AlreadyExists, match="service 'web' exists"):
+        store.submit(Submission([job("j3")], also=[other, evolve(WEB, id="again")]))
+    assert (store.jobs_by_id(["j3"]), store.workloads_by_id(Service, ["other"])) == ([], {})
+    assert store.submit(Submission([], also=[other])) == ("other",)
+    assert len(store.requests(limit=10)) == 2
+
+
+def test_what_has_happened_that_a_job_waits_for_is_kept(store: Store) -> None:
+    waits = evolve(job("j1"), state=JobState.WAITING, reason="waits for job a to succeed", met=(1,))
+    store.submit(Submission([waits]))
+    known = store.job("j1")
+    assert evolve(known, seq=0) == waits
+    assert [one.met for one in store.load().jobs] == [(1,)]
+    more = evolve(known, met=(0, 1, 12))
+    store.commit(Changes(jobs={"j1": more}))
+    assert store.job("j1") == store.load().jobs[0] == more
+    ready = evolve(known, state=JobState.QUEUED, met=(), ready_at=7.5, queued_at=7.5, reason="")
+    store.commit(Changes(jobs={"j1": ready}))
+    assert store.job("j1") == store.load().jobs[0] == ready
 
 
 def test_what_is_neither_there_nor_a_jobs_is_refused(store: Store) -> None:

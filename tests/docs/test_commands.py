@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+QUICK = frozenset({"README.md", "index.md", "tutorial.md", "rest.md", "operations.md", "lifecycle.md", "concepts.md"})
+"""The rest takes minutes, and is run with the long tests."""
 FENCE = re.compile(r"^```(sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SERVER = "holdfast up"
 PATIENCE_S = 60.0
@@ -107,8 +109,15 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     made.close()
 
 
+PARAMETERS = [
+    pytest.param(page, id=str(page.relative_to(ROOT)), marks=() if page.name in QUICK else pytest.mark.slow)
+    for page in PAGES
+    if shown(page)
+]
+
+
 @pytest.mark.timeout(300)  # a page may be long, and each command has its own patience
-@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES if shown(page)])
+@pytest.mark.parametrize("page", PARAMETERS)
 def test_the_commands_of_a_page_do_what_it_says(page: Path, shell: Shell) -> None:
     for command, output in shown(page):
         printed = shell.run(command)

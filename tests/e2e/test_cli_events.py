@@ -110,6 +110,7 @@ def test_without_a_server_the_past_is_read_from_the_data_directory(server: OnOne
     server.say("run", "--name", "alone", "--", "true")
     table = server.say("events", "--job", "alone", "-f")
     assert table.splitlines()[0].split() == ["ID", "TIME", "SUBJECT", "EVENT", "WHAT"]
+    assert "job/alone" in table
     assert "job.succeeded" in table.splitlines()[-1]
     assert server.say("events", "--type", "job.succeeded,policy", "-o", "name").count("\n") == 1
     assert server.say("events", "--after", "now", "-o", "json").split() == ["{", '"items":', "[]", "}"]

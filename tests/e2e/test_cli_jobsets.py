@@ -245,7 +245,11 @@ def test_a_job_of_kubernetes_that_is_applied_again_is_left_alone_until_it_is_ano
 
 
 def test_one_set_is_listed_read_and_deleted_by_its_file(shell: Shell) -> None:
-    path = Path(shell.write("whole", 'echo "$JOB_COMPLETION_INDEX"; test "$JOB_INDEX" = 0'))
+    met = shell.folder / "met"
+    met.mkdir()
+    arrives = f"touch {met}/$JOB_INDEX$JOB_COMPLETION_INDEX"
+    meets = f"{arrives}; until test -e {met}/11 -a -e {met}/10; do sleep 0.02; done"
+    path = Path(shell.write("whole", f'echo "$JOB_COMPLETION_INDEX"; {meets}; test "$JOB_INDEX" = 0'))
     path.write_text(path.read_text().replace("name: whole", "name: whole\n  labels: {team: blue}"))
     assert shell.run("submit", "-f", str(path), "--wait").returncode == 1
     listed = [shell.json("get", "js", *where)["items"] for where in (["-l", "team=blue"], ["-l", "team=red"])]

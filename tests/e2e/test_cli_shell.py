@@ -111,6 +111,10 @@ def test_a_program_of_the_callers_active_environment_is_found_by_the_server(serv
     found = Shell(served.folder, {**served.environ, **active})
     assert found.run("run", "--", "greet").out == "hello from /venv\n"
     assert found.run("run", "--export", "NONE", "--", "greet").code != 0
+    (served.folder / "greeting.yaml").write_text('{name: greeting, shell: "greet && pwd", env: {VIRTUAL_ENV: /own}}')
+    assert found.run("submit", "-f", "greeting.yaml", "--wait").code == 0
+    assert served.run("logs", "greeting").out == f"hello from /own\n{served.folder}\n"
+    assert found.run("submit", "-f", "greeting.yaml", "--export", "NONE", "--wait").code == 1
 
 
 @pytest.mark.parametrize(
@@ -206,9 +210,32 @@ def test_a_detached_job_is_found_by_every_other_command(shell: Shell) -> None:
     assert shell.run("get", "jobs", "--state", "queued", "-o", "name").out == f"job/{job}\n"
     assert shell.run("wait", job).code == 1
     assert shell.run("logs", "later").out == "done\n"
+    shell.run("run", "--name", "counts", "--", "seq", "5")
+    assert shell.run("logs", "counts", "--tail", "2").out == "4\n5\n"
+    assert shell.run("logs", "later", "counts", "-n", "1").out == "[later] done\n[counts] 5\n"
+    assert "ask for one job" in shell.run("logs", "later", "counts", "--rank", "0").err
+    assert "keeps standard output and standard error in one log" in shell.run("logs", "later", "--stderr").err
     why = shell.run("why", job[:12])
     assert why.code == 0
     assert "exit code 4" in why.out
+
+
+def test_streams_that_are_kept_apart_are_printed_each_to_its_own_and_rules_look_into_both(shell: Shell) -> None:
+    rule = {"name": "fabric", "action": "Hold", "onLog": {"pattern": "^NCCL"}, "reason": "look at it"}
+    job = {
+        "name": "apart",
+        "shell": "echo out; echo NCCL error >&2; exit 1",
+        "logs": "separate",
+        "retry": {"rules": [rule]},
+    }
+    (shell.folder / "apart.json").write_text(json.dumps(job))
+    shell.run("submit", "-f", str(shell.folder / "apart.json"))
+    shell.run("wait", "apart", "--for", "Held")
+    both = shell.run("logs", "apart")
+    assert (both.out, both.err) == ("out\n", "NCCL error\n")
+    only = [shell.run("logs", "apart", stream) for stream in ("--stdout", "--stderr")]
+    assert [(one.out, one.err) for one in only] == [("out\n", ""), ("", "NCCL error\n")]
+    assert shell.run("logs", "apart", "--stdout", "--stderr").code == 2
 
 
 @pytest.mark.parametrize("retries", [(), ("--retries", "1", "--backoff", "0s")], ids=["no policy", "retries spent"])

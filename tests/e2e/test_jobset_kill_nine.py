@@ -13,6 +13,8 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.jobset_stage import OVER, PATIENCE_S, STOPPED, group, job_spec, jobset, program
 from tests.e2e.server import wait_until
 from tests.e2e.warm import WarmStage
@@ -118,6 +120,7 @@ class Story:
             assert time.monotonic() < deadline, f"attempt {attempt} was never judged"
 
 
+@pytest.mark.slow
 def test_twenty_kills_between_decision_and_action_restart_sets_exactly_once_each(tmp_path: Path) -> None:
     stage = WarmStage(tmp_path)
     eager = Restarting(stage, "eager", "Recreate", 0.05)

@@ -90,10 +90,17 @@ def test_a_copy_of_a_directory_in_use_is_refused_and_works_once_the_original_is_
         wait_until(lambda: client.job(job).state == "Running")
         subprocess.run(["cp", "-a", machine.data, copy.data], check=True)
         running = [process.pid for process in machine.programs()]
-        for words in (["run", "--", "true"], ["up", "--port", "0"]):
+        writing = [
+            ["cancel", job],
+            ["retry", job],
+            ["run", "--detach", "--", "true"],
+            ["db", "prune", "--older-than", "0s"],
+        ]
+        for words in (["run", "--", "true"], ["up", "--port", "0"], *writing):
             refused = copy.run(*words)
             assert (refused.code, f"is a copy of {machine.data}, which is in use" in refused.err) == (4, True)
         assert [process.pid for process in machine.programs()] == running
+        assert "stays" in copy.run("get", "jobs").out
     held_by_its_programs = copy.run("run", "--", "true")
     assert (held_by_its_programs.code, "is a copy of" in held_by_its_programs.err) == (4, True)
     shutil.rmtree(copy.data)
@@ -129,6 +136,7 @@ def test_a_server_whose_database_is_replaced_takes_nothing_in_and_says_so(machin
             client.submit({"name": "lost", "shell": "true"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["emptied", "removed", "its last writes removed"])
 def test_a_database_that_lost_what_it_had_is_refused_until_a_backup_is_back(
     machine: Machine, tmp_path: Path, loss: str

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import stat
+import subprocess
 from typing import TYPE_CHECKING
 
 import psutil
@@ -13,7 +15,7 @@ import pytest
 from holdfast.app.server import serve
 from holdfast.client import Client
 from holdfast.errors import Refused, Unauthenticated
-from tests.e2e.server import until
+from tests.e2e.server import HOLDFAST, until, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,3 +72,54 @@ def test_only_a_loopback_address_is_listened_on(host: str, tmp_path: Path) -> No
     with pytest.raises(Refused, match="loopback"):
         serve(host, 0, tmp_path / "data")
     assert not (tmp_path / "data").exists()
+
+
+SECRET = "s3cret-value-of-a-job"  # noqa: S105 - nothing is opened by it
+FLAKY = 'printf %s "$KEY" | md5sum; [ "$HOLDFAST_ATTEMPT" != 1 ]'
+
+
+DIGEST = hashlib.md5(SECRET.encode(), usedforsecurity=False).hexdigest()
+
+
+def holding(server: Server) -> set[Path]:
+    """Find the folders of the files that hold the secret."""
+    every = [path for path in server.data.rglob("*") if path.is_file()]
+    return {path.parent for path in every if SECRET.encode() in path.read_bytes()}
+
+
+def test_programs_get_secrets_and_nothing_else_has_them(server: Server) -> None:
+    server.environ = {**server.environ, "HOLDFAST_LOG_LEVEL": "debug"}
+    run = [*HOLDFAST, "run", "--secret-env", "KEY", "--retries", "1", "--backoff", "0s", "--name", "flaky", "--"]
+    with server.start() as client:
+        told = subprocess.check_output([*run, "sh", "-c", FLAKY], env={**server.environ, "KEY": SECRET}, text=True)
+        assert told.count(DIGEST) == 2, "the retry has it, too"
+        shown = client.job("flaky").model_dump_json()
+        assert '{"secret":"job-' in shown
+        shown += repr([*client.events(), *client.audit(), client.why("flaky")])
+        everyone = [psutil.Process(server.process.pid if server.process else 0), *server.holders()]
+        shown += repr([process.cmdline() for process in everyone])
+        assert SECRET not in shown + server.log.read_text()
+    assert holding(server) == {server.data / "secrets"}
+
+
+@pytest.mark.slow
+def test_kill_nine_leaves_no_secret_that_nobody_names_and_loses_none_that_is_named(server: Server) -> None:
+    folder = server.data / "secrets"
+    with server.start() as client:
+        named, orphan = {"KEY": {"secret": client.keep_secret(SECRET)}}, client.keep_secret(SECRET)
+        client.submit_array({"name": "a", "array": {"indices": "0-1"}, "shell": FLAKY, "env": named})
+        client.submit({"name": "b", "shell": FLAKY, "env": named})
+        names = {path.name for path in folder.iterdir()} - {orphan}
+        until(client, "b", lambda job: job.ended_at)
+        for path in folder.iterdir():
+            os.utime(path, (1.0, 1.0))
+        server.end(signal.SIGKILL)
+    with server.start() as client:
+        wait_until(lambda: {path.name for path in folder.iterdir()} == names, "a secret of nobody that is swept")
+        client.retry("b")
+        until(client, "b", lambda job: job.attempt == 2 and job.ended_at)
+        assert client.logs("b", attempt=2).text.startswith(DIGEST)
+        task = str(client.array_task("a", 1).id)
+        until(client, task, lambda job: job.ended_at)
+        assert client.logs(task).text.startswith(DIGEST)
+    assert holding(server) == {folder}

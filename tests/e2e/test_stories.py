@@ -51,7 +51,7 @@ def test_a_job_that_fails_twice_succeeds_on_its_third_attempt(holdfast: Holdfast
 def test_a_job_whose_limit_is_exhausted_fails_and_says_so(holdfast: Holdfast) -> None:
     job = holdfast.run(FAIL_UNTIL, "9", "4", retry={"retryLimit": 2, "defaultAction": "Retry", "backoff": NO_DELAY})
     assert (job.state, len(job.attempts)) == ("Failed", 3)
-    assert "exit code 4; 2 of 2 retries are used" in job.reason
+    assert "exit code 4: attempt 3; 2 of 2 retries are used" in job.reason
 
 
 @pytest.mark.parametrize(("code", "state", "attempts"), [(5, "Failed", 1), (6, "Succeeded", 2)])
@@ -131,10 +131,11 @@ def test_a_cancelled_job_never_retries(holdfast: Holdfast) -> None:
     assert view.attempts[0].cause == "user_cancelled"
 
 
-def test_a_program_that_does_not_exist_is_not_the_users_failure(holdfast: Holdfast) -> None:
-    job = holdfast.client.submit({"name": "ghost", "command": ["/no/such/program"]}).id
-    view = holdfast.ended(job)
-    assert (view.state, view.attempts[0].cause) == ("Failed", "agent_transient")
+@pytest.mark.parametrize("retry", [None, {"retryLimit": 9, "defaultAction": "Retry"}])
+def test_a_program_that_does_not_exist_fails_at_once(holdfast: Holdfast, retry: dict[str, object] | None) -> None:
+    asked = {"name": "ghost", "command": ["/no/such/program"], **({"retry": retry} if retry else {})}
+    view = holdfast.ended(holdfast.client.submit(asked).id)
+    assert (view.state, [attempt.cause for attempt in view.attempts]) == ("Failed", ["validation_error"])
     assert {condition for attempt in view.attempts for condition in attempt.conditions} == {"LaunchFailed"}
     assert "/no/such/program" in view.reason
 

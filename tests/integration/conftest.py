@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from holdfast.client import Client
     from holdfast.domain.failure import RunOutcome
+    from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
     from holdfast.ports.logs import LogPart
 
 
@@ -57,7 +58,12 @@ class Fields(TypedDict, total=False):
     memory_limit: int | None
     deadline_s: float | None
     grace_s: float
+    stall: StallLimits | None
+    warning: EarlyWarning | None
+    checkpointed_exit_code: int | None
     ports: tuple[str, ...]
+    separate_logs: bool
+    checkpoints_of: tuple[str, ...]
 
 
 class NewMachine(Protocol):
@@ -100,7 +106,12 @@ class Machine:
             resources=fields.get("resources", Resources()),
             deadline_s=fields.get("deadline_s"),
             grace_s=fields.get("grace_s", 5.0),
+            stall=fields.get("stall"),
+            warning=fields.get("warning"),
+            checkpointed_exit_code=fields.get("checkpointed_exit_code"),
             ports=fields.get("ports", ()),
+            separate_logs=fields.get("separate_logs", False),
+            checkpoints_of=fields.get("checkpoints_of", ()),
         )
 
     def start(self, *command: str, **fields: Unpack[Fields]) -> RunOrder:
@@ -211,7 +222,7 @@ class Counting:
 
 
 class NoLogs:
-    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
+    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:
         raise NotImplementedError((job_id, attempt, rank, offset, limit))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import sys
-from dataclasses import replace
 
 from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, attempt_id
+from holdfast.domain.record import evolve
 from holdfast.ports.store import Changes, Submission
 from holdfast.storage.sql import open_store
 
@@ -25,7 +25,7 @@ def main() -> None:
         for job in jobs:
             attempt = Attempt(job.id, number)
             run = Run(f"{job.id}-{number}-0-1", job.id, number, 0)
-            changes.jobs[job.id] = replace(job, state=JobState.RUNNING, attempt=number)
+            changes.jobs[job.id] = evolve(job, state=JobState.RUNNING, attempt=number)
             changes.attempts[attempt.key] = attempt
             changes.runs[run.uid] = run
             statuses = AttemptStatus.PENDING, AttemptStatus.SCHEDULED

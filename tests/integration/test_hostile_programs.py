@@ -329,8 +329,8 @@ def test_a_program_that_kills_all_that_holds_programs_loses_no_result(machine: M
     """Only a kernel that tells of processes that are nobody's children makes this possible."""
     if not tells_exits():
         pytest.skip("this kernel is older than 6.15: it tells only a parent how a process ended")
-    other = machine.start("sh", "-c", "sleep 3; exit 6")
-    machine.until(other, lambda seen: seen.phase is RunPhase.RUNNING)
+    other = machine.start("sh", "-c", "echo begun; sleep 3; exit 6")
+    machine.until_logged(other, "begun")  # before, it still has the name of the supervisor it comes from
     [shim], supervisors = [machine.shim()], machine.supervisors()
     victims = " ".join(str(one.pid) for one in [*supervisors, shim])
     order = machine.start("sh", "-c", f"kill -9 $PPID {victims}; sleep 1; exit 5")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.domain.job import Job, JobState
+from holdfast.domain.record import evolve
 from holdfast.errors import Uncertain
 from holdfast.ports.store import Changes, Submission
 from holdfast.storage.sql import open_store
@@ -30,11 +30,11 @@ def test_a_commit_whose_answer_is_lost_is_called_uncertain(line: wire.Wire, post
         store.submit(Submission([job]))
         line.cut_commits(every=1)
         with pytest.raises(Uncertain, match="while it committed"):
-            store.commit(Changes({"j1": replace(store.job("j1"), state=JobState.HELD)}))
+            store.commit(Changes({"j1": evolve(store.job("j1"), state=JobState.HELD)}))
         assert direct.job("j1").state is JobState.HELD
         with pytest.raises(Uncertain) as raised:
-            store.submit(Submission([replace(job, id="j2")], idempotency_key="k", fingerprint="f"))
+            store.submit(Submission([evolve(job, id="j2")], idempotency_key="k", fingerprint="f"))
         assert "idempotency key" in str(raised.value)
         line.cut_commits(every=0)
-        assert store.submit(Submission([replace(job, id="j3")], idempotency_key="k", fingerprint="f")) == ("j2",)
+        assert store.submit(Submission([evolve(job, id="j3")], idempotency_key="k", fingerprint="f")) == ("j2",)
         assert line.cut == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from holdfast.dialects.manifests import read_manifest
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import UnreadableSpec
@@ -240,9 +240,9 @@ def test_an_entry_that_cannot_be_read_keeps_no_controller_from_working_until_it_
     assert [str(found[name].state) for name in ("held", "waiting", "fine")] == ["Held", "Queued", "Succeeded"]
     assert "retry policy 'infra' cannot be read" in found["held"].reason
     store.put_settings(RetrySettings(), None)
-    store.put_queue(replace(before.queues["gpu"], paused=True))
+    store.put_queue(evolve(before.queues["gpu"], paused=True))
     store.put_category(before.categories[0])
-    assert store.put_policy(replace(before.policies["infra"], retry_limit=3)).revision == 2
+    assert store.put_policy(evolve(before.policies["infra"], retry_limit=3)).revision == 2
     assert sorted(store.catalogue().unreadable) == ["queue cpu", "retry policy bare"]
     store.delete_queue("cpu")
     store.delete_policy("bare")

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ from holdfast.domain.failure import Cause, Failure
 from holdfast.domain.job import Ceiling, ChildOf
 from holdfast.domain.lifecycle import EntityKind, HistoryRow, Outcome
 from holdfast.domain.policy.model import Action, Decision, DecisionCode
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import Event, JobSet, SetLogEntry
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
@@ -104,7 +104,7 @@ def test_a_database_from_before_job_sets_keeps_its_jobs_and_takes_job_sets(
     (old,) = store.load().jobs
     assert (old.id, old.child) == ("old", None)
     assert [(each.targets, each.payload) for each in store.requests(limit=10)] == [(("old",), "")]
-    child = replace(old, id="new", child=ChildOf("s", "workers", 0))
+    child = evolve(old, id="new", child=ChildOf("s", "workers", 0))
     store.submit(Submission([child], owner=JobSet(id="s", name="s", created_at=1.0, manifest="{}")))
     assert [each.child for each in store.jobs(JobFilter())] == [None, child.child]
     assert list(store.load().of(JobSet).values()) == [store.workload(JobSet, "s")]
@@ -129,7 +129,7 @@ def test_job_sets_from_before_versions_begin_with_one(kind: str, path: Path, req
     migrations.upgrade(url)
     store = open_store(url)
     store.append(Request(RequestKind.RESTART, ("s",), 1.0), version=1)
-    assert store.workload(JobSet, "s") == replace(old, version=2)
+    assert store.workload(JobSet, "s") == evolve(old, version=2)
     store.close()
 
 
@@ -202,7 +202,7 @@ def test_runs_from_before_decisions_of_their_own_have_none_and_take_one(
     (old,) = store.runs("old")
     assert (old.progress, old.failure, old.decision) == ("half", None, None)
     failure = Failure(Cause.OOM_KILLED, frozenset({"OOMKilled"}), failed_at=2.0)
-    decided = replace(old, failure=failure, decision=Decision(Action.RETRY, DecisionCode.RETRY, "again"))
+    decided = evolve(old, failure=failure, decision=Decision(Action.RETRY, DecisionCode.RETRY, "again"))
     store.commit(Changes(runs={old.uid: decided}))
     assert store.runs("old") == [decided]
     store.close()
@@ -297,6 +297,18 @@ def test_upgrades_at_the_same_time_wait_for_each_other(path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(migrations.upgrade, [path] * 4))
     migrations.check(path)
+
+
+def test_who_opens_a_new_database_at_the_same_moment_waits_for_the_others(tmp_path: Path) -> None:
+    def opened(path: Path) -> None:
+        database = Database(path)
+        with database.writing() as connection:
+            assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
+        database.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(20):
+            list(pool.map(opened, [tmp_path / f"{number}.db"] * 4))
 
 
 def test_an_older_database_is_refused_by_the_check_and_mended_by_the_upgrade(path: Path) -> None:

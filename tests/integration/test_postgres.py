@@ -8,7 +8,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from holdfast.domain.job import Attempt, Job, JobState
+from holdfast.domain.record import evolve
 from holdfast.errors import Conflict, InvalidSetting, Unavailable
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.storage.sql import engine, migrations, open_store, upkeep
@@ -54,6 +54,15 @@ def test_upgrades_at_the_same_time_wait_for_each_other(postgres_server: Postgres
     migrations.check(url)
 
 
+def test_who_leads_and_for_how_long_is_told_by_the_servers_clock(postgres_url: str) -> None:
+    with closing(open_store(postgres_url)) as store:
+        assert upkeep.leader(postgres_url, 0.0)[1] < 0
+        store.lead("somebody", 60.0, 0.0)
+        owner, left_s = upkeep.leader(postgres_url, 0.0)
+    assert owner == "somebody"
+    assert 30.0 < left_s <= 60.0
+
+
 def test_a_store_outlives_the_end_of_its_sessions(postgres_url: str) -> None:
     with closing(open_store(postgres_url)) as store:
         store.submit(Submission([job("j1")]))
@@ -70,7 +79,7 @@ def test_a_session_ended_within_a_commit_is_unavailable_and_leaves_nothing(postg
         store.submit(Submission([job("j1"), job("j2")]))
         found = store.jobs_by_id(["j1", "j2"])
         other.execute("SELECT * FROM jobs WHERE id = 'j2' FOR UPDATE")
-        changes = Changes({each.id: replace(each, state=JobState.HELD) for each in found})
+        changes = Changes({each.id: evolve(each, state=JobState.HELD) for each in found})
         with ThreadPoolExecutor(1) as pool:
             committing = pool.submit(store.commit, changes)
             waiting = (
@@ -104,12 +113,10 @@ def test_a_writer_killed_between_commits_leaves_whole_commits(postgres_url: str,
 def test_a_commit_of_many_rows_of_every_kind_is_kept_whole(postgres_url: str) -> None:
     ids = [f"j{number:05}" for number in range(3000)]
     with closing(open_store(postgres_url)) as store:
-        store.submit(Submission([replace(job(job_id), spec=f'{{"n":"{job_id}\\\\,}}{{é"}}') for job_id in ids]))
+        store.submit(Submission([evolve(job(job_id), spec=f'{{"n":"{job_id}\\\\,}}{{é"}}') for job_id in ids]))
         found = store.jobs_by_id(ids)
         assert [each.spec for each in found] == [f'{{"n":"{job_id}\\\\,}}{{é"}}' for job_id in ids]
-        changed = [
-            replace(each, state=JobState.RUNNING, reason=f"'{each.id}' \\ NULL", retry_at=None) for each in found
-        ]
+        changed = [evolve(each, state=JobState.RUNNING, reason=f"'{each.id}' \\ NULL", retry_at=None) for each in found]
         attempts = {(each.id, 1): Attempt(each.id, 1, message='a "b" {c}') for each in found}
         store.commit(Changes({each.id: each for each in changed}, attempts))
         assert store.jobs_by_id(ids) == changed
@@ -133,4 +140,4 @@ def test_without_the_driver_the_error_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(InvalidSetting) as raised:
         engine.Database("postgresql://h/x")
-    assert "psycopg[binary]" in str(raised.value)
+    assert "holdfast-scheduler[postgres]" in str(raised.value)

@@ -56,7 +56,15 @@ def test_the_last_lines_of_a_failure_are_kept(machine: Machine) -> None:
 
 
 def test_a_success_brings_no_log_lines(machine: Machine) -> None:
-    assert machine.run("echo", "hello").log_tail == ()
+    outcome = machine.run("echo", "hello")
+    assert (outcome.log_tail, outcome.log) == ((), "")
+
+
+def test_the_last_64_kibibytes_of_a_failure_come_with_its_end(machine: Machine) -> None:
+    outcome = machine.run("sh", "-c", "echo first; yes | head -c 65520; echo NCCL error >&2; exit 1")
+    assert len(outcome.log) == 64 << 10
+    assert outcome.log.endswith("y\ny\nNCCL error\n")
+    assert len("\n".join(outcome.log_tail)) < 4096
 
 
 def test_stdin_is_empty(machine: Machine) -> None:
@@ -156,6 +164,38 @@ def test_without_a_working_directory_a_run_starts_in_its_own_and_checkpoints_out
     second = machine.start("sh", "-c", "cat $HOLDFAST_CHECKPOINT_DIR/step", job_id="j", attempt=2)
     assert machine.finish(second).succeeded
     assert machine.log(second) == "7\n"
+
+
+@pytest.mark.parametrize("done", ["nothing", "the job's directory", "the move"])
+def test_checkpoints_are_taken_over_once_whatever_was_done_of_it_when_the_last_try_died(
+    machine: Machine, done: str
+) -> None:
+    jobs = machine.directory / "jobs"
+    kept, new = jobs / "first" / "checkpoints", jobs / "again"
+    kept.mkdir(parents=True)
+    (kept / "step").write_text("7\n")
+    if done != "nothing":
+        new.mkdir()
+    if done == "the move":
+        kept.rename(new / "checkpoints")
+    script = "cat $HOLDFAST_CHECKPOINT_DIR/step; echo 8 > $HOLDFAST_CHECKPOINT_DIR/step"
+    others = ("never", "first")
+    gang = [
+        machine.order("sh", "-c", script, job_id="again", rank=rank, size=2, checkpoints_of=others) for rank in range(2)
+    ]
+    machine.engine.start(gang)
+    for order in gang:
+        assert machine.finish(order).succeeded
+    assert {machine.log(order) for order in gang} <= {"7\n", "8\n"}
+    second = machine.start("sh", "-c", script, job_id="again", attempt=2, checkpoints_of=others)
+    assert machine.finish(second).succeeded
+    assert (machine.log(second), kept.exists(), (jobs / "first").is_dir()) == ("8\n", False, True)
+
+
+def test_a_job_whose_others_have_no_checkpoints_gets_an_empty_folder(machine: Machine) -> None:
+    order = machine.start("sh", "-c", "ls -A $HOLDFAST_CHECKPOINT_DIR", job_id="again", checkpoints_of=("never",))
+    assert machine.finish(order).succeeded
+    assert machine.log(order) == ""
 
 
 def test_a_working_directory_is_where_the_program_starts(machine: Machine, tmp_path: Path) -> None:
@@ -347,10 +387,17 @@ def test_enough_memory_is_no_failure(limited: Machine) -> None:
 def test_a_limit_of_its_own_counts_and_not_what_was_asked_for(
     limited: Machine, limit: int, condition: FailureCondition | None
 ) -> None:
-    code = "import time; x = bytearray(b'x') * (200 << 20); time.sleep(0.5)"
+    code = f"import time; x = bytearray(b'x') * (200 << 20); time.sleep({0.5 if condition is None else 30})"
     outcome = limited.run(*python(code), resources=Resources(memory=50 * MEBI), memory_limit=limit)
     assert outcome.conditions == (frozenset() if condition is None else {condition})
     assert outcome.succeeded is (condition is None)
+
+
+@pytest.mark.parametrize("memory", [1, 1000, 100 << 10])
+def test_a_limit_in_which_nothing_runs_is_no_lost_run(machine: Machine, memory: int) -> None:
+    outcome = machine.run("/bin/true", resources=Resources(memory=memory))
+    assert outcome.ended_by in {EndedBy.ITSELF, EndedBy.MEMORY}
+    assert outcome.started
 
 
 def test_137_alone_is_not_out_of_memory(limited: Machine) -> None:
@@ -361,3 +408,19 @@ def test_137_alone_is_not_out_of_memory(limited: Machine) -> None:
 def test_nodes_say_how_memory_is_limited(limited: Machine) -> None:
     way = limited.engine.nodes()[0].labels[MEMORY_LABEL]
     assert way == "rss" if limited.settings["memory_limits"] == "rss" else way in {"cgroup-v1", "cgroup-v2", "rss"}
+
+
+def test_streams_that_are_kept_apart_are_two_logs_and_both_are_handed_over(machine: Machine) -> None:
+    script = "echo out; echo error >&2; exit 1"
+    first = machine.start("sh", "-c", script, job_id="again", separate_logs=True)
+    outcome = machine.finish(first)
+    assert (outcome.log, outcome.log_tail) == ("out\nerror\n", ("out", "error"))
+    machine.finish(machine.start("sh", "-c", "echo later >&2; exit 1", job_id="again", separate_logs=True))
+    logs = ProcessLogs(machine.directory)
+    out, error = (logs.read("again", 1, 0, offset=0, limit=100, stderr=stderr) for stderr in (False, True))
+    assert (out.data, out.began) == (b"out\n", (4,))
+    assert (error.data, error.began) == (b"error\nlater\n", (6,))
+    together = machine.start("sh", "-c", script)
+    machine.finish(together)
+    assert logs.read(together.job_id, 1, 0, offset=0, limit=100).data == b"out\nerror\n"
+    assert logs.read(together.job_id, 1, 0, offset=0, limit=100, stderr=True).data == b""

@@ -46,6 +46,13 @@ def test_a_jobs_directory_goes_and_its_neighbours_stay(tmp_path: Path) -> None:
     assert outside.is_dir()
 
 
+def test_what_an_interrupted_deletion_left_goes_with_what_came_after_it(tmp_path: Path) -> None:
+    for job_id in (".j1", "j1"):
+        (tmp_path / "jobs" / job_id / "checkpoints").mkdir(parents=True)
+    ProcessFiles(tmp_path).discard("j1")
+    assert list((tmp_path / "jobs").iterdir()) == []
+
+
 @pytest.mark.parametrize("job_id", ["", ".", "..", "../x", "a/b"])
 def test_what_is_no_job_id_deletes_nothing(tmp_path: Path, job_id: str) -> None:
     with pytest.raises(InvalidRequest):

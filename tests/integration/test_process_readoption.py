@@ -119,8 +119,9 @@ def test_runs_outlive_the_server_and_tell_its_successor_their_real_exit_codes(
 
 
 def test_programs_and_results_outlive_a_killed_shim(machine: Machine) -> None:
-    failed = machine.start("sh", "-c", "exit 3")
+    failed = machine.start("sh", "-c", "seq 10000; echo NCCL error >&2; exit 3")
     before = machine.finish(failed)
+    assert before.log.endswith("10000\nNCCL error\n")
     orders = [machine.start(*waiting(machine)), machine.start("sh", "-c", "echo up; setsid sleep 1000 & sleep 1000")]
     for order in orders:
         machine.until_logged(order, "up")

@@ -45,7 +45,8 @@ class Counting:
 class OneLog:
     """Every run wrote the same."""
 
-    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
+    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:
+        assert not stderr
         assert job_id
         assert (attempt, rank) == (1, 0)
         data = b"one\ntwo\nthree\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hypothesis import settings
@@ -23,6 +22,7 @@ from holdfast.domain.policy.model import (
     Rule,
 )
 from holdfast.domain.rebuild import rebuild
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Unavailable
 from holdfast.ports.events import EventFilter
@@ -101,7 +101,7 @@ class EventsTellEverything(RuleBasedStateMachine):
 
     @rule(target=jobs, spec=specs, endings=st.lists(st.sampled_from(sorted(ENDINGS)), min_size=1, max_size=5))
     def submit(self, spec: JobSpec, endings: list[str]) -> str:
-        named = replace(spec, name=f"job-{len(self.lab.plans)}")
+        named = evolve(spec, name=f"job-{len(self.lab.plans)}")
         return self.lab.submit(named, lambda order: ENDINGS[endings[min(order.attempt, len(endings)) - 1]])
 
     @rule(job=jobs, kind=st.sampled_from([RequestKind.CANCEL, RequestKind.HOLD, RequestKind.RELEASE]))
@@ -134,7 +134,7 @@ class EventsTellEverything(RuleBasedStateMachine):
             events = self.store.events(limit=10_000, where=EventFilter(job_id=job.id))
             rebuilt = rebuild(events)
             assert rebuilt is not None
-            assert rebuilt == replace(job, spec="", seq=0, updated_at=rebuilt.updated_at)
+            assert rebuilt == evolve(job, spec="", seq=0, updated_at=rebuilt.updated_at)
             assert [event.job_seq for event in events] == list(range(1, len(events) + 1))
             ends = [
                 event.job_seq for event in events if event.type.name in {"job.succeeded", "job.failed", "job.cancelled"}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.domain.policy.model import Backoff, SetAction, SetRule
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.children import Child, ChildPhase, CreateChild, DeleteChild
 from holdfast.domain.workloads.jobset.children import is_previous
 from holdfast.domain.workloads.jobset.model import (
@@ -50,7 +51,7 @@ POLICIES = st.builds(
     FailurePolicy,
     max_restarts=st.integers(0, 4),
     strategy=st.sampled_from([RestartStrategy.RECREATE, RestartStrategy.BLOCKING_RECREATE]),
-    rules=st.lists(RULES, max_size=4).map(lambda rules: tuple(replace(r, name=f"r{i}") for i, r in enumerate(rules))),
+    rules=st.lists(RULES, max_size=4).map(lambda rules: tuple(evolve(r, name=f"r{i}") for i, r in enumerate(rules))),
     backoff=st.none() | st.just(Backoff(initial_s=3.0)),
 )
 SUCCESS = st.builds(SuccessPolicy, st.sampled_from(Operator), st.lists(st.sampled_from(NAMES), max_size=2).map(tuple))
@@ -78,7 +79,7 @@ def specs(draw: st.DrawFn) -> JobSetSpec:
     return JobSetSpec(
         name="js",
         replicated_jobs=tuple(groups),
-        success=replace(success, targets=tuple(name for name in success.targets if name in NAMES[:count])),
+        success=evolve(success, targets=tuple(name for name in success.targets if name in NAMES[:count])),
         failure=draw(st.none() | POLICIES),
         startup=StartupOrder.IN_ORDER if in_order else StartupOrder.ANY_ORDER,
     )
@@ -114,7 +115,7 @@ class World:
         blocking = self.spec.failure is not None and self.spec.failure.strategy is RestartStrategy.BLOCKING_RECREATE
         for order in passed.orders:
             if isinstance(order, DeleteChild):
-                self.children[order.name] = replace(self.children[order.name], deleting_since=self.now)
+                self.children[order.name] = evolve(self.children[order.name], deleting_since=self.now)
             elif isinstance(order, CreateChild):
                 assert order.name not in self.children
                 assert not (blocking and any(is_previous(self.state, child) for child in self.children.values()))
@@ -149,7 +150,7 @@ class World:
             self._change(child, phase=ChildPhase.SUCCEEDED)
 
     def _change(self, child: Child, **fields: object) -> None:
-        self.children[child.name] = replace(child, **fields)  # type: ignore[arg-type]  # the names above
+        self.children[child.name] = evolve(child, **fields)  # type: ignore[arg-type]  # the names above
 
     def run(self) -> None:
         for _ in range(400):

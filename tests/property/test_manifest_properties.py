@@ -129,6 +129,8 @@ jobs = st.fixed_dictionaries(
         "totalDeadline": durations,
         "schedulingTimeout": durations,
         "grace": durations,
+        "stall": st.fixed_dictionaries({"noOutput": st.integers(1, 9999)}, optional={"noProgress": st.just("1h")}),
+        "checkpointedExitCode": st.integers(1, 255),
         "workingDir": st.just("/srv"),
         "retryPolicies": st.lists(names, max_size=3),
         "retry": policies,

@@ -7,7 +7,6 @@ the media type is documented, and the body conforms to its schema.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -29,6 +28,7 @@ from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, Ru
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryPolicy, SetAction
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import (
     Event,
@@ -63,7 +63,8 @@ class Counting:
 
 
 class NoLogs:
-    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
+    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:
+        assert stderr in {True, False}
         assert job_id
         assert attempt > 0
         assert rank >= 0
@@ -140,7 +141,7 @@ def _add_set(store: MemoryStore) -> None:
     pods = KubeJobState(active=1, failed=1, conditions=(failed,))
     store.commit(
         Changes(
-            workloads={"0": replace(row, state=state), job.id: KubeJobRecord(job.id, state=pods)},
+            workloads={"0": evolve(row, state=state), job.id: KubeJobRecord(job.id, state=pods)},
             set_log=[
                 SetLogEntry(set_id="0", at=2.0, what=decided),
                 SetLogEntry(set_id="0", at=2.0, what=Event("Normal", "why", "what")),

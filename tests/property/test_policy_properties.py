@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCondition
+from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCondition, LogMatch
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import decide, delay_s
 from holdfast.domain.policy.growth import grow
@@ -28,6 +27,7 @@ from holdfast.domain.policy.model import (
     RetrySettings,
     Rule,
 )
+from holdfast.domain.record import evolve
 from tests.reading import compile_rule
 from tools.cases.armada_pods import grow_containers
 
@@ -55,6 +55,7 @@ CONTAINERS = st.builds(
     st.sampled_from(["", "cuda error", "ok"]),
     st.booleans(),
 )
+LOG_PATTERNS = [".*", "cuda", "^ok$"]
 FAILURES = st.builds(
     Failure,
     st.sampled_from([Cause.OOM_KILLED, Cause.UNKNOWN, Cause.USER_CANCELLED]),
@@ -64,6 +65,7 @@ FAILURES = st.builds(
     WORDS,
     node=st.none() | st.just("n1"),
     ran_s=st.none() | st.sampled_from([0.0, 5.0, 60.0]),
+    log_matches=st.lists(st.builds(LogMatch, st.sampled_from(LOG_PATTERNS), st.just("a line")), max_size=2).map(tuple),
 )
 EXIT_CODES = st.builds(
     ExitCodes,
@@ -78,6 +80,7 @@ RULES = st.builds(
     exit_codes=NONE | EXIT_CODES,
     conditions=NONE | CONDITIONS,
     termination_message=NONE | st.sampled_from([".*", "cuda", "^ok$", ""]),
+    log=NONE | st.sampled_from(LOG_PATTERNS),
     categories=NONE | st.frozensets(WORDS, min_size=1),
     subcategories=NONE | st.frozensets(WORDS, min_size=1),
     causes=NONE | st.frozensets(st.sampled_from(["oom_killed", "unknown"]), min_size=1),
@@ -108,7 +111,7 @@ POLICIES = st.lists(
         st.sampled_from(AntiAffinity),
     ),
     max_size=3,
-).map(lambda found: [replace(policy, name=f"p{i}") for i, policy in enumerate(found)])
+).map(lambda found: [evolve(policy, name=f"p{i}") for i, policy in enumerate(found)])
 SETTINGS = st.builds(RetrySettings, NONE | st.integers(0, 6), BACKOFFS)
 
 
@@ -131,6 +134,7 @@ def _model_matches(rule: Rule, failure: Failure) -> bool:
         checks.append(bool(there & rule.conditions))
     if rule.termination_message is not None:
         checks.append(any(c.message and re.search(rule.termination_message, c.message) for c in seen))
+    checks += [rule.log is None or rule.log in {match.pattern for match in failure.log_matches}]
     checks += [rule.categories is None or failure.category in rule.categories]
     checks += [rule.subcategories is None or failure.subcategory in rule.subcategories]
     checks += [rule.causes is None or failure.cause in rule.causes]
@@ -176,7 +180,7 @@ def test_explaining_changes_nothing_that_is_decided(
     history = RetryHistory("j", total + 1, (("p0/rule0", total),), total, 1 << 20)
     plain = decide(compiled, failure, history, settings, draw=draw)
     explained = decide(compiled, failure, history, settings, draw=draw, explain=True)
-    assert replace(explained, considered=(), delay_because="") == plain
+    assert evolve(explained, considered=(), delay_because="") == plain
     assert all(not each.matched for each in explained.considered[:-1])
     assert all(each.because for each in explained.considered)
 
@@ -192,7 +196,7 @@ def test_exit_code_0_never_matches(codes: ExitCodes, containers: list[ContainerR
 def test_delays_are_bounded_and_never_shrink_without_jitter(backoff: Backoff, n: int, seed: str, draw: float) -> None:
     cap = float("inf") if backoff.max_s is None else backoff.max_s
     assert 0 <= delay_s(backoff, n, seed=seed, draw=draw) <= cap
-    plain = replace(backoff, jitter=JitterMode.NONE)
+    plain = evolve(backoff, jitter=JitterMode.NONE)
     assert delay_s(plain, n, seed=seed) <= delay_s(plain, n + 1, seed=seed)
 
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,9 +15,10 @@ from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads import gang_attempts
 from holdfast.domain.event_mapping import Outbox
 from holdfast.domain.job import Job, Run
-from holdfast.domain.placement import Capacity
+from holdfast.domain.placement.fit import Capacity
+from holdfast.domain.placement.scheduling import Round
 from holdfast.domain.policy import decide
-from holdfast.domain.scheduling import Round
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads import retry
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.executor.executor import Executor
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SEEDS = 100
 BESIDE = {"never-twice", "no-node-overloaded", "generations-apart", "domains-exclusive", "nothing-outlives"}
 """What can come of it when the controller does not know what still runs."""
-FIRST = {"an executor ignores its lease": 300_405, "messages to an earlier controller are believed": 201_135}
+FIRST = {"an executor ignores its lease": 400_550, "messages to an earlier controller are believed": 400_790}
 """Where to begin, for what few worlds can see: a connection must be cut for longer than its lease under a long program,
 and another place be free; or the controller's memory be dropped between a late message and all newer ones."""
 
@@ -41,7 +41,7 @@ def limits_are_ignored(patch: pytest.MonkeyPatch) -> None:
     counted = decide._counted
 
     def uncounted(rule: Any, failure: Any, history: Any, *rest: Any) -> Any:
-        return counted(rule, failure, replace(history, counters=()), *rest)
+        return counted(rule, failure, evolve(history, counters=()), *rest)
 
     patch.setattr(decide, "_counted", uncounted)
 
@@ -50,7 +50,7 @@ def the_global_cap_is_ignored(patch: pytest.MonkeyPatch) -> None:
     judge = decide.decide
 
     def uncapped(policies: Any, failure: Any, history: Any, settings: Any, **rest: Any) -> Any:
-        return judge(policies, failure, history, replace(settings, global_max_retries=None), **rest)
+        return judge(policies, failure, history, evolve(settings, global_max_retries=None), **rest)
 
     patch.setattr(retry, "decide", uncapped)
 
@@ -59,7 +59,7 @@ def counters_are_not_stored(patch: pytest.MonkeyPatch) -> None:
     after = gang._after
 
     def forgetful(job: Job, *rest: Any, **times: Any) -> Job:
-        return replace(after(job, *rest, **times), counters=job.counters)
+        return evolve(after(job, *rest, **times), counters=job.counters)
 
     patch.setattr(gang, "_after", forgetful)
 
@@ -110,8 +110,8 @@ def a_failure_hides_a_cancellation(patch: pytest.MonkeyPatch) -> None:
     conclude = gang.conclude
 
     def blind(spec: Any, job: Job, over: Any, now: float) -> Any:
-        result = conclude(spec, replace(job, cancel_requested=False), over, now)
-        return replace(result, state=replace(result.state, cancel_requested=job.cancel_requested))
+        result = conclude(spec, evolve(job, cancel_requested=False), over, now)
+        return evolve(result, state=evolve(result.state, cancel_requested=job.cancel_requested))
 
     patch.setattr(gang, "conclude", blind)
 
@@ -153,7 +153,7 @@ def overtaken_messages_are_believed(patch: pytest.MonkeyPatch) -> None:
 def messages_to_an_earlier_controller_are_believed(patch: pytest.MonkeyPatch) -> None:
     take = Observations.take
     patch.setattr(
-        Observations, "take", lambda self, request, now: take(self, replace(request, acked=self._controller_epoch), now)
+        Observations, "take", lambda self, request, now: take(self, evolve(request, acked=self._controller_epoch), now)
     )
 
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +14,7 @@ from holdfast.controller.work_queue import WorkQueue
 from holdfast.controller.workloads.gang_attempts import TerminateAttempts
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.lifecycle.judge import HandlerResult
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.executor.executor import Executor
 from tools.memory_store.store import MemoryStore
@@ -43,7 +43,7 @@ TWICE = {
 def an_overtaken_answer_is_acted_on(patch: pytest.MonkeyPatch) -> None:
     exchange = Connection.exchange
     patch.setattr(
-        Connection, "exchange", lambda self, request: replace(exchange(self, request), sequence=request.sequence)
+        Connection, "exchange", lambda self, request: evolve(exchange(self, request), sequence=request.sequence)
     )
 
 
@@ -69,7 +69,7 @@ def two_processes_are_one_owner(patch: pytest.MonkeyPatch) -> None:
 
 def a_commit_does_not_ask_who_leads(patch: pytest.MonkeyPatch) -> None:
     commit = MemoryStore.commit
-    patch.setattr(MemoryStore, "commit", lambda self, changes: commit(self, replace(changes, epoch=None)))
+    patch.setattr(MemoryStore, "commit", lambda self, changes: commit(self, evolve(changes, epoch=None)))
 
 
 def leases_are_counted_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:

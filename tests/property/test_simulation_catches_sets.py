@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +15,7 @@ from holdfast.controller.workloads.jobsets import JobSets
 from holdfast.controller.workloads.kubejobs import KubeJobs
 from holdfast.controller.workloads.pods import Pods
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset import children, reconcile
 from holdfast.domain.workloads.jobset.rules import Budget, LimitReached
 from tools.simulate.run import simulate
@@ -33,7 +33,7 @@ def a_job_left_failed_is_judged_again(patch: pytest.MonkeyPatch) -> None:
 
     def forgetful(*arguments: Any) -> Any:
         passed = reconcile.converge(*arguments)
-        return replace(passed, state=replace(passed.state, left_failed={}))
+        return evolve(passed, state=evolve(passed.state, left_failed={}))
 
     patch.setattr(jobsets, "converge", forgetful)
 
@@ -60,7 +60,7 @@ def limits_are_ignored(patch: pytest.MonkeyPatch) -> None:
 def a_generation_starts_before_the_last_has_gone(patch: pytest.MonkeyPatch) -> None:
 
     def hasty(spec: Any, state: Any, jobs: Sorted, allowed: Any) -> Any:
-        return children.create(spec, state, replace(jobs, previous=[]), allowed)
+        return children.create(spec, state, evolve(jobs, previous=[]), allowed)
 
     patch.setattr(reconcile, "create", hasty)
 
@@ -71,7 +71,7 @@ def dependencies_are_ignored(patch: pytest.MonkeyPatch) -> None:
 
 def a_restart_loses_what_is_remembered_of_pods(patch: pytest.MonkeyPatch) -> None:
     resume = KubeJobs._resume
-    patch.setattr(KubeJobs, "_resume", lambda self, job, record: resume(self, job, record and replace(record, pods=())))
+    patch.setattr(KubeJobs, "_resume", lambda self, job, record: resume(self, job, record and evolve(record, pods=())))
 
 
 def a_set_is_stored_a_decision_late(patch: pytest.MonkeyPatch) -> None:
@@ -89,9 +89,9 @@ def a_set_is_stored_a_decision_late(patch: pytest.MonkeyPatch) -> None:
 def a_domain_is_given_twice(patch: pytest.MonkeyPatch) -> None:
     claim = Domains.claim
 
-    def shared(self: Domains, key: str, job_id: str) -> str:
+    def shared(self: Domains, *asked: Any) -> str:
         self._owners.clear()
-        return claim(self, key, job_id)
+        return claim(self, *asked)
 
     patch.setattr(Domains, "claim", shared)
 
@@ -101,12 +101,12 @@ def a_kept_place_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_pod_is_replaced_before_it_has_gone(patch: pytest.MonkeyPatch) -> None:
-    def impatient(self: KubeJobs, active: Any, work: Any) -> None:
+    def impatient(self: Pods, active: Any, work: Any) -> None:
         gone = {*RUN_TERMINAL, RunStatus.TERMINATING}
         for name in [name for name, pod in work.pods.items() if pod.run and pod.run.status in gone]:
             work.pods.pop(name)
 
-    patch.setattr(KubeJobs, "_clear", impatient)
+    patch.setattr(Pods, "clear", impatient)
 
 
 def a_deleted_set_does_not_wait_for_its_programs(patch: pytest.MonkeyPatch) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -17,6 +16,7 @@ from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Queue, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, RunStatus, SubStep, attempt_id
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings, Rule
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import Event, JobSet, JobSetState, SetLogEntry
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import HoldfastError
@@ -30,6 +30,17 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Store
     from tests.postgres import PostgresServer
 
+R = TypeVar("R")
+
+
+def of(
+    kind: Callable[..., R], *values: st.SearchStrategy[Any], **named: st.SearchStrategy[Any]
+) -> st.SearchStrategy[R]:
+    """Build records by their fields; ``st.builds`` would look for names that are imported for type checkers only."""
+    fields = st.tuples(st.tuples(*values), st.fixed_dictionaries(named))
+    return fields.map(lambda given: kind(*given[0], **given[1]))
+
+
 IDS = st.sampled_from(["aaaaaa-1", "aaaaaa-2", "bbbbbb-1", "bbbbbb-2", "cccccc"])
 JOB_NAMES = st.sampled_from(["train", "eval", "aaaaaa-1"])
 QUEUES = st.sampled_from(["default", "gpu"])
@@ -38,7 +49,7 @@ CREATE = st.none() | st.booleans()
 LABELS = st.dictionaries(st.sampled_from(["team", "tier"]), st.sampled_from(["x", "y"]))
 REFERENCES = IDS | JOB_NAMES | st.sampled_from(["aaaaaa", "bbbbbb-", "cccccc", "cccc", "nobody"])
 SETS = st.sampled_from(["s1", "s2", "s3"])
-JOBS = st.builds(
+JOBS = of(
     Job,
     IDS,
     JOB_NAMES,
@@ -46,13 +57,13 @@ JOBS = st.builds(
     st.integers(0, 2),
     st.sampled_from([1.0, 2.0]),
     st.just("{}"),
-    child=st.none() | st.builds(ChildOf, SETS, st.just("g"), st.integers(0, 2)),
+    child=st.none() | of(ChildOf, SETS, st.just("g"), st.integers(0, 2)),
 )
-ATTEMPTS = st.builds(
+ATTEMPTS = of(
     Attempt, IDS, st.integers(1, 3), st.sampled_from(AttemptStatus), dispatch=st.integers(0, 2), message=JOB_NAMES
 )
-OUTCOMES = st.none() | st.builds(RunOutcome, st.just((ContainerResult(0),)), ended_at=st.sampled_from([1.0, 2.0]))
-FILTERS = st.builds(
+OUTCOMES = st.none() | of(RunOutcome, st.just((ContainerResult(0),)), ended_at=st.sampled_from([1.0, 2.0]))
+FILTERS = of(
     JobFilter,
     st.none() | st.frozensets(st.sampled_from(JobState)),
     st.none() | QUEUES,
@@ -60,19 +71,17 @@ FILTERS = st.builds(
     st.none() | SETS,
     LABELS.map(lambda labels: tuple(labels.items())),
 )
-JOB_SETS = st.builds(
+JOB_SETS = of(
     JobSet,
     id=SETS,
     name=st.sampled_from(["x", "y", "s1"]),
     created_at=st.sampled_from([1.0, 2.0]),
     manifest=st.just("{}"),
     deleting=st.booleans(),
-    state=st.builds(JobSetState, restarts=st.integers(0, 2)),
+    state=of(JobSetState, restarts=st.integers(0, 2)),
 )
-LOGGED = st.builds(
-    SetLogEntry, set_id=SETS, at=st.just(1.0), what=st.builds(Event, st.just("Normal"), JOB_NAMES, JOB_NAMES)
-)
-POD_JOBS = st.builds(KubeJobRecord, id=IDS, restart=st.integers(0, 2))
+LOGGED = of(SetLogEntry, set_id=SETS, at=st.just(1.0), what=of(Event, st.just("Normal"), JOB_NAMES, JOB_NAMES))
+POD_JOBS = of(KubeJobRecord, id=IDS, restart=st.integers(0, 2))
 
 
 @st.composite
@@ -154,7 +163,7 @@ class Stores(RuleBasedStateMachine):
         self.both(lambda store: store.workloads(JobSet, after=after, limit=limit))
         self.both(lambda store: store.workloads_by_id(JobSet, [reference]))
         self.both(lambda store: store.children_of(reference))
-        self.both(lambda store: [replace(each, seq=0) for each in store.set_log(reference, limit=limit)])
+        self.both(lambda store: [evolve(each, seq=0) for each in store.set_log(reference, limit=limit)])
 
     @rule(kind=st.sampled_from(RequestKind), job_id=IDS)
     def append(self, kind: RequestKind, job_id: str) -> None:
@@ -176,7 +185,7 @@ class Stores(RuleBasedStateMachine):
         handled: list[int],
     ) -> None:
         known = {job.id: job for job in self._memory.jobs_by_id(list(states))}
-        jobs = {job_id: replace(known[job_id], state=states[job_id]) for job_id in states if job_id in known}
+        jobs = {job_id: evolve(known[job_id], state=states[job_id]) for job_id in states if job_id in known}
         node = Node("n", "e", Resources(len(states)))
         changes = Changes(
             jobs,

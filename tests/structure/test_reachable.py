@@ -16,11 +16,33 @@ SRC = ROOT / "src"
 SHIM = "holdfast.engines.process.shim"
 COMMANDS = "holdfast.cli.commands"
 MIGRATIONS = "holdfast.storage.sql.migrations"
-WAYS_IN = ("holdfast.cli.main", f"{SHIM}.__main__", f"{MIGRATIONS}.env", "holdfast.simulation")
-LOADED_BY_NAME = (COMMANDS, f"{MIGRATIONS}.versions", "holdfast.service.api")
-PYTHON_API = ("holdfast.client", "holdfast.simulation")
+WAYS_IN = (
+    "holdfast",
+    "holdfast.cli.main",
+    "holdfast.integrations.joblib",
+    "holdfast.integrations.mlflow",
+    "holdfast.integrations.submitit",
+    "holdfast.sdk.calls.worker",
+    "hydra_plugins.holdfast_launcher",
+    f"{SHIM}.__main__",
+    f"{MIGRATIONS}.env",
+    "holdfast.simulation",
+)
+LOADED_BY_NAME = (
+    COMMANDS,
+    f"{COMMANDS}.operate",
+    f"{COMMANDS}.steering",
+    f"{MIGRATIONS}.versions",
+    "holdfast.service.api",
+)
+PYTHON_API = ("holdfast.client", "holdfast.integrations", "holdfast.sdk", "holdfast.simulation", "hydra_plugins")
 """For programs: whoever imports it may use all of it."""
-CALLED_BY_LIBRARIES = {"holdfast.api.rest.metrics", "holdfast.app.connections", "holdfast.cli.main"}
+CALLED_BY_LIBRARIES = {
+    "holdfast.api.rest.metrics",
+    "holdfast.app.connections",
+    "holdfast.cli.main",
+    "holdfast.notify.mail",
+}
 """Their classes override methods of a library's."""
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 OWN_DECORATORS = re.compile(
@@ -139,9 +161,14 @@ def is_registered(node: ast.AST) -> bool:
     return any(not OWN_DECORATORS.fullmatch(ast.unparse(each)) for each in decorators)
 
 
+def is_command(module: str, name: str) -> bool:
+    """Whether it is what a file of a command is loaded for."""
+    return module.startswith(f"{COMMANDS}.") and module.rpartition(".")[2] == name.lower()
+
+
 def unused(module: str, uses: Uses) -> Iterator[str]:
     for name, node in definitions(module):
-        if name.startswith("__") or is_registered(node) or module == f"{COMMANDS}.{name.lower()}":
+        if name.startswith("__") or is_registered(node) or is_command(module, name):
             continue
         if not uses.of_global(module, name, node):
             yield name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,10 @@ from holdfast.controller.controller import Controller, ControllerSettings, Ticke
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 from holdfast.domain.policy.model import Action, Backoff, RetryPolicy, Rule
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
-from holdfast.engines.simulated.engine import SIMULATED, SimulatedEngine, SimulatedRun
+from holdfast.engines.simulated.engine import SIMULATED, SimulatedEngine
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import NodeInfo, RunOrder
@@ -89,7 +90,7 @@ class Lab:
 
     def use(self, *nodes: NodeInfo, also: Iterable[Capability] = ()) -> None:
         """Begin anew with an engine that has these nodes, and is also capable of something."""
-        info = replace(SIMULATED, capabilities=SIMULATED.capabilities | frozenset(also))
+        info = evolve(SIMULATED, capabilities=SIMULATED.capabilities | frozenset(also))
         self.engine = SimulatedEngine(self.clock, nodes, script=self._plan, info=info)
         self.executor = Executor("local", self.engine, self.transport, clock=self.clock, lease_s=self.lease_s)
 
@@ -98,7 +99,7 @@ class Lab:
         return self.plans[order.job_name](order)
 
     def _new_controller(self) -> Controller:
-        settings = replace(self.settings, executor_lease_s=self.lease_s)
+        settings = evolve(self.settings, executor_lease_s=self.lease_s)
         memory = f"memory {next(self._memories)}"
         return Controller(
             self.store,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from holdfast.engines.simulated.engine import SimulatedRun
+    from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import RunOrder
 
 FOREVER = 10_000.0

@@ -124,9 +124,6 @@ class Server:
         assert manifest["metadata"]["name"] == name
         return self._answer("update" if must_exist else "put", name, lenient, result="unchanged")
 
-    def check_job_set(self, manifest: Mapping[str, Any], *, lenient: bool) -> JobSetApplied:
-        return self._answer("check", manifest["metadata"]["name"], lenient, result="valid")
-
     def submit_bulk(self, manifests: Sequence[Mapping[str, Any]], *, lenient: bool) -> BulkResult:
         self.asked.append(("jobs", len(manifests), lenient))
         items = [{"index": at, "status": "created", "id": f"j{at}", "name": "j"} for at in range(len(manifests))]
@@ -139,8 +136,8 @@ class Server:
         header = {"id": "j0", "name": name, "queue": "ml", "state": "Queued", "submitted_at": AT}
         return JobApplied.model_validate({**header, "resources": RESOURCES, "result": "created"})
 
-    def check_bulk(self, manifests: Sequence[Mapping[str, Any]], *, lenient: bool) -> BulkResult:
-        self.asked.append(("check jobs", len(manifests), lenient))
+    def check(self, manifests: Sequence[Mapping[str, Any]], *, verb: str, lenient: bool) -> BulkResult:
+        self._answer("check", len(manifests), f"{verb} {lenient}", result="valid")
         return BulkResult(items=[])
 
     def delete_job_set(self, reference: str) -> None:
@@ -199,6 +196,10 @@ class Surroundings(Cli):
         assert places
         self.notes.append("drives" if drive else "asks")
         return nullcontext(cast("Client", self.server))
+
+    @staticmethod
+    def is_looked_after() -> bool:
+        return True
 
     def note_unserved(self, what: str = "jobs start", wait: str = "holdfast wait JOB") -> None:
         assert wait.startswith("holdfast ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.domain.job import Resources, Run
-from holdfast.domain.placement import Capacity, Place
+from holdfast.domain.placement.fit import Capacity, Place
 
 RUN = Run("job-1-0-1", "job", 1, 0, executor="e", node="n", request=Resources(1000))
 PLACE = ("e", "n")

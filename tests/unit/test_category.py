@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.classify import CategoryMatch, CompiledCategories, classify
 from holdfast.domain.failure import ContainerResult, PodEvent, RunOutcome
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
+from holdfast.domain.record import evolve
 
 
 def matched(rule: CategoryRule, outcome: RunOutcome) -> bool:
@@ -25,6 +28,12 @@ WARNING = PodEvent("Warning", "devices unavailable for nvidia.com/gpu", "Unexpec
 
 TABLE: list[tuple[str, CategoryRule, RunOutcome, bool]] = [
     ("condition by reason", CategoryRule(conditions=OOM), RunOutcome((SIDE,)), True),
+    (
+        "condition by reason alone",
+        CategoryRule(conditions=frozenset({"Evicted"})),
+        RunOutcome((ContainerResult(1, reason="Evicted"),)),
+        True,
+    ),
     ("condition by the engine", CategoryRule(conditions=OOM), RunOutcome((MAIN,), OOM), True),
     (
         "condition of another container",
@@ -84,6 +93,37 @@ TABLE: list[tuple[str, CategoryRule, RunOutcome, bool]] = [
 @pytest.mark.parametrize(("rule", "outcome", "expected"), [pytest.param(*row[1:], id=row[0]) for row in TABLE])
 def test_a_category_rule_matches(rule: CategoryRule, outcome: RunOutcome, *, expected: bool) -> None:
     assert matched(rule, outcome) is expected
+
+
+_WORDS = st.sampled_from(["OOMKilled", "Evicted", "AppError", "Error"])
+_RULES = st.builds(
+    CategoryRule,
+    conditions=st.none() | st.frozensets(_WORDS, min_size=1),
+    container_name=st.sampled_from([None, "main", "side"]),
+    exit_codes=st.sampled_from([None, codes(1), codes(137)]),
+    log=st.sampled_from([None, "a", ".*"]),
+)
+_OUTCOMES = st.builds(
+    RunOutcome,
+    st.lists(
+        st.builds(ContainerResult, st.sampled_from([0, 1, 137]), st.sampled_from(["main", "side"]), reason=_WORDS),
+        max_size=2,
+    ).map(tuple),
+    st.frozensets(_WORDS),
+    log_tail=st.lists(st.sampled_from(["", "a", "b"]), max_size=2).map(tuple),
+    error_line=st.sampled_from(["", "a"]),
+)
+
+
+@given(st.lists(_RULES, min_size=1, max_size=4), _OUTCOMES)
+def test_what_rules_a_rule_out_early_never_changes_which_one_matches(
+    rules: list[CategoryRule], outcome: RunOutcome
+) -> None:
+    listed = [FailureCategory(str(index), (rule,)) for index, rule in enumerate(rules)]
+    compiled = CompiledCategories.compile(listed, built_in=listed)
+    every = tuple(evolve(rule, conditions=None, of_output=False) for rule in compiled.rules)
+    failure = classify(outcome)
+    assert compiled.match(failure, outcome) == evolve(compiled, rules=every).match(failure, outcome)
 
 
 def test_the_first_category_by_precedence_then_name_wins() -> None:

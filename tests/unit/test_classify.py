@@ -43,6 +43,18 @@ TABLE: list[tuple[str, RunOutcome, str, set[str]]] = [
     ("preempted", facts(ContainerResult(143), ended_by=EndedBy.PREEMPTION), "agent_transient", {"Preempted"}),
     ("evicted", facts(ContainerResult(137), conditions=("Evicted",)), "agent_transient", {"Evicted"}),
     ("launch failed", facts(started=False, message="no such file"), "agent_transient", {"LaunchFailed"}),
+    (
+        "no program",
+        facts(ContainerResult(None, reason="CommandNotFound"), started=False),
+        "validation_error",
+        {"LaunchFailed"},
+    ),
+    (
+        "no directory",
+        facts(ContainerResult(None, reason="WorkingDirNotFound"), started=False),
+        "agent_transient",
+        {"LaunchFailed"},
+    ),
     ("user", facts(ContainerResult(143), ended_by=EndedBy.USER), "user_cancelled", set()),
     ("user wins", facts(SIDECAR_OOM, ended_by=EndedBy.USER), "user_cancelled", {"OOMKilled"}),
     ("cascade", facts(ContainerResult(143), ended_by=EndedBy.CASCADE), "unknown", set()),
@@ -83,6 +95,8 @@ CASCADE = facts(ContainerResult(143), ended_by=EndedBy.CASCADE, ended_at=1.0)
         ([(0, facts(BAD, ended_at=5.0)), (1, facts(BAD, ended_at=4.0))], 1),
         ([(2, facts(BAD, ended_at=4.0)), (1, facts(BAD, ended_at=4.0))], 1),
         ([(0, CASCADE), (1, facts(GOOD, ended_at=2.0)), (2, facts(BAD, ended_at=3.0))], 2),
+        ([(0, facts(BAD, ended_by=EndedBy.SUSPENSION, ended_at=1.0)), (1, facts(BAD, ended_at=3.0))], 1),
+        ([(0, facts(BAD, ended_by=EndedBy.DRAIN, ended_at=1.0)), (1, facts(BAD, ended_at=3.0))], 1),
     ],
 )
 def test_the_earliest_failure_is_charged_and_ties_go_by_rank(

@@ -10,11 +10,12 @@ import pytest
 
 from holdfast.cli import exit_codes
 from holdfast.cli.context import Cli
-from holdfast.cli.watching.follow import ENDED, Follower, Prefixed
+from holdfast.cli.watching.follow import ENDED, Follower, Prefixed, Shown
 from holdfast.cli.watching.pacing import Pace
 from holdfast.cli.watching.waiting import Wanted, wait_for
+from holdfast.errors import NotFound
 from holdfast.wire.events import EventView
-from holdfast.wire.jobs import AttemptView, JobView, LogChunk
+from holdfast.wire.jobs import AttemptView, JobOutcome, JobView, LogChunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +37,8 @@ class Script:
     happened: list[list[EventView]] = field(default_factory=list)
     """What is new at each look after the first; afterwards it is always something that changes the whole job."""
     looks: int = 0
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Why each job is as ``told`` says; one that has none here is forgotten by the time it is asked about."""
 
     def last_event(self) -> int:
         return 7
@@ -43,6 +46,11 @@ class Script:
     def events(self, *, after: int, job: str) -> list[EventView]:
         assert (after, job) == (7, "j")
         return self.happened.pop(0) if self.happened else [event("job.held")]
+
+    def job_outcomes(self, *, ids: Sequence[str]) -> list[JobOutcome]:
+        known = self.reasons or dict.fromkeys(self.told[0], "")
+        states = self.told[0]
+        return [outcome(one, states[one], known[one]) for one in ids if one in known and one in states]
 
     def attempts(self, reference: str) -> list[AttemptView]:
         return self.job(reference).attempts
@@ -52,9 +60,18 @@ class Script:
         self.looks += 1
         return self.jobs.pop(0) if len(self.jobs) > 1 else self.jobs[0]
 
-    def logs(self, reference: str, *, attempt: int, rank: int, offset: int) -> LogChunk:
+    def logs(
+        self, reference: str, *, attempt: int = 1, rank: int = 0, offset: int | None = None, tail: int | None = None
+    ) -> LogChunk:
+        if self.told:
+            raise NotFound(reference)
         assert reference == "j"
         whole = self.texts.get((attempt, rank), "")
+        if tail is not None:
+            assert offset is None
+            lines = whole.splitlines(keepends=True)
+            offset = len(whole) - len("".join(lines[len(lines) - tail :]))
+        assert offset is not None
         text = whole[offset : offset + 4]
         end = offset + len(text)
         finished = end == len(whole)
@@ -91,6 +108,11 @@ def job(state: str, *attempts: str, gang: int = 1) -> JobView:
     facts: dict[str, Any] = {"labels": {}, "counters": {}, "spec": {}, "attempts": views, "gang": gang}
     header = {"id": "j", "name": "j", "queue": "default", "state": state, "resources": RESOURCES, "submitted_at": AT}
     return JobView.model_validate({**header, **facts})
+
+
+def outcome(job_id: str, state: str, reason: str = "") -> JobOutcome:
+    known = job(state).model_dump(include=set(JobOutcome.model_fields))
+    return JobOutcome.model_validate({**known, "id": job_id, "name": job_id, "reason": reason})
 
 
 def event(kind: str, **data: object) -> EventView:
@@ -176,8 +198,18 @@ def test_waiting_ends_with_a_code_by_outcome(states: list[str], code: int) -> No
 
 
 def test_waiting_names_the_jobs_that_ended_otherwise() -> None:
-    _, surroundings = waited([{"a": "Succeeded", "b": "Failed"}], ["a", "b"], Wanted())
-    assert surroundings.err.getvalue() == "b: Failed\n"
+    states = {"a": "Succeeded", "b": "Failed", "c": "Cancelled", "d": "Failed"}
+    script = Script(
+        told=[states], reasons={"a": "", "b": "exit code 1: ValueError: no such key; no rule matched", "c": ""}
+    )
+    surroundings = Surroundings()
+    assert wait_for(script.client(), list(states), Wanted(), surroundings.cli()) == exit_codes.FAILED
+    assert surroundings.err.getvalue().splitlines() == [
+        "b: Failed: exit code 1: ValueError: no such key; no rule matched (job b)",
+        "c: Cancelled (job c)",
+        "d: is gone",
+        "a: Succeeded",
+    ]
 
 
 def test_waiting_gives_up_when_the_time_is_over() -> None:
@@ -217,3 +249,15 @@ def test_rests_are_longer_while_much_is_asked_for_at_once() -> None:
     for things in (100_000, 2_000, 100):
         pace.rest(news=True, things=things)
     assert rests == pytest.approx([1.0, 0.6, 0.1])
+
+
+def test_a_tail_is_of_what_was_printed_before_and_what_comes_later_is_whole() -> None:
+    script = Script(
+        [job("Running", "Failed", "Running"), job("Succeeded", "Failed", "Failed", "Succeeded")],
+        {(2, 0): "one\ntwo\nthree\n", (3, 0): "four\nfive\n"},
+    )
+    surroundings = Surroundings()
+    follower = Follower(script.client(), "j", surroundings.cli(), Shown(2, tail=1))
+    while follower.look().state not in ENDED:
+        pass
+    assert surroundings.out.getvalue() == "three\nfour\nfive\n"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import pytest
 
+from holdfast import __version__
 from holdfast.cli.commands import commands
 from holdfast.cli.context import Cli
 from holdfast.cli.edits import with_limits
@@ -87,6 +88,13 @@ def test_the_documented_lines_parse(line: str) -> None:
         ("wait jobset/a jobset/b", "wait jobset a b"),
         ("why js/train", "why js train"),
         ("cancel job/a b", "cancel a b"),
+        ("cancel job/a array/b", "cancel a b"),
+        ("hold array sweep", "hold sweep"),
+        ("retry jobs a b", "retry a b"),
+        ("logs array/a --index 7", "logs a --index 7"),
+        ("logs array a --index 7", "logs a --index 7"),
+        ("attempts array/a --index 7", "attempts a --index 7"),
+        ("rerun array/sweep --failed", "rerun sweep --failed"),
         ("attempts job/a", "attempts a"),
         ("logs job/a -f", "logs a -f"),
         ("events --job job/a", "events --job a"),
@@ -99,6 +107,11 @@ def test_what_is_printed_as_a_name_is_taken_as_one(line: str, same: str) -> None
     found, meant = parse(line.split()), parse(same.split())
     assert found is not None
     assert found == meant
+
+
+def test_a_name_that_is_a_kind_is_a_name_where_it_stands_alone() -> None:
+    parsed = parse(["cancel", "job"]), parse(["cancel", "j", "k"])
+    assert [found[1].jobs for found in parsed if found is not None] == [["job"], ["j", "k"]]
 
 
 @pytest.mark.parametrize("line", ["get job/a queue/b", "cancel jobset/a", "wait job/a jobset/b"])
@@ -127,6 +140,19 @@ def test_every_command_helps(command: Command[Any], capsys: pytest.CaptureFixtur
     assert command.summary in capsys.readouterr().out.replace("\n  ", " ")
 
 
+@pytest.mark.parametrize("line", ["-h", "run -h", "get -h"])
+def test_help_has_a_short_form(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_line(line.split(), Cli()) == 0
+    short = capsys.readouterr().out
+    assert run_line(line.replace("-h", "--help").split(), Cli()) == 0
+    assert capsys.readouterr().out == short != ""
+
+
+def test_the_version_is_an_option_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_line(["--version"], Cli()) == 0
+    assert capsys.readouterr().out == f"holdfast {__version__}\n"
+
+
 @pytest.mark.parametrize("command", commands(), ids=lambda command: command.name)
 def test_every_option_says_what_it_does(command: Command[Any]) -> None:
     hints = get_type_hints(command.options, include_extras=True)
@@ -148,10 +174,20 @@ def test_an_unknown_kind_is_answered_with_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("frobnicate", "No such command 'frobnicate'"),
+        ("frobnicate", "there is no command 'frobnicate'\n  hint: holdfast --help"),
+        ("gte jobs", "there is no command 'gte'\n  hint: did you mean get?"),
         ("run", "Missing argument"),
         ("get jobs --sate Failed", "--state"),
-        ("get jobs -o xml", "--output: 'xml' is unknown; allowed: table, json, yaml, name"),
+        ("get jobs -o xml", "--output: 'xml' is unknown; allowed: table, wide, json, yaml, csv, name"),
+        (
+            "get jobs -o custom-columns=",
+            "--output: custom-columns has no columns; hint: write custom-columns=NAME:.name",
+        ),
+        ("get jobs -o custom-columns=A", "--output: 'A' is not NAME:.path"),
+        ("get jobs -o custom-columns=A:.b[x]", "--output: '.b[x]' is not a path"),
+        ("get jobs -o custom-columns=A:.stat,B:.name", "there is no field 'stat'; allowed: id, name, queue, state"),
+        ("get nodes -o custom-columns=A:.stat", "there is no field 'stat'; allowed: name, executor, capacity"),
+        ("attempts a -o custom-columns=A:.stat", "did you mean state?"),
         ("get jobs --state Lost", "--state: 'Lost' is unknown; allowed: Queued, Running, BackOff"),
         ("get queues --state Held", "--state: only filters lists of jobs"),
         ("get widgets", "KIND: 'widgets' is unknown; allowed: jobs"),
@@ -163,6 +199,8 @@ def test_an_unknown_kind_is_answered_with_the_known_ones() -> None:
         ("create queue", "NAME: is required; hint: holdfast create queue NAME"),
         ("create node x", "KIND: 'node' cannot be used with this command; allowed: queues, retrypolicies"),
         ("create queue ml --retry-limit 3", "--retry-limit: means nothing for queues"),
+        ("run --memory 2 -- true", "--memory: '2' is 2 bytes; hint: did you mean 2Gi?"),
+        ("run --memory 0.5 -- true", "--memory: '0.5' is 0 bytes; hint: did you mean 0.5Gi?"),
         ("update settings", "no flag says what to change"),
         ("update settings --handler-limit StartAttempts=1", "'StartAttempts=1' is not HANDLER.FIELD=VALUE"),
         ("update settings --global-max-retries many", "--global-max-retries: 'many' is not a whole number"),

@@ -15,6 +15,7 @@ from holdfast.cli.render.catalogue import queue_table
 from holdfast.cli.render.decisions import attempt_line, considered_table
 from holdfast.cli.render.jobs import attempt_table, history_table, job_table
 from holdfast.cli.render.output import Output, plain_table
+from holdfast.cli.render.tree import tree_table
 from holdfast.cli.render.words import ending, span, when
 from holdfast.wire.catalogue import QueueView
 from holdfast.wire.jobs import AttemptView, HistoryEntry, JobSummary
@@ -110,8 +111,12 @@ def test_times_are_to_the_second_and_spans_only_of_what_has_ended() -> None:
 
 
 def test_a_waiting_retry_shows_when_it_is_due() -> None:
-    columns, rows = job_table([summary(reason="exit code 3", retry_at="2026-01-01T00:00:09.000Z")], now_s=0.0)
-    assert dict(zip(columns, rows[0], strict=True))["REASON"] == "exit code 3 (due 2026-01-01T00:00:09Z)"
+    waiting = summary(reason="exit code 3", retry_at="2026-01-01T00:03:09.000Z")
+    now_s = datetime.fromisoformat("2026-01-01T00:00:04Z").timestamp()
+    columns, rows = job_table([waiting], now_s=now_s)
+    assert dict(zip(columns, rows[0], strict=True))["REASON"] == "due in 3m5s: exit code 3"
+    columns, rows = job_table([waiting], now_s=now_s, wide=True)
+    assert dict(zip(columns, rows[0], strict=True))["REASON"] == "due 2026-01-01T00:03:09Z: exit code 3"
 
 
 @pytest.mark.parametrize(
@@ -266,3 +271,39 @@ def test_documents_write_control_characters_out_and_mean_the_same(form: str) -> 
     else:
         assert yaml.safe_load(written.getvalue()) == document
         assert "- plain" in written.getvalue()
+
+
+def awaiting(job_id: str, *after: str, **fields: str) -> JobSummary:
+    """Make a job that waits for others by their ids, each perhaps with a condition."""
+    named = [(one.partition(":")[0], one.partition(":")[2] or "ok") for one in after]
+    waits = [{"kind": "job", "id": name, "name": name, "condition": condition} for name, condition in named]
+    facts = {"id": job_id, "name": job_id, "queue": "q", "state": "Waiting"}
+    facts["submitted_at"] = f"2026-01-01T00:00:0{job_id[-1]}Z"
+    amount = {"cpu": "1", "memory": "0", "gpu": 0}
+    return JobSummary.model_validate({**facts, "resources": amount, "depends_on": waits, **fields})
+
+
+def test_a_tree_has_each_job_once_below_the_last_thing_it_waits_for() -> None:
+    jobs = [
+        awaiting("d4", "c3", "b2:failed"),
+        awaiting("c3", "a1"),
+        awaiting("b2", "a1:ended"),
+        awaiting("a1", "gone0"),
+    ]
+    columns, rows = tree_table(jobs)
+    assert columns == ("NAME", "STATE", "AFTER", "REASON")
+    assert [(row[0], row[2]) for row in rows] == [
+        ("a1", "gone0"),
+        ("├─ b2", "a1:ended"),
+        ("│  └─ d4", "c3, b2:failed"),
+        ("└─ c3", "a1"),
+    ]
+
+
+def test_a_chain_of_any_length_is_drawn_and_indented_as_far_as_it_can_be_read() -> None:
+    chain = [awaiting("j0")]
+    late = "2026-01-02T00:00:00Z"
+    chain += [awaiting(f"j{number}", f"j{number - 1}", submitted_at=late) for number in range(1, 3000)]
+    rows = tree_table(chain)[1]
+    assert len(rows) == 3000
+    assert max(len(row[0]) for row in rows) < 140

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from holdfast.cli.commands.run import manifest_of
 from holdfast.cli.context import Cli
+from holdfast.cli.flags import Flags
 from holdfast.cli.main import parse
+from holdfast.cli.manifests import read_manifests
+from holdfast.cli.nouns import Noun
+from holdfast.cli.submission.export import carrying
+from holdfast.cli.submission.sending import submit_jobs
+from holdfast.domain.devices import ANY, GpuSelector
+from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Action
+from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 from holdfast.errors import InvalidRequest
+from holdfast.wire.jobs import BulkItem, BulkResult
 from tests.reading import read_job_mapping
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from holdfast.client import Client
     from holdfast.domain.workloads.spec import JobSpec
 
 POLICY = """
@@ -27,11 +37,22 @@ spec: {retryLimit: 5, rules: [{name: dns, action: Retry, onExitCodes: {operator:
 """
 
 
+SEVERAL = """
+{command: ["true"], env: {K: v}}
+---
+spec: {command: ["true"], env: {PATH: /bin}, workingDir: /srv}
+---
+{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {template: {}}}
+---
+{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: b}, spec: {}}
+"""
+
+
 def manifest(*flags: str, environ: dict[str, str] | None = None) -> dict[str, Any]:
     parsed = parse(["run", *flags, "--", "python", "train.py", "--lr", "1"])
     assert parsed is not None
     cli = Cli(stderr=io.StringIO(), environ=environ or {}, cwd=lambda: "/home/me")
-    return dict(manifest_of(parsed[1], cli))
+    return dict(manifest_of(parsed[1], cli, Flags()))
 
 
 def job(*flags: str, environ: dict[str, str] | None = None) -> JobSpec:
@@ -67,6 +88,43 @@ SHELL = {
 )
 def test_a_program_gets_the_variables_of_the_shell_that_are_exported(flags: tuple[str, ...], names: set[str]) -> None:
     assert dict(job(*flags, environ=SHELL).env) == {name: SHELL[name] for name in names}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_manifests_are_given_what_the_shell_has_under_what_they_say_themselves() -> None:
+    stderr = Terminal()
+    cli = Cli(stdin=io.StringIO(SEVERAL), stderr=stderr, cwd=lambda: "/home/me")
+    read = read_manifests(["-"], cli, allowed=(Noun.JOB, Noun.JOB_SET))
+    flat, nested, kube, job_set = (one.value for one in carrying(read, {"PATH": "/venv/bin"}, cli))
+    assert (flat["env"], flat["workingDir"]) == ({"PATH": "/venv/bin", "K": "v"}, "/home/me")
+    assert nested["spec"]["env"] == {"PATH": "/bin"}
+    assert nested["spec"]["workingDir"] == "/srv"
+    assert [kube, job_set] == [one.value for one in read[2:]]
+    told = "from this shell, where a job says nothing else: PATH; working directory /home/me (not: --export NONE)\n"
+    assert stderr.getvalue() == told
+
+
+def test_manifests_that_are_too_many_bytes_for_one_request_go_in_several() -> None:
+    cli = Cli(stdin=io.StringIO("\n".join('{"command": ["true"]}' for _ in range(20))), stderr=io.StringIO())
+    read = carrying(read_manifests(["-"], cli, allowed=(Noun.JOB,)), {"PATH": "x" * (1 << 20)}, cli)
+    server = _Counting()
+    assert len(submit_jobs(cast("Client", server), read, cli)) == 20
+    assert server.sent == [14, 6]
+
+
+class _Counting:
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+
+    def check(self, _manifests: object, **_: object) -> None: ...
+
+    def submit_bulk(self, manifests: list[object], **_: object) -> BulkResult:
+        self.sent.append(len(manifests))
+        return BulkResult(items=[BulkItem(index=place, status="accepted") for place in range(len(manifests))])
 
 
 def test_a_variable_that_is_named_beats_one_that_is_exported() -> None:
@@ -105,10 +163,15 @@ def test_sizes_times_and_places_arrive() -> None:
     spec = job(
         *("--cpus", "0.5", "--memory", "2Gi", "--gpus", "1", "--gang", "4", "--queue", "ml", "--priority", "-3"),
         *("--timeout", "1h", "--grace", "3s", "--label", "team=nlp"),
+        *("--stall-no-output", "10m", "--stall-no-progress", "1h"),
+        *("--signal", "USR2@2m", "--checkpointed-exit-code", "99"),
     )
     assert (spec.resources.cpu_m, spec.resources.memory, spec.resources.gpu) == (500, 2 << 30, 1)
     assert (spec.gang, spec.queue, spec.priority) == (4, "ml", -3)
     assert (spec.deadline_s, spec.grace_s, spec.labels) == (3600.0, 3.0, {"team": "nlp"})
+    assert spec.stall == StallLimits(600.0, 3600.0)
+    assert (spec.warning, spec.checkpointed_exit_code) == (EarlyWarning(120.0, "USR2"), 99)
+    assert job("--signal", "2m").warning == EarlyWarning(120.0)
 
 
 def test_a_variable_without_a_value_takes_the_callers() -> None:
@@ -194,3 +257,40 @@ def test_every_wrong_flag_is_reported_at_once() -> None:
 )
 def test_a_wrong_flag_says_what_is_allowed_or_what_to_do(flags: tuple[str, ...], path: str, says: str) -> None:
     assert says in problems(*flags)[path]
+
+
+@pytest.mark.parametrize(
+    ("flags", "asked", "wanted"),
+    [
+        (("--gpus", "2"), Resources(gpu=2), ANY),
+        (("--gpus", "0.25"), Resources(share_m=250), ANY),
+        (("--gpus", "shared", "--gpu-type", "T4"), Resources(share_m=250), GpuSelector("T4")),
+        (("--gpu-type", "A100*"), Resources(gpu=1), GpuSelector("A100*")),
+        (("--gpu-memory", "40Gi"), Resources(gpu=1), GpuSelector(memory=40 << 30)),
+        (("--gpus", "2", "--gpu-type", "A*", "--gpu-memory", "8Gi"), Resources(gpu=2), GpuSelector("A*", 8 << 30)),
+        (("--resource", "licence/matlab=1"), Resources(named=(("licence/matlab", 1000),)), ANY),
+        (
+            ("--resource", "scratch=2Gi", "--resource", "token/s3=0.5"),
+            Resources(named=(("scratch", (2 << 30) * 1000), ("token/s3", 500))),
+            ANY,
+        ),
+    ],
+)
+def test_flags_ask_for_gpus_of_a_kind_and_for_what_has_a_name(
+    flags: tuple[str, ...], asked: Resources, wanted: GpuSelector
+) -> None:
+    spec = job(*flags)
+    assert (spec.resources, spec.gpus) == (asked, wanted)
+
+
+@pytest.mark.parametrize(
+    ("flags", "path"),
+    [
+        (("--gpus", "1.5"), "gpu"),
+        (("--gpu-memory", "plenty"), "memory"),
+        (("--resource", "licence/matlab"), "--resource"),
+        (("--resource", "licence/matlab=many"), "licence/matlab"),
+    ],
+)
+def test_what_no_node_could_mean_is_refused_by_the_field_it_is_of(flags: tuple[str, ...], path: str) -> None:
+    assert any(path in at for at in problems(*flags))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,13 +11,14 @@ import pytest
 from holdfast.app.time import SystemClock
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus
+from holdfast.domain.record import evolve
 from holdfast.engines.simulated.engine import SimulatedEngine
 from holdfast.ports.engine import RunPhase
 from holdfast.ports.exchange import ExchangeRequest
 from tests.unit.conftest import Lab, VirtualClock, exits, job_named, retrying
 
 if TYPE_CHECKING:
-    from holdfast.engines.simulated.engine import SimulatedRun
+    from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import RunOrder
 
 HOUR = 3600.0
@@ -89,7 +89,7 @@ def test_an_executor_keeps_its_programs_when_its_clock_is_set_while_nobody_answe
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_a_program_that_is_being_stopped_is_not_given_up_because_the_clock_was_set(lab: Lab, *, restarts: bool) -> None:
-    slow_to_stop = replace(exits(0, after_s=9 * HOUR), term_delay_s=50.0)
+    slow_to_stop = evolve(exits(0, after_s=9 * HOUR), term_delay_s=50.0)
     spec = job_named("a", retrying(), gang=2, grace_s=60.0)
     job = lab.submit(spec, lambda order: exits(3, after_s=3.0) if order.rank else slow_to_stop)
     lab.pass_s(5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,9 +9,11 @@ import pytest
 from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.lifecycle import Ending
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet, Terminal
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.ports.engine import NodeInfo
+from holdfast.ports.store import RequestKind
 from holdfast.wire.render_jobsets import set_summary
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest
@@ -110,7 +111,7 @@ def test_a_job_that_failed_for_good_in_place_is_failed_although_the_controller_d
     policy = {"maxRestarts": 0, "restartStrategy": "InPlaceRestart"}
     two = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "parallelism": 2, "completions": 2}
     document = manifest(replicatedJobs=[group("w", 1, **two, completionMode="Indexed")], failurePolicy=policy)
-    slow = replace(exits(0, after_s=FOREVER), term_delay_s=5.0)
+    slow = evolve(exits(0, after_s=FOREVER), term_delay_s=5.0)
     lab.submit_set(document, lambda order: slow if order.rank else exits(7, after_s=5.0))
     for _ in range(60):
         lab.clock.time += 0.5
@@ -123,3 +124,20 @@ def test_a_job_that_failed_for_good_in_place_is_failed_although_the_controller_d
     assert (attempt.ending, attempt.message) == (Ending.FAILED, reason)
     assert attempt.failure is not None
     assert [one.exit_code for one in attempt.failure.containers] == [7]
+
+
+def test_a_failure_in_the_moment_its_set_is_suspended_does_not_count_once_it_is_resumed(lab: SetLab) -> None:
+    policy = {"maxRestarts": 0, "restartStrategy": "InPlaceRestart"}
+    one = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "parallelism": 1, "completions": 1}
+    document = manifest(replicatedJobs=[group("w", 1, **one), group("v", 1, **one)], failurePolicy=policy)
+    set_id = lab.submit_set(document, fails_first("train-w-0"))
+    lab.step(2)
+    assert len(lab.orders) == 2
+    lab.clock.time += 2.0
+    lab.ask_set(RequestKind.HOLD, set_id)
+    lab.pass_s(10)
+    assert not lab.engine_runs()
+    lab.ask_set(RequestKind.RELEASE, set_id)
+    lab.pass_s(60)
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
+    assert lab.store.job("train-w-0").state is JobState.SUCCEEDED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +10,8 @@ from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.domain.job import JobState, Queue, Resources
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
 from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPolicy, RetrySettings, Rule
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.domain.record import evolve
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import NodeInfo, Observation, RunPhase, StopReason
 from holdfast.ports.exchange import ExchangeRequest
@@ -81,7 +81,7 @@ def test_progress_is_written_down_every_few_seconds_at_most(lab: Lab) -> None:
     assert int(written[-1].removeprefix("step ")) > 55
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Changes) if field.name != "epoch"])
+@pytest.mark.parametrize("name", [name for name in Changes.__struct_fields__ if name != "epoch"])
 def test_whatever_a_tick_changed_is_worth_a_commit(name: str) -> None:
     changes = Changes(epoch=3)
     assert not changes
@@ -105,7 +105,7 @@ def test_what_an_executor_repeats_is_taken_in_once_however_it_came(lab: Lab) -> 
     looked = lab.controller.state.owner = Looked(lab.controller.state.owner)
     life, copies = lab.clock.now(), {}
     for number in range(1, 4):
-        copies = {uid: replace(seen) for uid, seen in lab.engine.observe().items()}  # as over a wire
+        copies = {uid: evolve(seen) for uid, seen in lab.engine.observe().items()}  # as over a wire
         lab.controller.tick([ExchangeRequest("local", number, lab.engine.nodes(), copies, life, "memory 1")])
     assert len(copies) == 3
     assert getattr(looked, "asked", []) == []
@@ -136,7 +136,7 @@ def test_a_gang_stops_as_a_whole_and_is_charged_for_the_rank_that_failed_first(l
 
 def test_the_ranks_of_a_gang_are_told_to_stop_all_at_once(lab: Lab) -> None:
     def rank(order: RunOrder) -> SimulatedRun:
-        return exits(7) if order.rank == 1 else replace(FOREVER, term_delay_s=20.0)
+        return exits(7) if order.rank == 1 else evolve(FOREVER, term_delay_s=20.0)
 
     job = lab.submit(job_named("gang", gang=4), rank)
     lab.step(3)
@@ -172,7 +172,7 @@ def test_a_cancelled_job_ends_and_never_retries(lab: Lab, when: str) -> None:
 
 
 def test_a_late_failure_report_changes_nothing_after_a_cancel(lab: Lab) -> None:
-    job = lab.submit(job_named("stubborn", retrying(9)), lambda _: replace(exits(3, after_s=2.0), term_delay_s=30.0))
+    job = lab.submit(job_named("stubborn", retrying(9)), lambda _: evolve(exits(3, after_s=2.0), term_delay_s=30.0))
     lab.pass_s(1)
     lab.ask(RequestKind.CANCEL, job)
     lab.pass_s(40)
@@ -324,7 +324,7 @@ def test_a_run_nobody_knows_is_stopped(lab: Lab) -> None:
     job = lab.submit(job_named("job"), FOREVER)
     lab.pass_s(1)
     order = lab.orders[0]
-    lab.engine.start([replace(order, uid="stray")])
+    lab.engine.start([evolve(order, uid="stray")])
     lab.pass_s(2)
     assert "stray" not in lab.engine.observe()
     assert lab.job(job).state is JobState.RUNNING

@@ -6,7 +6,7 @@ from threading import Thread
 
 from holdfast.controller.mailbox import Mailbox
 from holdfast.domain.job import Resources
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo, RunOrder
 from holdfast.ports.exchange import ExchangeRequest, ExchangeResponse
 from tests.unit.conftest import Lab, exits, job_named, retrying

@@ -7,7 +7,7 @@ import pytest
 from holdfast.controller.mailbox import Mailbox
 from holdfast.domain.failure import FailureCondition
 from holdfast.domain.job import JobState, Resources
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import NodeInfo, RunPhase
 from holdfast.ports.exchange import ExchangeRequest, ExchangeResponse

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,10 +9,11 @@ import pytest
 from holdfast.domain.event_mapping import event_of
 from holdfast.domain.events import JobQueued
 from holdfast.domain.job import Job, JobState, Queue, Resources
-from holdfast.domain.placement import Place, Shape, Usage
-from holdfast.domain.scheduling import GroupKey, PendingQueue, Round, Waiting
+from holdfast.domain.placement.fit import Place, Shape, Usage
+from holdfast.domain.placement.scheduling import GroupKey, PendingQueue, Round, Waiting
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet, Terminal
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import RequestKind
@@ -198,7 +198,7 @@ def test_a_place_kept_for_a_pod_of_a_job_that_goes_is_given_back_after_a_restart
 
 def test_a_queued_job_whose_set_restarts_is_told_of_as_queued_anew() -> None:
     queued = Job("j", "w", "default", 0, 0.0, "", attempt=1, queued_at=1.0, updated_at=1.0)
-    assert event_of(queued, replace(queued, attempt=2, queued_at=5.0, updated_at=5.0)) == JobQueued(2)
+    assert event_of(queued, evolve(queued, attempt=2, queued_at=5.0, updated_at=5.0)) == JobQueued(2)
     assert queued.state is JobState.QUEUED
 
 
@@ -239,7 +239,7 @@ def test_a_restart_a_person_asked_for_is_made_once_however_often_its_commit_is_r
 
 
 def test_jobs_that_failed_together_keep_their_outcomes_although_a_tick_looks_only_at_some(lab: SetLab) -> None:
-    lab.settings = replace(lab.settings, kube_jobs_per_tick=1)
+    lab.settings = evolve(lab.settings, kube_jobs_per_tick=1)
     lab.restart_controller()
     document = manifest(replicatedJobs=[group("w", 3)], failurePolicy={"maxRestarts": 1})
     set_id = lab.submit_set(document, lambda order: exits(3 if order.attempt == 1 else 0, after_s=5.0))

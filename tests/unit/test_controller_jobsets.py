@@ -14,7 +14,7 @@ from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab, attempts_started, change_to, fails_first, group, manifest, rule
 
 if TYPE_CHECKING:
-    from holdfast.engines.simulated.engine import SimulatedRun
+    from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import RunOrder
 
 

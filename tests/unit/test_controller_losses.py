@@ -10,7 +10,7 @@ import pytest
 from holdfast.domain.events import NodeLost
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.policy.model import Action, Backoff, DecisionCode, RetryPolicy, Rule
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo, RunPhase
 from holdfast.ports.events import EventFilter
 from holdfast.ports.store import JobFilter, RequestKind

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from holdfast.domain.containers import Capability
-from holdfast.domain.failure import Cause
+from holdfast.domain.failure import Cause, ContainerResult, RunOutcome
 from holdfast.domain.job import Resources
 from holdfast.domain.lifecycle import RunStatus
-from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, RetrySettings
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, RetryPolicy, RetrySettings, Rule
+from holdfast.domain.record import evolve
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.service.explain import Explainer
 from tests.unit.conftest import exits, retrying
@@ -36,7 +36,7 @@ def native(*jobs: dict[str, Any], **spec: object) -> dict[str, Any]:
 
 
 def test_each_failed_pod_keeps_its_failure_and_what_was_decided_and_why_tells_it(lab: SetLab) -> None:
-    lab.store.put_policy(replace(retrying(1), name="flaky"))
+    lab.store.put_policy(evolve(retrying(1), name="flaky"))
     document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"], "backoffLimit": 1})
     set_id = lab.submit_set(document, lambda _: exits(3))
     lab.pass_s(60)
@@ -76,12 +76,28 @@ def test_handler_limits_hold_for_a_pod_that_does_not_start(lab: SetLab) -> None:
 
 def test_an_engine_that_places_pods_itself_is_told_the_node_a_restarted_one_avoids(lab: SetLab) -> None:
     lab.use(NodeInfo("all", Resources(16_000, 64 << 30, 0)), also=[Capability.PLACEMENT])
-    lab.store.put_policy(replace(retrying(1), name="elsewhere", anti_affinity=AntiAffinity.NODE))
+    lab.store.put_policy(evolve(retrying(1), name="elsewhere", anti_affinity=AntiAffinity.NODE))
     pod = {"name": "w", "command": ["true"], "retryPolicies": ["elsewhere"]}
     set_id = lab.submit_set(
-        native(pod), lambda order: replace(exits(3 if order.avoid_node is None else 0), nodes=("n7", "n8"))
+        native(pod), lambda order: evolve(exits(3 if order.avoid_node is None else 0), nodes=("n7", "n8"))
     )
     lab.pass_s(60)
     assert [order.avoid_node for order in lab.orders] == [None, "n7"]
     (job,) = lab.store.children_of(set_id)
     assert [run.outcome.node for run in lab.store.runs(job.id) if run.outcome is not None] == ["n7", "n8"]
+
+
+def test_a_rule_about_the_output_decides_about_a_pod(lab: SetLab) -> None:
+    rule = Rule(Action.RETRY, "fabric", log="NCCL", retry_limit=1)
+    lab.store.put_policy(RetryPolicy("fabric", (rule,)))
+    crash = RunOutcome((ContainerResult(1, reason="Error"),), log="NCCL timeout\n" + "closing\n" * 1000)
+    document = native({"name": "w", "command": ["true"], "retryPolicies": ["fabric"], "backoffLimit": 0})
+    set_id = lab.submit_set(document, lambda _: SimulatedRun(1.0, 1.0, crash))
+    lab.pass_s(60)
+    (job,) = lab.store.children_of(set_id)
+    runs = lab.store.runs(job.id)
+    assert next((run.decision.rule, run.decision.action) for run in runs if run.decision is not None) == (
+        "fabric",
+        Action.RETRY,
+    )
+    assert next(run.failure.error_line for run in runs if run.failure is not None) == "closing"

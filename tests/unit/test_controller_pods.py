@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,17 +12,12 @@ from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
 from holdfast.domain.failure import Cause, FailureCondition
 from holdfast.domain.job import Job, JobState, Resources
-from holdfast.domain.policy.model import (
-    Action,
-    MemoryGrowth,
-    Mutation,
-    RetryPolicy,
-    Rule,
-)
+from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPolicy, Rule
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.failure import UNCOUNTED_AT_ONCE
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import RequestKind, Submission
 from holdfast.service.control import Control
@@ -154,7 +148,7 @@ def test_a_controller_that_dies_at_the_barrier_restarts_no_program_twice_and_kee
     forever = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "parallelism": 1, "completions": 1}
     job = group("w", 3, **forever)
     failing = fails_first("train-w-1")
-    lingering = replace(exits(0, after_s=5.0), term_delay_s=3.0)
+    lingering = evolve(exits(0, after_s=5.0), term_delay_s=3.0)
     set_id = lab.submit_set(
         manifest(replicatedJobs=[job], failurePolicy=policy),
         lambda order: failing(order) if order.job_name == "train-w-1" else lingering,
@@ -218,6 +212,24 @@ def test_a_job_waits_while_no_topology_domain_is_free_and_says_so(lab: SetLab) -
     assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 
 
+def test_a_job_gets_a_topology_domain_that_has_what_its_pods_ask_for(lab: SetLab) -> None:
+    plain, gpu = nodes(4)[1:3]
+    gpu = evolve(gpu, capacity=Resources(2000, 8 << 30, 1))
+    lab.use(plain)
+    job = group("w", 2)
+    job["template"]["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1}}
+    document = manifest(replicatedJobs=[job])
+    document["metadata"]["annotations"] = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}
+    set_id = lab.submit_set(document, lambda _: exits(0, after_s=5.0))
+    lab.pass_s(3)
+    reasons = [job.reason for job in lab.store.children_of(set_id)]
+    assert reasons == ["needs 1 gpu, the largest node has 0: no node could ever take it"] * 2
+    lab.use(plain, gpu)
+    lab.pass_s(3)
+    assert [order.node for order in lab.orders] == [gpu.name]
+    assert [job.reason for job in lab.store.children_of(set_id)] == ["", "no rack is free for exclusive use"]
+
+
 def native(*jobs: dict[str, Any], **spec: object) -> dict[str, Any]:
     return {
         "apiVersion": "holdfast.dev/v1",
@@ -228,7 +240,7 @@ def native(*jobs: dict[str, Any], **spec: object) -> dict[str, Any]:
 
 
 def test_a_retry_policy_runs_a_pod_again_before_its_set_hears_of_it(lab: SetLab) -> None:
-    lab.store.put_policy(replace(retrying(2, delay_s=1.0), name="flaky"))
+    lab.store.put_policy(evolve(retrying(2, delay_s=1.0), name="flaky"))
     document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"]})
     set_id = lab.submit_set(document, fails_first("train-w-0", times=2))
     lab.pass_s(30)
@@ -240,7 +252,7 @@ def test_a_retry_policy_runs_a_pod_again_before_its_set_hears_of_it(lab: SetLab)
 
 
 def test_a_set_hears_of_a_failure_once_the_retry_policy_gives_up(lab: SetLab) -> None:
-    lab.store.put_policy(replace(retrying(1), name="flaky"))
+    lab.store.put_policy(evolve(retrying(1), name="flaky"))
     document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"]})
     set_id = lab.submit_set(document, lambda _: exits(3))
     lab.pass_s(30)

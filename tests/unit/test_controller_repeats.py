@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import RunStatus
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.domain.record import evolve
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.exchange import ExchangeRequest
 from holdfast.ports.store import RequestKind
 from tests.unit.conftest import Lab, exits, job_named
@@ -22,7 +22,7 @@ _lives = count(1)
 
 def tell(lab: Lab, *seen: Observation) -> None:
     """Have a new life of the executor tell of runs, in copies, as over a network."""
-    observed = {each.uid: replace(each) for each in seen}
+    observed = {each.uid: evolve(each) for each in seen}
     life = lab.clock.now() + next(_lives)
     lab.controller.tick([ExchangeRequest("local", 1, lab.engine.nodes(), observed, incarnation=life)])
 
@@ -48,18 +48,8 @@ def test_a_run_that_is_to_stop_is_still_to_stop_when_it_is_told_that_it_runs(lab
     before = lab.runs(job)
     assert [run.status for run in before] == [RunStatus.TERMINATING]
     lab.clock.time += 1.0
-    tell(lab, replace(running, started_at=lab.clock.now()))
+    tell(lab, evolve(running, started_at=lab.clock.now()))
     assert lab.runs(job) == before, "and since when it is to stop is not forgotten"
-
-
-def test_a_job_that_runs_is_not_held(lab: Lab) -> None:
-    job = lab.submit(job_named("job"), exits(0, after_s=10.0))
-    lab.pass_s(3)
-    lab.ask(RequestKind.HOLD, job)
-    lab.pass_s(1)
-    assert lab.job(job).state is JobState.RUNNING
-    lab.pass_s(10)
-    assert lab.job(job).state is JobState.SUCCEEDED
 
 
 def test_a_run_that_is_stopped_before_its_executor_heard_of_it_keeps_nobody_waiting(lab: Lab) -> None:

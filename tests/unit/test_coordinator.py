@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -27,6 +26,7 @@ from holdfast.domain.lifecycle import (
 )
 from holdfast.domain.lifecycle.judge import HandlerOptions, HandlerResult
 from holdfast.domain.lifecycle.table import JUDGED
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Stage:
         ended = active.attempt.entered(AttemptStatus.CANCELLED if waited else AttemptStatus.TERMINATED, step.now)
         self.state.record(active, step, ended.status)
         self.state.put_attempt(active, ended)
-        self.state.put_job(replace(active.job, state=JobState.SUCCEEDED))
+        self.state.put_job(evolve(active.job, state=JobState.SUCCEEDED))
 
     def _requeue(self, active: Active, now: float, why: str) -> None:
         del why

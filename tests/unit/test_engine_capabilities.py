@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,8 @@ from holdfast.domain.failure import Cause
 from holdfast.domain.job import UNLIMITED, JobState, Resources
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import AntiAffinity
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.domain.record import evolve
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import RequestKind
 from tests.unit.conftest import Lab, exits, job_named, retrying
@@ -128,10 +128,10 @@ def test_a_run_is_where_its_engine_placed_it(delegating: Lab) -> None:
 
 
 def test_an_engine_that_places_runs_is_told_what_to_mind(delegating: Lab) -> None:
-    policy = replace(retrying(3), anti_affinity=AntiAffinity.NODE)
+    policy = evolve(retrying(3), anti_affinity=AntiAffinity.NODE)
 
     def fails_on_the_first(order: RunOrder) -> SimulatedRun:
-        return replace(exits(0 if order.attempt == 2 else 9), nodes=("n7", "n8"))
+        return evolve(exits(0 if order.attempt == 2 else 9), nodes=("n7", "n8"))
 
     delegating.submit(job_named("job", policy, node_selector={"zone": "a"}), fails_on_the_first)
     delegating.pass_s(10)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.domain.job import Resources
-from holdfast.engines.simulated.engine import SimulatedEngine, SimulatedRun
+from holdfast.domain.record import evolve
+from holdfast.engines.simulated.engine import SimulatedEngine
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import Container, NodeInfo, RunOrder, RunPhase, StopReason
@@ -167,7 +168,7 @@ def test_a_shorter_grace_is_told_at_once_and_a_longer_one_never(stage: Stage) ->
     stage.want("a")
     stage.executor.step()
     for grace_s in (10.0, 20.0, 10.0, 2.0, 30.0):
-        stage.transport.desired = {"a": DesiredRun(replace(order("a"), grace_s=grace_s), stop=StopReason.USER)}
+        stage.transport.desired = {"a": DesiredRun(evolve(order("a"), grace_s=grace_s), stop=StopReason.USER)}
         stage.executor.step()
         stage.clock.time += 0.1
     assert len(stage.engine.stopped) == 2

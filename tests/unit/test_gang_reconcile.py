@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,9 +11,21 @@ from hypothesis import strategies as st
 from holdfast.domain.classify import NO_CATEGORIES
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
-from holdfast.domain.lifecycle import CANCEL_JOB, TOTAL_DEADLINE, AttemptStatus, Ending, Outcome, RunStatus, Step
+from holdfast.domain.lifecycle import (
+    CANCEL_JOB,
+    DRAIN_NODE,
+    HOLD_JOB,
+    TOTAL_DEADLINE,
+    AttemptStatus,
+    Ending,
+    Interruption,
+    Outcome,
+    RunStatus,
+    Step,
+)
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings, Rule
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.reconcile import (
     Asked,
     ExpireAttempt,
@@ -36,7 +47,7 @@ if TYPE_CHECKING:
 SUBMITTED, NOW = 1000.0, 1100.0
 PLAIN = job_named("job")
 RUNNING = Attempt("job", 1, AttemptStatus.RUNNING, NOW - 50, dispatch=1)
-STOPPING = replace(RUNNING, status=AttemptStatus.TERMINATING, status_since=NOW - 5)
+STOPPING = evolve(RUNNING, status=AttemptStatus.TERMINATING, status_since=NOW - 5)
 WAITING = Attempt("job", 2, AttemptStatus.PENDING, NOW - 50, dispatch=1)
 ENDED = Step("PromoteToTerminated", Outcome.SUCCESS, NOW)
 GOOD = RunOutcome(containers=(ContainerResult(0),), ended_at=NOW - 1)
@@ -47,7 +58,7 @@ STOPPED = RunOutcome(containers=(ContainerResult(143, signal=15),), ended_by=End
 def job_in(state: JobState, **fields: object) -> Job:
     """Make a job in a state where only what matters is named."""
     values: dict[str, object] = {"state": state, "attempt": 1, "queued_at": NOW - 60, **fields}
-    return replace(Job("job", "job", "default", 0, SUBMITTED, spec=""), **values)  # type: ignore[arg-type]
+    return evolve(Job("job", "job", "default", 0, SUBMITTED, spec=""), **values)  # type: ignore[arg-type]
 
 
 def over(*outcomes: RunOutcome | None, policy: RetryPolicy | None = None, attempt: Attempt = STOPPING) -> Over:
@@ -79,7 +90,7 @@ HOLD = retrying(rules=(Rule(Action.HOLD, name="ask"),))
 def test_an_attempt_that_is_over_is_judged_and_its_whole_decision_kept(
     outcomes: tuple[RunOutcome | None, ...], policy: RetryPolicy | None, state: JobState, ending: Ending
 ) -> None:
-    attempt = replace(STOPPING, started_at=None if ending is Ending.NEVER_STARTED else NOW - 50)
+    attempt = evolve(STOPPING, started_at=None if ending is Ending.NEVER_STARTED else NOW - 50)
     result = reconcile(
         PLAIN, job_in(JobState.RUNNING), Observed(over=over(*outcomes, policy=policy, attempt=attempt)), NOW
     )
@@ -195,7 +206,34 @@ def test_a_job_is_looked_at_again_when_time_changes_something(spec: JobSpec, job
         ),
         (job_in(JobState.QUEUED), Observed(asked=Asked.HOLD), JobState.HELD, (), None),
         (job_in(JobState.BACKOFF, retry_at=NOW + 9), Observed(asked=Asked.HOLD), JobState.HELD, (), None),
-        (job_in(JobState.RUNNING), Observed(RUNNING, asked=Asked.HOLD), JobState.RUNNING, (), None),
+        (
+            job_in(JobState.RUNNING),
+            Observed(RUNNING, asked=Asked.HOLD),
+            JobState.RUNNING,
+            (StopAttempt(HOLD_JOB, Interruption.HOLD),),
+            None,
+        ),
+        (
+            job_in(JobState.RUNNING),
+            Observed(RUNNING, asked=Asked.HOLD, interrupted=Interruption.HOLD),
+            JobState.RUNNING,
+            (),
+            None,
+        ),
+        (
+            job_in(JobState.RUNNING),
+            Observed(RUNNING, asked=Asked.RELEASE, interrupted=Interruption.HOLD),
+            JobState.RUNNING,
+            (StopAttempt(HOLD_JOB, Interruption.RELEASE),),
+            None,
+        ),
+        (
+            job_in(JobState.RUNNING),
+            Observed(RUNNING, asked=Asked.DRAIN, reason="node n is drained"),
+            JobState.RUNNING,
+            (StopAttempt(DRAIN_NODE, Interruption.DRAIN),),
+            None,
+        ),
         (job_in(JobState.HELD), Observed(asked=Asked.RELEASE), JobState.QUEUED, (), None),
         (job_in(JobState.RUNNING), Observed(RUNNING, asked=Asked.RELEASE), JobState.RUNNING, (), None),
     ],
@@ -243,7 +281,7 @@ def test_a_second_look_with_nothing_new_changes_and_orders_nothing(
 ) -> None:
     seen = Observed(asked=asked)
     if job.state is JobState.BACKOFF:
-        job = replace(job, retry_at=due)
+        job = evolve(job, retry_at=due)
     if job.state is JobState.RUNNING:
         ended = over(*outcomes, policy=policy) if outcomes else None
         seen = Observed(over=ended, asked=None) if ended else Observed(RUNNING, asked=asked)

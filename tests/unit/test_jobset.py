@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from holdfast.domain.policy.model import Backoff, LimitUse, SetAction, SetRule
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.children import (
     Child,
     ChildPhase,
@@ -66,7 +66,7 @@ class Set:
 
     def change(self, *jobs: str, **fields: Any) -> None:  # noqa: ANN401 - any field of a job
         for name in jobs or tuple(self.children):
-            self.children[name] = replace(self.children[name], **fields)
+            self.children[name] = evolve(self.children[name], **fields)
 
     def fail(self, *jobs: str, reason: str = "BackoffLimitExceeded", message: str = "") -> SetResult:
         self.change(*jobs, phase=ChildPhase.FAILED, reason=reason, message=message, failed_at=self.now)
@@ -337,10 +337,10 @@ def test_a_dependency_that_was_left_failed_ends_the_set() -> None:
 
 def test_suspending_and_resuming_keeps_the_jobs() -> None:
     a_set = Set()
-    a_set.spec = replace(a_set.spec, suspend=True)
+    a_set.spec = evolve(a_set.spec, suspend=True)
     assert a_set.look().orders == tuple(SuspendChild(name) for name in ALL)
     assert a_set.state.holds("Suspended")
-    a_set.spec = replace(a_set.spec, suspend=False)
+    a_set.spec = evolve(a_set.spec, suspend=False)
     assert [order.name for order in a_set.look().orders if isinstance(order, ResumeChild)] == ALL
     suspended = a_set.state.condition("Suspended")
     assert suspended is not None
@@ -358,8 +358,8 @@ def test_a_finished_set_is_forgotten_when_its_time_to_live_is_over() -> None:
 def test_a_changed_size_reaches_jobs_that_run() -> None:
     a_set = Set()
     a_set.change(size=(1, 1))
-    groups = (GROUPS[0], replace(GROUPS[1], job=KubeJobSpec(parallelism=4, completions=4)))
-    a_set.spec = replace(a_set.spec, replicated_jobs=groups)
+    groups = (GROUPS[0], evolve(GROUPS[1], job=KubeJobSpec(parallelism=4, completions=4)))
+    a_set.spec = evolve(a_set.spec, replicated_jobs=groups)
     assert a_set.look().orders == tuple(ResizeChild(name, 4, 4) for name in WORKERS)
 
 

@@ -11,7 +11,7 @@ import pytest
 from holdfast.compiled.codec import VERSION, dump_set_spec, dump_spec, load_set_spec, load_spec
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.earlier import upgrade_job, upgrade_set
-from holdfast.dialects.jobset.loading import child_spec, dump_set, plain_job_spec, queue_of
+from holdfast.dialects.jobset.loading import child_spec, dump_set, plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
 from holdfast.dialects.manifests import read_manifest
 from holdfast.domain.job import Resources
@@ -124,9 +124,9 @@ def test_jobs_of_a_replicated_job_are_described_without_filling_anything_in() ->
 
 
 def test_a_label_names_the_queue_where_a_manifest_has_no_field_for_it() -> None:
-    assert queue_of(JobSetSpec(name="a")) == DEFAULT_QUEUE
-    assert queue_of(JobSetSpec(name="a", labels={"holdfast.dev/queue": "gpu"})) == "gpu"
-    assert queue_of(JobSetSpec(name="a", queue="own", labels={"holdfast.dev/queue": "gpu"})) == "own"
+    assert JobSetSpec(name="a").queue_name == DEFAULT_QUEUE
+    assert JobSetSpec(name="a", labels={"holdfast.dev/queue": "gpu"}).queue_name == "gpu"
+    assert JobSetSpec(name="a", queue="own", labels={"holdfast.dev/queue": "gpu"}).queue_name == "own"
 
 
 def test_a_job_of_its_own_survives_the_codec_with_its_pods() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +12,7 @@ from holdfast.domain.containers import Capability, Mount, Port, Role, Volume
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Backoff, SetAction, SetRule
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.children import Child, ChildPhase, CreateChild, DeleteChild
 from holdfast.domain.workloads.jobset.explain import explain
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
@@ -52,7 +52,7 @@ CHILDREN = [
 
 
 def test_the_state_of_a_set_comes_back_from_its_record() -> None:
-    failed = [replace(child, phase=ChildPhase.FAILED, failed_at=1.0) for child in CHILDREN]
+    failed = [evolve(child, phase=ChildPhase.FAILED, failed_at=1.0) for child in CHILDREN]
     state = converge(SPEC, STARTED.state, failed, ReconcileInput(1.0)).state
     assert state.left_failed
     assert state.not_before
@@ -115,14 +115,14 @@ SPENT = "jobset failed due to reaching max number of restarts"
 def failing(*actions: SetAction, limit: int = 0) -> JobSetSpec:
     rules = tuple(SetRule(action, f"r{place}", reasons=frozenset({"X"})) for place, action in enumerate(actions))
     policy = FailurePolicy(max_restarts=limit, rules=rules, backoff=Backoff(initial_s=5.0))
-    return replace(SPEC, failure=policy)
+    return evolve(SPEC, failure=policy)
 
 
 @pytest.mark.parametrize(
     ("spec", "story"),
     [
         (
-            replace(SPEC, failure=None),
+            evolve(SPEC, failure=None),
             ["The set has no failure policy, so its first failed job fails it."],
         ),
         (
@@ -151,14 +151,14 @@ def failing(*actions: SetAction, limit: int = 0) -> JobSetSpec:
     ],
 )
 def test_a_decision_is_explained_in_sentences(spec: JobSetSpec, story: list[str]) -> None:
-    failed = [*CHILDREN[:2], replace(CHILDREN[2], phase=ChildPhase.FAILED, reason="X")]
+    failed = [*CHILDREN[:2], evolve(CHILDREN[2], phase=ChildPhase.FAILED, reason="X")]
     decision = converge(spec, STARTED.state, failed, ReconcileInput(1.0)).decisions[0]
     assert explain(decision) == ["Attempt 1 failed.", *story]
 
 
 def test_every_action_says_what_follows() -> None:
     for action in SetAction:
-        failed = [*CHILDREN[:2], replace(CHILDREN[2], phase=ChildPhase.FAILED, reason="X")]
+        failed = [*CHILDREN[:2], evolve(CHILDREN[2], phase=ChildPhase.FAILED, reason="X")]
         decision = converge(failing(action, limit=1), STARTED.state, failed, ReconcileInput(1.0)).decisions[0]
         assert len(explain(decision)) >= 3
 

@@ -6,7 +6,6 @@ It is rules, a record with a specification and a state that are stored, and a li
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,9 +20,10 @@ from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import RUN_TERMINAL
+from holdfast.domain.record import Struct
 from holdfast.domain.workloads.base import Owner, Result
 from holdfast.domain.workloads.children import CreateChild, DeleteChild
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
 from holdfast.storage.sql import open_store
 from tests.unit.conftest import Lab
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 SETTLES_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutSpec:
+class RolloutSpec(Struct, frozen=True):
     """Replicas of a program that are replaced without a moment in which there are too few."""
 
     replicas: int
@@ -47,14 +46,12 @@ class RolloutSpec:
     """Of the job that each is."""
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutState:
+class RolloutState(Struct, frozen=True):
     up_since: float | None = None
     """Since when all replicas of the newest generation are ready."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rollout(Owner):
+class Rollout(Owner, frozen=True, kw_only=True):
     state: RolloutState = RolloutState()
 
     kind = "rollout"

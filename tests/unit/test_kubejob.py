@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.policy.model import Action, ContainerScope, DecisionCode, ExitCodeOperator, ExitCodes
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.kubejob.failure_policy import judge
 from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
@@ -197,7 +197,7 @@ def test_suspension_stops_pods_counts_none_and_starts_the_deadline_anew() -> Non
     spec = KubeJobSpec(active_deadline_s=10, backoff_limit=0)
     running = look(spec, pod("a"))
     assert running.wake_at == NOW + 10
-    stopped = look(replace(spec, suspend=True), pod("a"), state=running.state, now=NOW + 5)
+    stopped = look(evolve(spec, suspend=True), pod("a"), state=running.state, now=NOW + 5)
     assert (stopped_by(stopped), stopped.state.failed, stopped.state.started_at) == (("a",), 0, None)
     resumed = look(spec, failed("a", 143), state=stopped.state, now=NOW + 50)
     assert (resumed.state.failed, resumed.state.started_at, resumed.state.finished) == (0, NOW + 50, None)
@@ -229,7 +229,7 @@ def test_a_job_always_ends_within_its_limits(fates: list[bool], parallel: int, l
             if one.active:
                 good = turn >= len(fates) or fates[turn]
                 turn += 1
-                pods[name] = replace(
+                pods[name] = evolve(
                     one, phase=PodPhase.SUCCEEDED if good else PodPhase.FAILED, finished_at=now,
                     containers=(ContainerResult(0 if good else 1),),
                 )  # fmt: skip

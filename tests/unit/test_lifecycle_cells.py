@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +20,8 @@ from holdfast.domain.lifecycle import (
     attempt_id,
 )
 from holdfast.domain.policy.model import RetrySettings
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.domain.record import evolve
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.store import Changes, RequestKind
 from tests.unit.conftest import Lab, job_named
 
@@ -42,7 +42,7 @@ def seed(lab: Lab, status: AttemptStatus, run: RunStatus, executor: str, *, requ
     placed = Run(f"{job}-1-0-1", job, 1, 0, run, now, executor, "n0", spec.resources)
     lab.store.commit(
         Changes(
-            jobs={job: replace(lab.job(job), state=JobState.RUNNING, attempt=1)},
+            jobs={job: evolve(lab.job(job), state=JobState.RUNNING, attempt=1)},
             attempts={(job, 1): Attempt(job, 1, status, now, dispatch=1, created_at=now, request=spec.resources)},
             runs={placed.uid: placed},
             history={row.key: row},

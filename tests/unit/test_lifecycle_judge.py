@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from holdfast.domain import lifecycle
@@ -28,6 +26,7 @@ from holdfast.domain.lifecycle.judge import (
     resolve_options,
 )
 from holdfast.domain.lifecycle.table import JUDGED
+from holdfast.domain.record import evolve
 
 FIVE = HandlerOptions(timeout_s=900.0, max_retries=5)
 
@@ -150,7 +149,7 @@ def _row(phase: str = "p", outcome: Outcome = Outcome.NEED_RETRY, code: str = ""
         (_row(outcome=Outcome.SKIPPED), False),
         (_row(code="other"), False),
         (_row(phase="q"), False),
-        (replace(_row(), to_status=A.SCHEDULED), False),
+        (evolve(_row(), to_status=A.SCHEDULED), False),
     ],
 )
 def test_equal_steps_merge_and_different_ones_do_not(second: HistoryRow, expected: bool) -> None:  # noqa: FBT001 - a table column
@@ -164,7 +163,7 @@ def test_a_merged_row_keeps_the_first_message_and_moves_its_update_time() -> Non
 
 def test_a_skip_for_the_same_reason_is_nothing_new_and_another_reason_is_told() -> None:
     first = _row(outcome=Outcome.SKIPPED, at=1.0)
-    assert recorded(first, replace(_row(outcome=Outcome.SKIPPED, at=2.0), message=first.message)) is first
+    assert recorded(first, evolve(_row(outcome=Outcome.SKIPPED, at=2.0), message=first.message)) is first
     told = recorded(first, _row(outcome=Outcome.SKIPPED, at=2.0))
     assert (told.seq, told.attempts, told.message, told.created_at, told.updated_at) == (0, 2, "at 2.0", 1.0, 2.0)
 

@@ -16,7 +16,7 @@ from holdfast.dialects.native.catalogue import read_queue_manifest, read_setting
 from holdfast.dialects.native.category import write_category
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.job import Ceiling, Queue
-from holdfast.domain.policy.model import Backoff, ContainerScope, ExitCodeOperator, ExitCodes, RetrySettings
+from holdfast.domain.policy.model import Action, Backoff, ContainerScope, ExitCodeOperator, ExitCodes, RetrySettings
 from holdfast.errors import InvalidManifest, InvalidRequest, Problem, UnreadableSpec
 from tests.reading import read_manifests
 
@@ -89,7 +89,12 @@ def test_a_wrong_queue_is_refused(spec: object, path: str) -> None:
 def test_every_field_of_a_failure_category_is_read_and_written() -> None:
     rules = [
         {"onExitCodes": {"operator": "In", "values": [74]}, "onConditions": ["AppError"], "containerName": "main"},
-        {"onTerminationMessage": {"pattern": "a"}, "onLog": {"pattern": "CUDA out of memory"}, "subcategory": "oom"},
+        {
+            "onTerminationMessage": {"pattern": "a"},
+            "onLog": {"pattern": "CUDA out of memory"},
+            "subcategory": "oom",
+            "suggestedAction": "Retry",
+        },
         {"onPodError": {"pattern": "b"}, "hint": "look at the image"},
         {"onPodEvents": {"regexp": "c", "type": "Warning", "reason": "Failed"}},
     ]
@@ -99,7 +104,7 @@ def test_every_field_of_a_failure_category_is_read_and_written() -> None:
         "cuda_error",
         (
             CategoryRule(exit_codes=codes, conditions=frozenset({"AppError"}), container_name="main"),
-            CategoryRule(termination_message="a", log="CUDA out of memory", subcategory="oom"),
+            CategoryRule(termination_message="a", log="CUDA out of memory", subcategory="oom", suggests=Action.RETRY),
             CategoryRule(pod_error="b", hint="look at the image"),
             CategoryRule(pod_event="c", pod_event_type="Warning", pod_event_reason="Failed"),
         ),

@@ -8,10 +8,12 @@ import pytest
 
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.native.job import name_from_command
+from holdfast.dialects.native.writing import write_job
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Action, JitterMode, MemoryGrowth
 from holdfast.domain.units import parse_cpu, parse_memory
-from holdfast.domain.workloads.spec import JobSpec
+from holdfast.domain.workloads.spec import JobSpec, Streams
+from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 from holdfast.errors import InvalidManifest, Problem
 from tests.reading import read_job, read_job_mapping, read_manifests
 
@@ -33,6 +35,9 @@ spec:
   totalDeadline: 1d
   schedulingTimeout: 10m
   grace: 0s
+  stall: {noOutput: 10m, noProgress: 30m}
+  signal: {name: SIGUSR2, before: 2m}
+  checkpointedExitCode: 99
   retryPolicies: [infra, ml, infra]
   retry:
     retryLimit: 3
@@ -61,6 +66,8 @@ def test_every_field_of_a_manifest_reaches_the_specification() -> None:
     assert spec.resources == Resources(500, 2 * 1024**3, 1)
     assert (spec.gang, spec.grace_s) == (4, 0.0)
     assert (spec.deadline_s, spec.total_deadline_s, spec.scheduling_timeout_s) == (3600.0, 86400.0, 600.0)
+    assert spec.stall == StallLimits(600.0, 1800.0)
+    assert (spec.warning, spec.checkpointed_exit_code) == (EarlyWarning(120.0, "USR2"), 99)
     assert spec.retry_policies == ("infra", "ml"), "a repeated name counts at its first place"
     assert (policy.name, policy.retry_limit, policy.default_action) == ("inline", 3, Action.RETRY)
     assert policy.backoff is not None
@@ -134,14 +141,38 @@ def test_several_inline_policies_have_names_of_their_own() -> None:
         ({"workingDir": "here"}, "spec.workingDir", "not an absolute path"),
         ({"resources": {"cpu": "lots"}}, "spec.resources.cpu", "not a cpu amount"),
         ({"resources": {"memory": "2GB!"}}, "spec.resources.memory", "not a memory size"),
-        ({"resources": {"gpu": -1}}, "spec.resources.gpu", "out of range"),
-        ({"resources": {"disk": 1}}, "spec.resources.disk", "unknown field"),
+        ({"resources": {"gpu": -1}}, "spec.resources.gpu", "neither a number of GPUs nor a share of one"),
+        ({"resources": {"gpu": 1.5}}, "spec.resources.gpu", "neither a number of GPUs nor a share of one"),
+        ({"resources": {"gpu": {"count": 0.0005}}}, "spec.resources.gpu.count", "nor a share of one"),
+        ({"resources": {"gpu": {"kind": "A100"}}}, "spec.resources.gpu.kind", "unknown field"),
+        ({"resources": {"gpu": {"memory": "much"}}}, "spec.resources.gpu.memory", "not a memory size"),
+        ({"resources": {"memroy": 1}}, "spec.resources.memroy", "unknown field"),
+        ({"resources": {"Licence/x": 1}}, "spec.resources.Licence/x", "not the name of a resource"),
+        ({"resources": {"scratch": "lots"}}, "spec.resources.scratch", "not an amount"),
+        ({"resources": {"scratch": 0.0001}}, "spec.resources.scratch", "too fine"),
         ({"ports": ["a b"]}, "spec.ports[0]", "not a port name"),
         ({"ports": ["a-b", "A_b"]}, "spec.ports[1]", "same variable"),
         ({"nodeSelector": {"zone": "a b"}}, "spec.nodeSelector.zone", "not a label value"),
         ({"deadline": "soon"}, "spec.deadline", "not a duration"),
         ({"deadline": 0}, "spec.deadline", "must be more than 0"),
         ({"grace": "-1s"}, "spec.grace", "not a duration"),
+        ({"stall": {"noOutput": "500ms"}}, "spec.stall.noOutput", "500ms is too short to be observed"),
+        ({"stall": {"noProgress": 0}}, "spec.stall.noProgress", "too short"),
+        ({"stall": {"noOutput": "soon"}}, "spec.stall.noOutput", "not a duration"),
+        ({"stall": {"idleDevice": "15m"}}, "spec.stall.idleDevice", "needs GPUs, and the job asks for none"),
+        ({"stall": {"noSleep": "15m"}}, "spec.stall.noSleep", "unknown field"),
+        ({"stall": {}}, "spec.stall", "sets no limit"),
+        ({"stall": "10m"}, "spec.stall", "must be a mapping"),
+        ({"signal": {"name": "KILL", "before": "1m"}}, "spec.signal.name", "no program can heed KILL"),
+        ({"signal": {"name": "SIGSTOP", "before": "1m"}}, "spec.signal.name", "no program can heed SIGSTOP"),
+        ({"signal": {"name": "USR3", "before": "1m"}}, "spec.signal.name", "no signal to warn with"),
+        ({"signal": {"name": "TERM"}}, "spec.signal.before", "is required"),
+        ({"signal": {"before": 0}}, "spec.signal.before", "more than 0"),
+        ({"signal": {"before": "1h"}, "deadline": "1h"}, "spec.signal.before", "not less than the deadline of 1h"),
+        ({"signal": {"before": "1h"}, "totalDeadline": "9m"}, "spec.signal.before", "the totalDeadline of 9m"),
+        ({"signal": "TERM"}, "spec.signal", "must be a mapping"),
+        ({"checkpointedExitCode": 0}, "spec.checkpointedExitCode", "out of range"),
+        ({"checkpointedExitCode": 256}, "spec.checkpointedExitCode", "out of range"),
         ({"retryPolicies": ["A"]}, "spec.retryPolicies[0]", "is invalid"),
         ({"retryPolicies": "infra"}, "spec.retryPolicies", "must be a list"),
         ({"retry": "always"}, "spec.retry", "must be the spec of a RetryPolicy"),
@@ -155,10 +186,29 @@ def test_a_wrong_field_is_named_with_its_path(spec: dict[str, Any], path: str, m
     assert any(problem.path == path and message in problem.message for problem in found), found
 
 
+def test_a_wrong_signal_is_answered_with_those_there_are_and_the_one_that_was_meant() -> None:
+    (found,) = problems_of({"signal": {"name": "USR", "before": "1m"}})
+    assert "TERM" in found.allowed
+    assert found.hint == "did you mean USR2?"
+
+
+def test_who_asks_for_a_warning_has_an_exit_code_for_what_is_saved_and_who_does_not_has_none() -> None:
+    warned = read_job_mapping({"command": ["true"], "signal": {"before": "1m"}})
+    assert (warned.warning, warned.checkpointed_exit_code) == (EarlyWarning(60.0, "TERM"), 85)
+    assert read_job_mapping({"command": ["true"]}).checkpointed_exit_code is None
+
+
+@pytest.mark.parametrize("name", ["exp_lr0.1", "Train", "a", "0.1", "x" * 63])
+def test_a_job_may_be_named_as_people_name_experiments(name: str) -> None:
+    assert read_job_mapping({"command": ["true"], "name": name}).name == name
+
+
 @pytest.mark.parametrize(
     ("metadata", "path"),
     [
-        ({"name": "Train"}, "metadata.name"),
+        ({"name": "my job"}, "metadata.name"),
+        ({"name": "-a"}, "metadata.name"),
+        ({"name": "a/b"}, "metadata.name"),
         ({"name": "a" * 64}, "metadata.name"),
         ({"name": ""}, "metadata.name"),
         ({"labels": {"-a": "x"}}, "metadata.labels.-a"),
@@ -188,7 +238,7 @@ def test_all_problems_are_reported_together_with_their_lines() -> None:
     with pytest.raises(InvalidManifest) as caught:
         read_manifests(text)
     found = {problem.path: problem.line for problem in caught.value.problems}
-    assert found == {"spec.gang": 12, "spec.deadline": 15, "spec.retry.rules[0].onConditions[0]": 25}
+    assert found == {"spec.gang": 12, "spec.deadline": 15, "spec.retry.rules[0].onConditions[0]": 28}
 
 
 @pytest.mark.parametrize(("written", "hint"), [("NO", '"NO"'), ("010", '"010"'), ("2024-01-01", '"2024-01-01"')])
@@ -215,3 +265,13 @@ def test_an_amount_of_cpu_that_is_short_to_write_and_endless_is_refused_at_once(
 def test_a_memory_size_beyond_measure_is_refused(size: float) -> None:
     with pytest.raises(ValueError, match=r"out of range|is not a memory size"):
         parse_memory(size)
+
+
+def test_streams_are_kept_together_unless_asked_otherwise() -> None:
+    assert read_job_mapping({"command": ["x"]}).logs is Streams.TOGETHER
+    spec = read_job_mapping({"command": ["x"], "logs": "separate"})
+    assert spec.logs is Streams.SEPARATE
+    assert write_job(spec)["logs"] == "separate"
+    assert "logs" not in write_job(read_job_mapping({"command": ["x"]}))
+    with pytest.raises(InvalidManifest, match="logs"):
+        read_job_mapping({"command": ["x"], "logs": "apart"})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
 from holdfast.dialects.manifests import manifest_warnings
 from holdfast.dialects.native.policy import read_policy
@@ -32,6 +32,7 @@ FULL_RULE: dict[str, Any] = {
     "onExitCodes": {"operator": "NotIn", "values": [1, 2]},
     "onConditions": ["OOMKilled", "NodeLost"],
     "onTerminationMessage": {"pattern": "(?i)cuda.*error"},
+    "onLog": {"pattern": "NCCL|Xid"},
     "onCategory": ["gpu", "net"],
     "onSubcategory": "transient",
     "onCauses": ["agent_transient"],
@@ -66,6 +67,7 @@ def test_every_field_of_a_rule_reaches_the_model() -> None:
         exit_codes=ExitCodes(ExitCodeOperator.NOT_IN, frozenset({1, 2}), ContainerScope.FIRST_FAILED),
         conditions=frozenset({"OOMKilled", "NodeLost"}),
         termination_message="(?i)cuda.*error",
+        log="NCCL|Xid",
         categories=frozenset({"gpu", "net"}),
         subcategories=frozenset({"transient"}),
         causes=frozenset({"agent_transient"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.controller.policy_catalog import BoundedCache
 from holdfast.domain.job import JobState
@@ -47,7 +47,7 @@ def test_the_policies_of_a_job_are_compiled_when_it_starts_and_once_for_all_that
     compiled: list[Sequence[RetryPolicy]] = []
     compile_ = PolicySet.compile
 
-    def counted(policies: Sequence[RetryPolicy], **rest: RetryPolicy | None) -> PolicySet:
+    def counted(policies: Sequence[RetryPolicy], **rest: Any) -> PolicySet:  # noqa: ANN401 - passed on
         compiled.append(policies)
         return compile_(policies, **rest)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCondition
@@ -28,6 +26,7 @@ from holdfast.domain.policy.model import (
     Rule,
 )
 from holdfast.domain.policy.patterns import PatternSet
+from holdfast.domain.record import evolve
 from holdfast.errors import InvalidPolicy
 from tools.cases.armada_pods import RunEnding, count_failures
 
@@ -51,7 +50,7 @@ def judged(  # noqa: PLR0913 - a table's columns
     job_id: str = "job",
 ) -> Decision:
     history = RetryHistory(job_id, attempt, tuple((counters or {}).items()), total, memory)
-    settings = replace(SETTINGS, global_max_retries=cap)
+    settings = evolve(SETTINGS, global_max_retries=cap)
     return decide(PolicySet.compile(policies, infrastructure=infrastructure), failure, history, settings, explain=True)
 
 
@@ -72,7 +71,7 @@ ORDER: list[tuple[str, Decision, Action, str, str]] = [
     ),
     (
         "never retried before the kill switch",
-        judged(RETRY_ALL, failure=replace(FAILURE, cause=Cause.USER_CANCELLED), cap=0),
+        judged(RETRY_ALL, failure=evolve(FAILURE, cause=Cause.USER_CANCELLED), cap=0),
         Action.FAIL,
         "fail_never_retried",
         "cause user_cancelled is never retried",
@@ -115,7 +114,7 @@ ORDER: list[tuple[str, Decision, Action, str, str]] = [
     ),
     (
         "rule limit of zero means never",
-        judged(policy(replace(RETRY_X, retry_limit=0), limit=5)),
+        judged(policy(evolve(RETRY_X, retry_limit=0), limit=5)),
         Action.FAIL,
         "fail_policy_limit",
         "policy retry limit exceeded (0/0)",
@@ -175,7 +174,7 @@ def test_the_first_matching_rule_of_several_policies_decides_with_its_own_policy
     decision = judged(high, low)
     assert (decision.policy, decision.rule_index, decision.counter) == ("high", 0, "high/rule0")
     assert decision.limits == (LimitUse("globalMaxRetries", 0, 10), LimitUse("high/rule0", 0, 1))
-    unmatched = judged(high, low, failure=replace(FAILURE, category="y"))
+    unmatched = judged(high, low, failure=evolve(FAILURE, category="y"))
     assert (unmatched.policy, unmatched.rule, unmatched.rule_index) == ("high", "default", None)
 
 
@@ -246,9 +245,9 @@ def test_what_was_lost_together_does_not_come_back_together(condition: FailureCo
 
 def test_the_most_specific_backoff_wins() -> None:
     ten, thirty = Backoff(initial_s=10.0), Backoff(initial_s=30.0, max_s=600.0, multiplier=3.0)
-    levels = RetryPolicy("p", (replace(RETRY_X, backoff=thirty), Rule(Action.RETRY)), None, Action.RETRY, ten)
+    levels = RetryPolicy("p", (evolve(RETRY_X, backoff=thirty), Rule(Action.RETRY)), None, Action.RETRY, ten)
     assert [judged(levels, counters={"p/rule0": n}).delay_s for n in range(4)] == [30.0, 90.0, 270.0, 600.0]
-    assert judged(levels, failure=replace(FAILURE, category="y"), counters={"p/rule1": 2}).delay_s == 40.0
+    assert judged(levels, failure=evolve(FAILURE, category="y"), counters={"p/rule1": 2}).delay_s == 40.0
     assert judged(RETRY_ALL, counters={"p/default": 2}).delay_s == 4.0
 
 
@@ -263,9 +262,9 @@ def test_an_ignored_failure_is_not_counted_and_waits_longer_each_time() -> None:
     [
         (RETRY_X, AntiAffinity.NONE, None),
         (RETRY_X, AntiAffinity.NODE, "n1"),
-        (replace(RETRY_X, anti_affinity=AntiAffinity.NODE), AntiAffinity.NONE, "n1"),
-        (replace(RETRY_X, anti_affinity=AntiAffinity.NONE), AntiAffinity.NODE, None),
-        (replace(RETRY_X, mutate=Mutation(avoid_same_node=True)), AntiAffinity.NONE, "n1"),
+        (evolve(RETRY_X, anti_affinity=AntiAffinity.NODE), AntiAffinity.NONE, "n1"),
+        (evolve(RETRY_X, anti_affinity=AntiAffinity.NONE), AntiAffinity.NODE, None),
+        (evolve(RETRY_X, mutate=Mutation(avoid_same_node=True)), AntiAffinity.NONE, "n1"),
     ],
 )
 def test_the_node_is_avoided_when_the_rule_or_else_its_policy_says_so(
@@ -274,8 +273,35 @@ def test_the_node_is_avoided_when_the_rule_or_else_its_policy_says_so(
     assert judged(RetryPolicy("p", (rule,), anti_affinity=of_policy)).avoid_node == avoided
 
 
+DEVICE = AntiAffinity.DEVICE
+NEITHER = (None, ())
+BOTH_GPUS = ("GPU-a@n1", "gpu-1@n1")
+
+
+@pytest.mark.parametrize(
+    ("rule", "of_policy", "devices", "avoided"),
+    [
+        (RETRY_X, DEVICE, ("GPU-a", "gpu-1"), (None, BOTH_GPUS)),
+        (RETRY_X, DEVICE, (), NEITHER),
+        (RETRY_X, AntiAffinity.NONE, ("GPU-a", "gpu-1"), NEITHER),
+        (RETRY_X, AntiAffinity.NODE, ("GPU-a", "gpu-1"), ("n1", ())),
+        (evolve(RETRY_X, anti_affinity=DEVICE), AntiAffinity.NODE, ("GPU-a", "gpu-1"), (None, BOTH_GPUS)),
+        (evolve(RETRY_X, anti_affinity=AntiAffinity.NODE), DEVICE, ("GPU-a", "gpu-1"), ("n1", ())),
+        (evolve(RETRY_X, mutate=Mutation(avoid_same_node=True)), DEVICE, ("GPU-a", "gpu-1"), ("n1", BOTH_GPUS)),
+        (Rule(Action.FAIL), DEVICE, ("GPU-a", "gpu-1"), NEITHER),
+        (Rule(Action.RETRY, categories=frozenset({"other"})), DEVICE, ("GPU-a", "gpu-1"), (None, BOTH_GPUS)),
+    ],
+)
+def test_the_gpus_of_the_failed_run_are_avoided_when_the_rule_or_else_its_policy_says_so(
+    rule: Rule, of_policy: AntiAffinity, devices: tuple[str, ...], avoided: tuple[str | None, tuple[str, ...]]
+) -> None:
+    policy = RetryPolicy("p", (rule,), default_action=Action.RETRY, anti_affinity=of_policy)
+    decision = judged(policy, failure=evolve(FAILURE, devices=devices))
+    assert (decision.avoid_node, decision.avoid_devices) == avoided
+
+
 def test_memory_grows_and_a_request_that_does_not_change_is_not_mentioned() -> None:
-    grows = policy(replace(RETRY_X, mutate=Mutation(MemoryGrowth(factor=1.5, max=2 * GIB))))
+    grows = policy(evolve(RETRY_X, mutate=Mutation(MemoryGrowth(factor=1.5, max=2 * GIB))))
     assert judged(grows, memory=GIB).memory == 3 * GIB // 2
     assert judged(grows, memory=2 * GIB).memory is None
     assert judged(grows, memory=0).memory is None
@@ -330,7 +356,7 @@ def test_patterns_too_large_to_search_together_are_left_to_the_rules() -> None:
     large = [rf"x{i}\pL{{90}}" for i in range(45)]
     assert PatternSet(large).matching("x") is None
     rules = [Rule(Action.RETRY, termination_message=pattern) for pattern in [*large, "found"]]
-    found = replace(FAILURE, containers=(ContainerResult(1, message="found"),))
+    found = evolve(FAILURE, containers=(ContainerResult(1, message="found"),))
     assert judged(policy(*rules), failure=found).rule == "rule45"
     assert judged(policy(*rules)).rule == "default"
 
@@ -351,7 +377,7 @@ def test_exit_codes_signals_and_messages_reject_rules_together() -> None:
         Rule(Action.RETRY, exit_codes=ExitCodes(ExitCodeOperator.IN, frozenset({1}))),
     )
     assert judged(policy(*rules)).rule_index == 4
-    said = replace(FAILURE, containers=(ContainerResult(1, message="a thing never said"),))
+    said = evolve(FAILURE, containers=(ContainerResult(1, message="a thing never said"),))
     assert judged(policy(*rules), failure=said).rule_index == 3
-    killed = replace(FAILURE, containers=(ContainerResult(1, signal=9),))
+    killed = evolve(FAILURE, containers=(ContainerResult(1, signal=9),))
     assert judged(policy(*rules), failure=killed).rule_index == 2

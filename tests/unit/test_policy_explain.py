@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from holdfast.domain.failure import Cause, ContainerResult, Failure
@@ -20,6 +18,7 @@ from holdfast.domain.policy.model import (
     RetrySettings,
     Rule,
 )
+from holdfast.domain.record import evolve
 
 GIB = 1 << 30
 OOM = Failure(
@@ -85,13 +84,21 @@ def test_a_retry_is_told_from_what_happened_to_what_follows() -> None:
             story(GROW, settings=RetrySettings(0)),
             "It is not retried: the retry limit is 0 (globalMaxRetries).",
         ),
+        (
+            story(evolve(GROW, anti_affinity=AntiAffinity.DEVICE), failure=evolve(OOM, devices=("GPU-1f00",))),
+            "It avoids GPU-1f00@n1 unless no other could ever run it.",
+        ),
+        (
+            story(evolve(GROW, anti_affinity=AntiAffinity.DEVICE), failure=evolve(OOM, devices=("gpu-0", "gpu-1"))),
+            "It avoids gpu-0@n1, gpu-1@n1 unless no others could ever run it.",
+        ),
         (story(failure=None), "Attempt 1 ended without saying how."),
         (
             story(failure=None),
             "Nothing is known about what went wrong, so it is not retried.",
         ),
         (
-            story(failure=replace(OOM, cause=Cause.USER_CANCELLED)),
+            story(failure=evolve(OOM, cause=Cause.USER_CANCELLED)),
             "No policy can retry this cause.",
         ),
         (
@@ -107,7 +114,7 @@ def test_a_retry_is_told_from_what_happened_to_what_follows() -> None:
             "It is retried: retry 1 of 2 (train/oom).",
         ),
         (
-            story(replace(GROW, retry_limit=None), settings=RetrySettings()),
+            story(evolve(GROW, retry_limit=None), settings=RetrySettings()),
             "It is retried, without a limit.",
         ),
         (
@@ -136,5 +143,5 @@ def test_a_decision_that_was_not_explained_is_still_told() -> None:
     assert "It is not retried: no retry policy applies." in explain(decision, OOM, history, SETTINGS)
     granted = decide(PolicySet.compile([RetryPolicy("p", (), None, Action.RETRY)]), OOM, history, SETTINGS)
     assert "Attempt 2 starts 1s later." in explain(granted, OOM, history, SETTINGS)
-    at_once = explain(replace(granted, delay_s=0.0), OOM, history, SETTINGS)
+    at_once = explain(evolve(granted, delay_s=0.0), OOM, history, SETTINGS)
     assert "Attempt 2 starts at once." in at_once

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.failure import Cause, ContainerResult, Failure
+from holdfast.domain.failure import Cause, ContainerResult, Failure, LogMatch
 from holdfast.domain.policy.model import Action, ContainerScope, ExitCodeOperator, ExitCodes, Rule
 from tests.reading import compile_rule
 
@@ -211,6 +211,28 @@ TABLE: list[tuple[str, Rule, Failure, bool, str]] = [
         False,
         "the program left no termination message to match '.*'",
     ),
+    (
+        "log",
+        rule(log="NCCL|Xid"),
+        failed(box(1), log_matches=(LogMatch("Xid", "a"), LogMatch("NCCL|Xid", "NCCL WARN timeout"))),
+        True,
+        "line 'NCCL WARN timeout' of its output matches 'NCCL|Xid'",
+    ),
+    (
+        "log, by the line that was kept",
+        rule(log="NCCL"),
+        failed(error_line="RuntimeError: NCCL error"),
+        True,
+        "line 'RuntimeError: NCCL error' of its output matches 'NCCL'",
+    ),
+    (
+        "log, miss",
+        rule(log="NCCL"),
+        failed(box(1), error_line="ValueError", log_matches=(LogMatch("Xid", "NCCL"),)),
+        False,
+        "the end of its output does not match 'NCCL'",
+    ),
+    ("no log", rule(log=".*"), failed(box(1)), False, "it printed nothing to match '.*'"),
     (
         "message without a failed container",
         rule(termination_message=".*"),

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.domain.devices import Device
 from holdfast.domain.failure import ContainerResult, EndedBy
 from holdfast.domain.job import Resources
+from holdfast.engines.devices.visible import visible
 from holdfast.engines.process import files
 from holdfast.engines.process.files import log_path, log_start, observation
 from holdfast.engines.process.shim import journal as journals
@@ -270,7 +272,7 @@ def test_an_end_is_written_although_the_disk_is_full(tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, before)
     found = records.read(str(tmp_path / "1.record"))
     assert found is not None
-    assert found.end == {"ended_at": 5.0, "message": "", "log_tail": []}
+    assert found.end == {"ended_at": 5.0, "message": "", "log": "", "log_tail": []}
 
 
 def test_a_record_is_held_for_as_long_as_its_supervisor_lives(tmp_path: Path) -> None:
@@ -279,3 +281,33 @@ def test_a_record_is_held_for_as_long_as_its_supervisor_lives(tmp_path: Path) ->
     assert records.is_held(path)
     held.remove()
     assert not records.is_held(path)
+
+
+NVIDIA_GPUS = [Device(f"GPU-{name}", place, maker="nvidia") for place, name in enumerate("ab")]
+AMD_GPUS = [Device(f"GPU-{name}", place, maker="amd") for place, name in enumerate("cd")]
+NUMBERED = [Device(f"gpu-{place}", place) for place in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("devices", "given", "seen"),
+    [
+        (NVIDIA_GPUS, ("GPU-b",), ("GPU-b", "-1", "GPU-b")),
+        (NVIDIA_GPUS, ("GPU-a", "GPU-b"), ("GPU-a,GPU-b", "-1", "GPU-a,GPU-b")),
+        (NVIDIA_GPUS, (), ("-1", "-1", "void")),
+        (AMD_GPUS, ("GPU-d",), ("1", "1", "void")),
+        (AMD_GPUS, (), ("-1", "-1", "void")),
+        (NUMBERED, ("gpu-1",), ("1", "1", "1")),
+        ([*NVIDIA_GPUS, *AMD_GPUS], ("GPU-c",), ("-1", "0", "void")),
+        ([*NVIDIA_GPUS, *AMD_GPUS], ("GPU-a",), ("GPU-a", "-1", "GPU-a")),
+    ],
+)
+def test_a_program_sees_its_gpus_and_no_others(
+    devices: list[Device], given: tuple[str, ...], seen: tuple[str, str, str]
+) -> None:
+    env = visible(devices, given)
+    assert tuple(env[f"{name}_VISIBLE_DEVICES"] for name in ("CUDA", "HIP", "NVIDIA")) == seen
+
+
+def test_on_a_node_without_gpus_nothing_is_said_of_them() -> None:
+    assert visible((), (), share_m=250) == {}
+    assert visible(NUMBERED, ("gpu-0",), share_m=250)["HOLDFAST_GPU_SHARE"] == "0.25"

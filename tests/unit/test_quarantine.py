@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,9 +13,10 @@ from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.events import WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import Action, RetryPolicy, Rule
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.store import Changes, JobFilter, RequestKind, Submission
 from holdfast.storage.sql import open_store
@@ -129,7 +129,7 @@ def test_a_row_that_cannot_be_read_keeps_no_controller_from_starting(lab: Lab, s
     if state != "queued":
         lab.pass_s(2)
     row = lab.store._table.by_id[bad]  # noqa: SLF001 - nobody writes such a row, so it is damaged where it lies
-    lab.store._table.by_id[bad] = replace(row, spec='{"name": "bad", "colour": "red"}')  # noqa: SLF001
+    lab.store._table.by_id[bad] = evolve(row, spec='{"name": "bad", "colour": "red"}')  # noqa: SLF001
     for _ in range(2):
         lab.restart_controller()
         lab.pass_s(1)

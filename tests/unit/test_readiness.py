@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.app.datadir import DataDir
+from holdfast.app.data.datadir import DataDir
+from holdfast.app.data.ownership import Ownership
 from holdfast.app.embedded import Embedded
 from holdfast.app.leadership import Leadership, shared
-from holdfast.app.ownership import Ownership
 from holdfast.app.readiness import Readiness
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SystemClock

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from holdfast.domain.containers import LOCAL, Capability, EngineInfo
 from holdfast.domain.job import Ceiling, Queue, Resources
-from holdfast.domain.placement import Place, Shape, Usage, ever_fits, fit, why_not, without_hopeless_avoidance
-from holdfast.domain.scheduling import GroupKey, PendingQueue, RetryBalance, Round, RoundLimits, RoundResult, Waiting
+from holdfast.domain.placement.fit import Place, Shape, Usage, ever_fits, fit, why_not, without_hopeless_avoidance
+from holdfast.domain.placement.scheduling import (
+    GroupKey,
+    PendingQueue,
+    RetryBalance,
+    Round,
+    RoundLimits,
+    RoundResult,
+    Waiting,
+)
+from holdfast.domain.record import evolve
 
 GIB = 1024**3
 
@@ -110,8 +117,8 @@ def test_no_node_at_all_is_said_plainly() -> None:
 
 def test_what_only_some_engines_can_do_goes_to_their_nodes() -> None:
     capable = EngineInfo("wide", frozenset({Capability.INIT_CONTAINERS, Capability.IMAGES}))
-    plain, wide = (replace(place, engine=engine) for place, engine in zip(_places(8, 8), (LOCAL, capable), strict=True))
-    needing = replace(_shape(), needs=frozenset({Capability.INIT_CONTAINERS}))
+    plain, wide = (evolve(place, engine=engine) for place, engine in zip(_places(8, 8), (LOCAL, capable), strict=True))
+    needing = evolve(_shape(), needs=frozenset({Capability.INIT_CONTAINERS}))
     free = {place.key: place.capacity for place in (plain, wide)}
     assert fit(needing, [plain, wide], free) == [wide.key]
     assert why_not(needing, [plain], free) == "no node has an engine capable of init-containers"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from holdfast.compiled.codec import dump_spec
@@ -26,6 +24,7 @@ from holdfast.domain.policy.model import (
     RetrySettings,
     Rule,
 )
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import NotFound
 from holdfast.ports.store import Changes, Submission
@@ -69,8 +68,8 @@ class World:
         attempt = Attempt(JOB, number, AttemptStatus.ERROR, ending=Ending.FAILED, failure=failure)
         history = history_before(self.store.job(JOB), attempts, attempt)
         decision = decide(policies, failure, history, RetrySettings(global_max_retries=cap), draw=draw)
-        job = replace(self.store.job(JOB), attempt=number)
-        self.store.commit(Changes(jobs={JOB: job}, attempts={(JOB, number): replace(attempt, decision=decision)}))
+        job = evolve(self.store.job(JOB), attempt=number)
+        self.store.commit(Changes(jobs={JOB: job}, attempts={(JOB, number): evolve(attempt, decision=decision)}))
         return decision
 
     def explained(self, number: int) -> Decision:
@@ -99,7 +98,7 @@ def test_the_rules_looked_at_are_rebuilt_with_reasons(world: World) -> None:
 
 def test_the_rest_of_a_decision_stays_as_it_was_stored(world: World) -> None:
     stored = world.fail(1, _failure())
-    assert replace(world.explained(1), considered=(), delay_because="") == stored
+    assert evolve(world.explained(1), considered=(), delay_because="") == stored
 
 
 def test_inline_policies_of_the_job_are_looked_at_too(world: World) -> None:
@@ -117,7 +116,7 @@ def test_counters_before_come_from_the_decisions_of_earlier_attempts(world: Worl
 
 def test_a_changed_policy_does_not_change_what_an_old_decision_was_made_of(world: World) -> None:
     world.fail(1, _failure())
-    world.store.put_policy(replace(INFRA, rules=(replace(FLAKY, action=Action.FAIL, name="strict"),)))
+    world.store.put_policy(evolve(INFRA, rules=(evolve(FLAKY, action=Action.FAIL, name="strict"),)))
     assert world.considered(1) == LOOKED_AT
 
 
@@ -139,7 +138,7 @@ def test_a_built_in_rule_is_explained_also_when_the_users_policies_would_decide_
     world = World(JobSpec("train", ("true",)))
     lost = Failure(Cause.AGENT_TRANSIENT, frozenset({"NodeLost"}), failed_at=9.0)
     assert world.fail(1, lost).rule == "node-lost"
-    world.store.put_policy(replace(INFRA, rules=(Rule(Action.HOLD, "all"),)))
+    world.store.put_policy(evolve(INFRA, rules=(Rule(Action.HOLD, "all"),)))
     assert world.considered(1)[-1] == (INFRASTRUCTURE.name, "node-lost", True)
 
 
@@ -160,9 +159,9 @@ def test_a_stop_by_the_global_cap_is_explained_under_the_cap_of_then(world: Worl
 
 def test_how_a_delay_came_about_is_told_only_where_it_comes_out_the_same(world: World) -> None:
     jittery = Backoff(initial_s=10.0, jitter=JitterMode.RANDOM, jitter_ratio=0.5)
-    world.store.put_policy(replace(INFRA, rules=(replace(FLAKY, backoff=jittery),)))
+    world.store.put_policy(evolve(INFRA, rules=(evolve(FLAKY, backoff=jittery),)))
     world.fail(1, _failure(), draw=0.9)
-    world.store.put_policy(replace(INFRA, rules=(replace(FLAKY, backoff=Backoff(initial_s=10.0)),)))
+    world.store.put_policy(evolve(INFRA, rules=(evolve(FLAKY, backoff=Backoff(initial_s=10.0)),)))
     world.fail(2, _failure())
     assert world.explained(1).delay_because == ""
     assert world.explained(2).delay_because != ""
@@ -179,7 +178,7 @@ def test_why_explains_the_last_attempt_that_was_judged(world: World) -> None:
 
 
 def test_why_of_a_job_not_tried_yet_tells_its_reason(world: World) -> None:
-    job = replace(world.store.job(JOB), reason="needs 8 cpu, the largest free node has 6")
+    job = evolve(world.store.job(JOB), reason="needs 8 cpu, the largest free node has 6")
     world.store.commit(Changes(jobs={JOB: job}))
     explanation = world.explainer.why("train")
     assert (explanation.attempt, explanation.headline, list(explanation.summary)) == (
@@ -192,10 +191,12 @@ def test_why_of_a_job_not_tried_yet_tells_its_reason(world: World) -> None:
 def test_why_of_a_cancelled_attempt_says_that_no_policy_was_asked(world: World) -> None:
     failure = Failure(Cause.USER_CANCELLED, frozenset(), message="typo", ended_by=EndedBy.USER)
     attempt = Attempt(JOB, 1, AttemptStatus.TERMINATED, ending=Ending.CANCELLED, failure=failure)
-    job = replace(world.store.job(JOB), state=JobState.CANCELLED, attempt=1, reason="typo")
+    job = evolve(world.store.job(JOB), state=JobState.CANCELLED, attempt=1, reason="typo")
     world.store.commit(Changes(jobs={JOB: job}, attempts={(JOB, 1): attempt}))
     explanation = world.explainer.why("train", 1)
-    assert list(explanation.summary) == ["Attempt 1 was ended by a user: typo. A cancelled job is never retried."]
+    assert list(explanation.summary) == [
+        "Attempt 1 was ended by a user: typo. A cancelled job is retried only by hand."
+    ]
 
 
 def test_why_of_an_attempt_that_is_not_there_lists_those_that_are(world: World) -> None:
@@ -216,7 +217,7 @@ def test_why_of_an_attempt_that_is_not_there_lists_those_that_are(world: World) 
     ],
 )
 def test_the_headline_says_where_the_job_is(world: World, state: JobState, attempt: int, headline: str) -> None:
-    job = replace(world.store.job(JOB), state=state, attempt=attempt)
+    job = evolve(world.store.job(JOB), state=state, attempt=attempt)
     world.store.commit(Changes(jobs={JOB: job}))
     assert world.explainer.why("train").headline == headline
 

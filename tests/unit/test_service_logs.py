@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.lifecycle import AttemptStatus
+from holdfast.domain.record import evolve
 from holdfast.errors import InvalidRequest, NotFound
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import Changes, Submission
@@ -23,7 +22,8 @@ class Shelf:
         self.begins = 0
         self.began: tuple[int, ...] = ()
 
-    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
+    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:
+        assert not stderr
         assert job_id == "job000001"
         data = self.logs.get((attempt, rank), b"")
         start = max(offset, self.begins) if offset < len(data) else offset
@@ -48,7 +48,7 @@ def logs(store: MemoryStore, shelf: Shelf) -> Logs:
 
 
 def _tried(store: MemoryStore, number: int, *, state: JobState, status: AttemptStatus) -> None:
-    job = replace(store.job("train"), attempt=number, state=state)
+    job = evolve(store.job("train"), attempt=number, state=state)
     attempts = {("job000001", number): Attempt("job000001", number, status)}
     store.commit(Changes(jobs={job.id: job}, attempts=attempts))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.app.upkeep import Forgetter
 from holdfast.domain.job import Job, JobState
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.array.model import Array, ArrayState, Origin
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Unavailable
 from holdfast.ports.store import Changes, JobFilter, Submission
@@ -42,7 +43,7 @@ def store_of(ages: Sequence[float | None]) -> MemoryStore:
     for place, age in enumerate(ages):
         state = JobState.RUNNING if age is None else JobState.FAILED
         ended_at = None if age is None else NOW - age
-        changes.jobs[f"j{place}"] = replace(store.job(f"j{place}"), state=state, ended_at=ended_at)
+        changes.jobs[f"j{place}"] = evolve(store.job(f"j{place}"), state=state, ended_at=ended_at)
     store.commit(changes)
     return store
 
@@ -95,6 +96,20 @@ def test_a_sweep_goes_in_bounded_steps_and_may_stop_after_any() -> None:
     assert next(sweep) == 200
     assert len(left(store)) == 250
     assert list(sweep) == [200, 50]
+
+
+def test_tasks_stay_until_the_array_that_reruns_them_has_ended() -> None:
+    store = store_of([50.0, 50.0])
+    jobs = [Job(f"a1-sweep-{index}", f"sweep-{index}", "default", 0, NOW - 500, "{}") for index in range(2)]
+    rerun = Array(id="a2", name="sweep-rerun-1", spec="{}", origins=(Origin("a1", "sweep"),))
+    store.submit(Submission(jobs, also=[rerun]))
+    ended = {job.id: evolve(store.job(job.id), state=JobState.FAILED, ended_at=NOW - 50) for job in jobs}
+    store.commit(Changes(jobs=ended))
+    list(Retention(store, Shelf()).sweep(ended_before=NOW))
+    assert left(store) == [job.id for job in jobs]
+    store.commit(Changes(workloads={"a2": evolve(rerun, state=ArrayState(status="Succeeded"))}))
+    list(Retention(store, Shelf()).sweep(ended_before=NOW))
+    assert left(store) == []
 
 
 # Jobs that expire by themselves

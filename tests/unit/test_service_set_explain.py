@@ -25,7 +25,7 @@ from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest,
 from tests.unit.jobset_service import JOB, NATIVE, Counting, native, served_lab
 
 if TYPE_CHECKING:
-    from holdfast.engines.simulated.engine import SimulatedRun
+    from holdfast.engines.simulated.life import SimulatedRun
 
 
 @pytest.fixture

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.job import Ceiling, Queue, Resources
-from holdfast.domain.policy.model import RetryPolicy
+from holdfast.domain.devices import Device, GpuSelector
+from holdfast.domain.job import Ceiling, Node, Queue, Resources
+from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
 from holdfast.ports.store import JobFilter, RequestKind
-from holdfast.service.submit import MOST_JOBS, Submitter, Written
+from holdfast.service.admission.limits import MOST_JOBS
+from holdfast.service.submit import Submitter, Written
 from tools.memory_store import MemoryStore
 
 
@@ -112,7 +114,7 @@ def test_without_atomic_the_valid_items_are_stored_and_each_outcome_is_told(
 ) -> None:
     unread = InvalidManifest("no manifest")
     outcomes = submitter.submit_many([_spec("a"), unread, _spec("b", queue="nope"), _spec("c")], atomic=False)
-    assert [(one.index, one.name, one.job is not None) for one in outcomes] == [
+    assert [(one.index, one.name, one.made is not None) for one in outcomes] == [
         (0, "a", True),
         (1, None, False),
         (2, "b", False),
@@ -134,8 +136,8 @@ def test_sending_the_same_again_with_its_key_stores_nothing_and_answers_as_befor
     items: list[JobSpec | HoldfastError] = [_spec("a"), _spec("b", queue="nope"), _spec("c")]
     first = submitter.submit_many(items, atomic=False, key="k1")
     again = submitter.submit_many(items, atomic=False, key="k1")
-    ids = [one.job and one.job.id for one in first]
-    assert [one.job and one.job.id for one in again] == ids
+    ids = [one.made and one.made.id for one in first]
+    assert [one.made and one.made.id for one in again] == ids
     assert _stored(store) == 2
 
 
@@ -159,3 +161,34 @@ def test_how_a_job_is_written_and_what_it_names_are_judged_together(submitter: S
     with pytest.raises(InvalidManifest) as caught:
         submitter.submit(written)
     assert [problem.path for problem in caught.value.problems] == ["gang", "queue", "retryPolicies[0]"]
+
+
+HAS = [
+    Node("n", "local", Resources(named=(("scratch", 9000),)), devices=(Device("GPU-1", 0, "NVIDIA A100-SXM4-40GB"),)),
+    Node("m", "local", Resources(named=(("licence/matlab", 1000),))),
+]
+
+
+def test_what_asks_for_something_that_nobody_has_is_refused_with_all_of_it(store: MemoryStore) -> None:
+    store.put_settings(RetrySettings(resources=(("token/s3", 5000),)), None)
+    submitter = Submitter(store, Noon(), Counting(), nodes=lambda: HAS)
+    named = (("licence/matlb", 1000), ("scratch", 1000), ("token/s3", 1000), ("tpu", 1000))
+    wrong = _spec(resources=Resources(gpu=1, named=named), gpus=GpuSelector("H100*"))
+    with pytest.raises(InvalidManifest) as raised:
+        submitter.submit(wrong)
+    assert [(one.path, one.allowed, one.hint) for one in raised.value.problems][:1] == [
+        ("spec.resources.licence/matlb", ("licence/matlab", "scratch", "token/s3"), "did you mean licence/matlab?")
+    ]
+    assert [one.path for one in raised.value.problems][1:] == ["spec.resources.tpu", "spec.resources.gpu.type"]
+    assert raised.value.problems[2].allowed == ("NVIDIA A100-SXM4-40GB",)
+    submitter.submit(_spec(resources=Resources(named=named[1:3]), gpus=GpuSelector("a100*")))
+
+
+def test_while_no_node_has_reported_nothing_is_known_to_be_missing(submitter: Submitter) -> None:
+    submitter.submit(_spec(resources=Resources(named=(("tpu", 1000),)), gpus=GpuSelector("H100")))
+
+
+def test_a_share_beyond_what_the_queue_may_use_is_refused(store: MemoryStore, submitter: Submitter) -> None:
+    store.put_queue(Queue("half", max_running=Ceiling(gpu=1)))
+    with pytest.raises(Refused, match="could never run"):
+        submitter.submit(_spec(queue="half", gang=3, resources=Resources(share_m=400)))

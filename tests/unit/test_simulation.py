@@ -9,7 +9,7 @@ from holdfast.domain.job import JobState, Resources
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.model import Action, Backoff, JitterMode, RetryPolicy
 from holdfast.domain.workloads.spec import JobSpec
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.service.submit import Submitter
 from holdfast.simulation import World

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +13,7 @@ from sqlalchemy import LargeBinary, Text, create_mock_engine, insert
 from holdfast.compiled import records
 from holdfast.compiled.workloads import dump_state
 from holdfast.domain.containers import Capability, EngineInfo
+from holdfast.domain.devices import Device
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import (
@@ -21,12 +21,14 @@ from holdfast.domain.lifecycle import (
     Ending,
     EntityKind,
     HistoryRow,
+    Interruption,
     Outcome,
     RunStatus,
     SubStep,
     attempt_id,
 )
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse, SetAction
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import (
     Event,
     GroupStatus,
@@ -44,8 +46,6 @@ from holdfast.storage.sql import codec, submission, tables
 from holdfast.storage.sql.batch import Batch, Batches, Given
 
 if TYPE_CHECKING:
-    from dataclasses import Field
-
     from sqlalchemy import Dialect, Table
 
 TEXTS = st.text(max_size=20)
@@ -147,6 +147,7 @@ PODS = st.builds(
     counters=BY_NAME,
     in_place=COUNTS,
     avoid_node=st.none() | TEXTS,
+    avoid_devices=st.lists(TEXTS, max_size=2).map(tuple),
 )
 
 
@@ -173,13 +174,13 @@ def test_what_is_logged_of_a_set_comes_back_the_same(what: SetDecision | Event) 
 
 @given(SET_STATES)
 def test_the_state_of_a_set_comes_back_the_same(state: JobSetState) -> None:
-    job_set = replace(JOB_SET, state=state)
+    job_set = evolve(JOB_SET, state=state)
     assert codec.read_workload(codec.workload_row(job_set)) == job_set
 
 
 @given(POD_STATES, st.lists(PODS, max_size=2).map(tuple))
 def test_what_is_known_of_pods_comes_back_the_same(state: KubeJobState, pods: tuple[PodRecord, ...]) -> None:
-    job = replace(POD_JOB, state=state, pods=pods)
+    job = evolve(POD_JOB, state=state, pods=pods)
     assert codec.read_workload(codec.workload_row(job)) == job
 
 
@@ -209,23 +210,26 @@ def test_what_is_not_there_stays_not_there() -> None:
     assert [records.load_record(RunOutcome, None), records.load_record(Failure, None)] == [None] * 2
 
 
+ASKED = Resources(1, 2, 3, 4, (("scratch", 5),))
 JOB = Job(
-    "j", "n", "q", 7, 1.0, "{}", Resources(1, 2, 3), 4, 5, JobState.BACKOFF, "r", 6, 7.0, 8.0, 9.0, 10.0, 11.0,
-    {"p/r": 1}, 12, "node", cancel_requested=True, child=ChildOf("s", "g", 13),
+    "j", "n", "q", 7, 1.0, "{}", ASKED, 4, 5, JobState.BACKOFF, "r", 6, 7.0, 8.0, 9.0, 10.0, 11.0,
+    {"p/r": 1}, 12, "node", ("g@n",), cancel_requested=True, child=ChildOf("s", "g", 13), ready_at=14.0, met=(0, 2),
 )  # fmt: skip
 ATTEMPT = Attempt(
-    "j", 1, AttemptStatus.ERROR, 2.0, 3, 4, 5.0, 6.0, 7.0, Resources(1, 2, 3), Ending.FAILED,
+    "j", 1, AttemptStatus.ERROR, 2.0, 3, 4, 5.0, 6.0, 7.0, ASKED, Ending.FAILED,
     Failure(Cause.UNKNOWN, frozenset()), Decision(Action.FAIL, DecisionCode.FAIL_RULE, "r"), 8.0, "m",
 )  # fmt: skip
 RUN = Run(
-    "j-1-2-3", "j", 1, 2, RunStatus.ERROR, 4.0, "e", "n", Resources(1, 2, 3), 5.0, 6.0, RunOutcome(), "half",
+    "j-1-2-3", "j", 1, 2, RunStatus.ERROR, 4.0, "e", "n", ASKED, 5.0, 6.0, RunOutcome(), "half",
     Failure(Cause.UNKNOWN, frozenset()), Decision(Action.FAIL, DecisionCode.FAIL_RULE, "r"), 7,
+    ("GPU-1", "GPU-2"), Interruption.HOLD,
 )  # fmt: skip
+DEVICE = Device("GPU-1", 1, "NVIDIA A100", 2, "nvidia", "Xid 79", "pid 7")
 HISTORY = HistoryRow(
     EntityKind.ATTEMPT, attempt_id("j", 1), 2, "p", AttemptStatus.PENDING, AttemptStatus.ERROR, Outcome.GIVE_UP,
     3.0, 4.0, "e", "m", 5, (SubStep("rank 1", Outcome.FAILURE, "e", "m"),),
 )  # fmt: skip
-NODE = Node("n", "e", Resources(1, 2, 3), {"zone": "a"}, 4.0, EngineInfo("x", frozenset({Capability.IMAGES})))
+NODE = Node("n", "e", ASKED, {"zone": "a"}, 4.0, EngineInfo("x", frozenset({Capability.IMAGES})), (DEVICE,))
 SET_STATE = JobSetState(
     restarts=3, restarts_counted=2, job_restarts={"g": {11: 2}}, job_restarts_counted={"g": {11: 1}},
     group_restarts={"g": 1}, group_restarts_counted={"g": 1}, rule_restarts={"r": 2}, blamed={"g": 2},
@@ -247,7 +251,7 @@ POD_STATE = KubeJobState(
 )  # fmt: skip
 POD = PodRecord(
     name="a", rank=1, index_failures=2, index_ignored=3, restarts=4, run="b", due=9.5, counters={"p/r": 1}, in_place=5,
-    avoid_node="n", waiting=True, memory=6, held="why",
+    avoid_node="n", avoid_devices=("g@n",), waiting=True, memory=6, held="why",
 )  # fmt: skip
 POD_JOB = KubeJobRecord(
     id="j", owner="s", name="n", generation=2, spec="{}", manifest="m", deleting=True, expires_at=12.5, version=2,
@@ -259,12 +263,10 @@ EXAMPLES = [JOB, ATTEMPT, RUN, HISTORY, NODE, SET_STATE, JOB_SET, LOGGED, POD_ST
 
 @pytest.mark.parametrize("record", EXAMPLES, ids=lambda record: type(record).__name__)
 def test_the_examples_set_every_field(record: Any) -> None:  # noqa: ANN401 - any record
-    unset = [field.name for field in fields(record) if getattr(record, field.name) in (*_default(field), None)]
+    names = record.__struct_fields__
+    defaults = dict(zip(reversed(names), reversed(record.__struct_defaults__), strict=False))
+    unset = [name for name in names if getattr(record, name) in (None, {}, (), defaults.get(name))]
     assert unset == []
-
-
-def _default(field: Field[Any]) -> list[object]:
-    return [field.default] if field.default_factory is MISSING else [field.default_factory()]
 
 
 @pytest.mark.parametrize(
@@ -316,8 +318,7 @@ def test_a_word_of_another_version_is_named_and_refused() -> None:
 def test_jobs_without_a_retry_share_one_empty_dict() -> None:
     read = codec.Reader()
     rows = [
-        (each.seq, *codec.new_job_row(each, b""), "{}")
-        for each in (replace(JOB, counters={}), replace(JOB, counters={}))
+        (each.seq, *codec.new_job_row(each, b""), "{}") for each in (evolve(JOB, counters={}), evolve(JOB, counters={}))
     ]
     one, other = map(read.job, rows)
     assert one.counters is other.counters

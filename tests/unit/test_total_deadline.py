@@ -15,7 +15,7 @@ from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
 from holdfast.domain.workloads.gang.reconcile import Over, fail
 from holdfast.domain.workloads.retry import Ruleset
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.engines.simulated.life import SimulatedRun
 from tests.unit.conftest import NOW, exits, job_named, retrying
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import pytest
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
+from holdfast.domain.placement.cordon import Cordon
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
 from holdfast.errors import InvalidPolicy, Problem
 from holdfast.wire.base import timestamp
@@ -34,7 +35,7 @@ RETRY = Decision(
 
 def _job(**fields: object) -> Job:
     base = Job("j1", "train", "default", 0, 1_700_000_000.25, "{}", request=Resources(500, 2 << 30, 0))
-    return Job(**{**{name: getattr(base, name) for name in Job.__slots__}, **fields})
+    return Job(**{**{name: getattr(base, name) for name in Job.__struct_fields__}, **fields})
 
 
 def _outcome(code: int, *, signal: int | None = None, ended_by: EndedBy = EndedBy.ITSELF) -> RunOutcome:
@@ -53,7 +54,7 @@ def test_times_are_utc_with_milliseconds_and_read_back(seconds: float, text: str
 def test_a_summary_writes_amounts_as_manifests_do() -> None:
     view = job_summary(_job(state=JobState.BACKOFF, retry_at=1_700_000_003.0))
     assert (view.state, view.retry_at) == ("BackOff", "2023-11-14T22:13:23.000Z")
-    assert view.resources.model_dump() == {"cpu": "0.5", "memory": "2Gi", "gpu": 0}
+    assert view.resources.model_dump() == {"cpu": "0.5", "memory": "2Gi", "gpu": 0, "named": {}}
 
 
 def test_a_page_tells_summaries_from_full_jobs_when_read_back() -> None:
@@ -150,8 +151,9 @@ def test_a_full_job_tells_its_metadata_from_its_spec() -> None:
 def test_nodes_show_what_their_runs_use() -> None:
     nodes = [Node("n2", "local", Resources(4000, 8 << 30, 0)), Node("n1", "local", Resources(4000, 8 << 30, 0))]
     runs = [Run(f"u{i}", "j1", 1, i, node="n1", executor="local", request=Resources(1000, 1 << 30)) for i in (0, 1)]
-    first, second = node_views(nodes, runs)
+    first, second = node_views(nodes, runs, {"n1": Cordon("n1", 1.0, drain=True, reason="a new kernel")})
     assert (first.name, first.runs, first.used.cpu, first.used.memory) == ("n1", 2, "2", "2Gi")
+    assert (first.state, first.reason, second.state) == ("Draining", "a new kernel", "Ready")
     assert (second.name, second.runs, second.used.cpu) == ("n2", 0, "0")
 
 

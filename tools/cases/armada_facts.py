@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.armada import CONDITION_ALIASES, read_bare_policy
@@ -11,6 +10,7 @@ from holdfast.domain.failure import ContainerResult, EndedBy, Failure, FailureCo
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import RetryHistory, RetrySettings
+from holdfast.domain.record import evolve
 from holdfast.domain.units import format_memory, parse_memory
 from tools.cases.armada_categories import read_error_categories
 from tools.cases.armada_pods import RunEnding, count_failures, grow_containers
@@ -63,7 +63,7 @@ def failure_of(facts: Mapping[str, Any] | None, node: str | None = None) -> Fail
     if facts is None:
         return None
     failure = classify(outcome_of(facts, node))
-    return replace(failure, category=facts.get("category", ""), subcategory=facts.get("subcategory", ""))
+    return evolve(failure, category=facts.get("category", ""), subcategory=facts.get("subcategory", ""))
 
 
 def check_matcher(case: Case) -> list[Mismatch]:

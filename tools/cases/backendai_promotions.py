@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import PROMOTIONS, AttemptPromotion, AttemptStatus, Match, RunStatus
 from holdfast.domain.lifecycle.judge import promotes
+from holdfast.domain.record import evolve
 from tools.cases.prose import before_upstream
 from tools.cases.results import Mismatch, Skip
 
@@ -64,12 +64,12 @@ def _check_without_runs(case: Case) -> list[Mismatch]:
     if not case["expect"].startswith("no promotion"):
         msg = "its prose names no outcome that is expected"
         raise Skip(msg)
-    promoting = [match.value for match in Match if promotes(replace(PROMOTIONS[0], match=match), [])]
+    promoting = [match.value for match in Match if promotes(evolve(PROMOTIONS[0], match=match), [])]
     return [Mismatch("matches that promote without runs", [], promoting)] if promoting else []
 
 
 def _check_match(match: Match, samples: str, expect: str) -> list[Mismatch]:
-    row = replace(PROMOTIONS[0], match=match, check=frozenset({_IN}))
+    row = evolve(PROMOTIONS[0], match=match, check=frozenset({_IN}))
     names = [sample.strip().lower() for sample in samples.split("/")]
     answers = re.findall(r"true|false", expect)
     statuses = [_sample(name) for name in names]

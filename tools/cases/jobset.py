@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.children import ChildPhase, CreateChild
 from holdfast.domain.workloads.jobset.children import job_labels, sort
 from holdfast.domain.workloads.jobset.model import pod_host
@@ -82,7 +82,7 @@ def _state(status: Mapping[str, Any]) -> JobSetState:
         job_restarts=counts("jobRestarts"),
         job_restarts_counted=counts("jobRestartsCountTowardsMax"),
     )
-    return replace(
+    return evolve(
         state,
         in_place_current=status.get("currentInPlaceRestartAttempt"),
         in_place_previous=status.get("previousInPlaceRestartAttempt"),

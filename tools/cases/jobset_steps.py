@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.children import Child, ChildPhase
 from holdfast.domain.workloads.jobset import state as records
 from holdfast.domain.workloads.jobset.reconcile import InPlace
@@ -146,7 +146,7 @@ def _status(world: World, step: Mapping[str, Any]) -> None:
     """Remember a replicated job's status as the case gives it, in place of what its jobs would show."""
     given = GroupStatus(step["replicatedJob"], step["ready"], step["succeeded"], step["failed"])
     groups = [given] + [GroupStatus(name) for name in world.spec.by_name if name != given.name]
-    world.state = replace(world.state, groups=tuple(groups))
+    world.state = evolve(world.state, groups=tuple(groups))
     world.given = {one.name: one for one in groups}
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.children import (
     Child,
     ChildPhase,
@@ -91,7 +92,7 @@ class World:
         if isinstance(order, CreateChild):
             self._create(order)
         elif isinstance(order, DeleteChild):
-            self.children[order.name] = replace(self.children[order.name], deleting_since=self.now)
+            self.children[order.name] = evolve(self.children[order.name], deleting_since=self.now)
         elif isinstance(order, SuspendChild):
             self.change(order.name, suspended=True)
         elif isinstance(order, ResumeChild):
@@ -128,7 +129,7 @@ class World:
 
     def change(self, name: str, **fields: Any) -> None:  # noqa: ANN401 - any field of a child
         """Change what is observed of a job."""
-        self.children[name] = replace(self.children[name], **fields)
+        self.children[name] = evolve(self.children[name], **fields)
 
     def named(self, reference: str) -> list[str]:
         """List the jobs a case means: a name, ``group/index``, ``group/*`` or ``all``."""
@@ -167,7 +168,7 @@ class World:
             for place in range(job.parallelism)
         ]
         failed = container is None or bool(container.exit_code)
-        pods[int(number)] = replace(
+        pods[int(number)] = evolve(
             pods[int(number)],
             phase=PodPhase.FAILED if failed else PodPhase.SUCCEEDED,
             containers=(container,) if container else (),

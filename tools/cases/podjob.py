@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
 from holdfast.domain.workloads.kubejob.model import KubeJobState, Pod, PodPhase, StartPod, StopPod
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
@@ -85,10 +85,10 @@ def _do(world: JobWorld, step: Mapping[str, Any]) -> None:
         case "podsObserved":
             world.pods = [pod_of(pod, place) for place, pod in enumerate(step["pods"])]
         case "activeFor":
-            world.state = replace(world.state, started_at=NOW - step["seconds"])
+            world.state = evolve(world.state, started_at=NOW - step["seconds"])
         case "succeededIndexes":
             done = parse_indexes(step["set"], world.spec.completions or 0)
-            world.state = replace(world.state, completed_indexes=done, succeeded=len(done))
+            world.state = evolve(world.state, completed_indexes=done, succeeded=len(done))
         case other:
             msg = f"no checker knows the event {other!r} of a Job"
             raise Skip(msg)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.policy.model import Backoff
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, KubeJobSpec, KubeJobState, Pod, PodPhase
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
 from holdfast.domain.workloads.kubejob.tally import remaining_s, updated
@@ -100,7 +101,7 @@ class _Run:
         result = (ContainerResult(self.exit_code),)
         for name, pod in self.pods.items():
             if self.ends[name] <= self.now and not pod.ended:
-                self.pods[name] = replace(pod, phase=phase, containers=result, finished_at=self.ends[name])
+                self.pods[name] = evolve(pod, phase=phase, containers=result, finished_at=self.ends[name])
 
 
 def _check_run(case: Case, backoff: Backoff, program: str) -> list[Mismatch]:
@@ -108,7 +109,7 @@ def _check_run(case: Case, backoff: Backoff, program: str) -> list[Mismatch]:
     if match is None:
         msg = f"no checker runs the program {program!r}"
         raise Skip(msg)
-    run = _Run(replace(read_job(case), backoff=backoff), float(match[1]), int(match[2]))
+    run = _Run(evolve(read_job(case), backoff=backoff), float(match[1]), int(match[2]))
     run.until_it_ends()
     final = run.state.finished
     gaps = [after - before - run.lasts_s for before, after in zip(run.waves, run.waves[1:], strict=False)]

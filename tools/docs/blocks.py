@@ -46,6 +46,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "dependency-statuses": partial(enum_table, DependencyStatus, title="Status", meaning="It waits until"),
     "pod-actions": partial(enum_table, PodAction, title="Action"),
     "built-in-policy": policies.built_in,
+    "failure-catalogue": policies.failure_catalogue,
     "events": events.registry,
     "audit-actions": events.acts,
     "errors": http.errors,

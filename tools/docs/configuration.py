@@ -24,4 +24,4 @@ def settings() -> str:
 def _default(field: FieldInfo) -> str:
     if field.default_factory is not None:
         return "the platform's"
-    return "" if field.default is None else f"`{field.default}`"
+    return "" if field.default in (None, ()) else f"`{field.default}`"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.failure_catalogue import BUILT_IN
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.model import Backoff
 from holdfast.domain.units import format_duration
@@ -29,3 +30,13 @@ def _row(rule: Rule) -> list[object]:
         format_duration(backoff.max_s) if backoff.initial_s and backoff.max_s else "-",
         rule.anti_affinity or INFRASTRUCTURE.anti_affinity,
     ]
+
+
+def failure_catalogue() -> str:
+    """List every kind of failure the catalogue tells, with what to do about it."""
+    rows = [
+        [f"`{category.name}`", f"`{rule.subcategory}`", rule.hint, f"`{rule.suggests}`"]
+        for category in BUILT_IN
+        for rule in category.rules
+    ]
+    return table(["Category", "Subcategory", "Hint", "Suggested"], rows)

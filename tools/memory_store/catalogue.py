@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain import audit
 from holdfast.domain.audit import Act
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetrySettings
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.category import FailureCategory
+    from holdfast.domain.notifier import Notifier
+    from holdfast.domain.placement.cordon import Cordon
     from holdfast.domain.policy.model import RetryPolicy
     from tools.memory_store.jobs import JobTable
 
@@ -37,6 +39,8 @@ class MemoryCatalogueStore(MemoryLogStore):
         self._policies: dict[str, RetryPolicy] = {}
         self._revisions: dict[str, list[RetryPolicy]] = {}
         self._categories: dict[str, FailureCategory] = {}
+        self._notifiers: dict[str, Notifier] = {}
+        self._cordons: dict[str, Cordon] = {}
         self._settings = RetrySettings()
         self._default_policy: str | None = None
 
@@ -54,6 +58,8 @@ class MemoryCatalogueStore(MemoryLogStore):
                 sorted(self._categories.values(), key=lambda category: (category.precedence, category.name)),
                 self._settings,
                 self._default_policy,
+                dict(self._notifiers),
+                dict(self._cordons),
             )
 
     def put_policy(
@@ -69,10 +75,10 @@ class MemoryCatalogueStore(MemoryLogStore):
             presence.require_presence(presence.POLICY, policy.name, known=self._policies, create=create)
             current = self._policies.get(policy.name)
             presence.require_revision(current, if_match)
-            if current is not None and replace(policy, revision=current.revision) == current:
+            if current is not None and evolve(policy, revision=current.revision) == current:
                 return current
             revisions = self._revisions.setdefault(policy.name, [])
-            stored = replace(policy, revision=len(revisions) + 1)
+            stored = evolve(policy, revision=len(revisions) + 1)
             revisions.append(stored)
             self._policies[policy.name] = stored
             self._edited(audit.on_policy(by, _put_act(current), stored))
@@ -100,6 +106,7 @@ class MemoryCatalogueStore(MemoryLogStore):
         with self._lock:
             presence.require_presence(presence.QUEUE, queue.name, known=self._queues, create=create)
             rules.require_policies(queue, self._policies)
+            rules.require_notifiers(queue, self._notifiers)
             current = self._queues.get(queue.name)
             if current != queue:
                 self._queues[queue.name] = queue
@@ -130,6 +137,36 @@ class MemoryCatalogueStore(MemoryLogStore):
             presence.require_presence(presence.CATEGORY, name, known=self._categories, create=False)
             del self._categories[name]
             self._edited(audit.on_category(by, Act.DELETE, name))
+
+    def put_notifier(self, notifier: Notifier, *, create: bool | None = None, by: Caller | None = None) -> None:
+        """Store a notifier."""
+        with self._lock:
+            presence.require_presence(presence.NOTIFIER, notifier.name, known=self._notifiers, create=create)
+            current = self._notifiers.get(notifier.name)
+            if current != notifier:
+                self._notifiers[notifier.name] = notifier
+                self._edited(audit.on_notifier(by, _put_act(current), notifier.name))
+
+    def delete_notifier(self, name: str, *, by: Caller | None = None) -> None:
+        """Delete a notifier."""
+        with self._lock:
+            presence.require_presence(presence.NOTIFIER, name, known=self._notifiers, create=False)
+            rules.require_unused_notifier(name, queues=self._queues.values())
+            del self._notifiers[name]
+            self._edited(audit.on_notifier(by, Act.DELETE, name))
+
+    def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:
+        """Cordon a node, or drain it."""
+        with self._lock:
+            if self._cordons.get(cordon.node) != cordon:
+                self._cordons[cordon.node] = cordon
+                self._edited(audit.on_cordon(by, cordon))
+
+    def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:
+        """Let work onto a node again."""
+        with self._lock:
+            if self._cordons.pop(node, None) is not None:
+                self._edited(audit.on_uncordon(by, node))
 
     def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
         """Store the operator's settings."""

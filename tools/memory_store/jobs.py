@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL
 from holdfast.ports.store import Snapshot
-from holdfast.storage.rules import SHORTEST_PREFIX, ambiguous_job, no_such_job
+from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -94,7 +94,7 @@ class JobTable:
         return [run for run in self.sorted_runs() if run.status not in RUN_TERMINAL]
 
     def find(self, reference: str) -> Job:
-        """Find a job by id, newest name, or unique id prefix.
+        """Find a job by id, newest name, unique id prefix, or name and prefix.
 
         Raises:
             NotFound: None matches, or a prefix is ambiguous.
@@ -104,17 +104,26 @@ class JobTable:
         named = [job for job in self.by_id.values() if job.name == reference]
         if named:
             return named[-1]
-        ids = self._with_prefix(reference)
+        ids = self._with_prefix(reference) or self._named_with_prefix(reference)
         if not ids:
-            raise no_such_job(reference)
+            raise no_such_job(reference, self.names_like(reference[:1])[:MOST_NEAR])
         if len(ids) > 1:
             raise ambiguous_job(reference, ids)
         return self.by_id[ids[0]]
+
+    def names_like(self, prefix: str) -> list[str]:
+        """List names that begin so, of jobs that belong to no job set or array; each once, in order."""
+        return sorted({job.name for job in self.by_id.values() if job.child is None and job.name.startswith(prefix)})
 
     def _with_prefix(self, prefix: str) -> list[str]:
         if len(prefix) < SHORTEST_PREFIX or not prefix.isascii():
             return []
         return sorted(job_id for job_id in self.by_id if job_id.startswith(prefix))[:_SHOWN]
+
+    def _named_with_prefix(self, reference: str) -> list[str]:
+        name, _, prefix = reference.rpartition("@")
+        of_name = [job.id for job in self.by_id.values() if job.name == name and prefix]
+        return sorted(job_id for job_id in of_name if job_id.startswith(prefix))[:_SHOWN]
 
     def select(self, where: JobFilter, *, after: int, limit: int | None) -> list[Job]:
         """List jobs in order of submission, those with ``seq > after``."""
@@ -129,6 +138,8 @@ class JobTable:
                 and where.queue in {None, job.queue}
                 and where.name in {None, job.name}
                 and (where.job_set is None or in_set(job, where.job_set))
+                and (where.ids is None or job.id in where.ids)
+                and (where.tasks or job.child is None or job.of_set is not None)
                 and (not where.quarantined or job.id in self.quarantined)
                 and wanted <= self.labels.get(job.id, {}).items()
             ):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.ports.retention import FinishedJob
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from threading import RLock
 
     from tools.memory_store.jobs import JobTable
@@ -56,6 +56,13 @@ class MemoryRetentionStore:
             gone = {finished.job_id for finished in self._finished()} & {*job_ids}
             self._finished_among.drop(gone)
             return len(gone)
+
+    def specs_with(self, part: str) -> Iterator[str]:
+        """Read the specifications of all jobs and workloads that hold a text."""
+        with self._retention_lock:
+            found = {job.spec for job in self._finished_among.by_id.values()}
+            found |= {one.spec for one in self._finished_among.workloads.values()}
+            yield from (spec for spec in found if part in spec)
 
     def delete_keys(self, *, before: float, limit: int) -> int:
         """Forget up to ``limit`` idempotency keys first used before that time; returns how many."""

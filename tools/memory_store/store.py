@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from operator import attrgetter
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from holdfast.domain.record import evolve
 from holdfast.errors import Internal
 from holdfast.storage.rules import (
     audited_changes,
+    ids_of,
     known_jobs,
     newer_job,
     overtaken,
@@ -20,8 +21,10 @@ from holdfast.storage.rules import (
     submission_events,
     unknown_job,
 )
-from tools.memory_store.catalogue import MemoryCatalogueStore
-from tools.memory_store.jobs import JobTable
+from tools.memory_store.figures import MemoryFigureStore
+from tools.memory_store.jobs import JobTable, in_set
+from tools.memory_store.notifications import MemoryNotificationStore
+from tools.memory_store.overview import MemoryOverviewStore
 from tools.memory_store.retention import MemoryRetentionStore
 from tools.memory_store.workloads import MemoryWorkloadStore
 
@@ -35,16 +38,20 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Changes, JobFilter, Request, Snapshot, Submission
 
 
-class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStore):
+class MemoryStore(
+    MemoryNotificationStore, MemoryWorkloadStore, MemoryRetentionStore, MemoryOverviewStore, MemoryFigureStore
+):
     """Every part of the ``Store`` port; safe to use from many threads."""
 
     def __init__(self) -> None:
         """Begin empty."""
         self._lock = RLock()
         self._table = JobTable()
-        MemoryCatalogueStore.__init__(self, self._lock, self._table)
+        MemoryNotificationStore.__init__(self, self._lock, self._table)
         MemoryWorkloadStore.__init__(self, self._lock, self._table)
         MemoryRetentionStore.__init__(self, self._lock, self._table)
+        MemoryOverviewStore.__init__(self, self._lock, self._table)
+        MemoryFigureStore.__init__(self, self._lock, self._table)
         self._requested = 0
         self._submitted = 0
         self._epoch, self._leader, self._leads_until = 0, "", 0.0
@@ -52,7 +59,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
     def load(self) -> Snapshot:
         """Read everything that is still going on."""
         with self._lock:
-            return replace(self._table.snapshot(), losses=self.recent_losses())
+            return evolve(self._table.snapshot(), losses=self.recent_losses())
 
     def mark(self) -> object:
         """Return a mark that equals an earlier one only if no request was made and no catalogue changed since."""
@@ -96,6 +103,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
             self.commit_workloads(changes)
             for number in changes.handled:
                 self._requests.pop(number, None)
+            self.append_notifications(changes.notifications)
             self.append_events(changes.events.values())
 
     def _require_known_jobs(self, changes: Changes) -> None:
@@ -107,7 +115,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
 
     def submit(self, submission: Submission) -> tuple[str, ...]:
         """Append jobs and the request to take them in, in one step; ``seq`` is given here."""
-        ids = tuple(job.id for job in submission.jobs)
+        ids = ids_of(submission)
         if not ids and submission.owner is None:
             return ()
         request = request_of(submission)
@@ -116,9 +124,12 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
             if known is not None:
                 return known
             self.require_new_workload(submission.owner)
-            self._require_new(submission, ids)
+            for each in submission.also:
+                self.require_new_workload(each)
+            self._require_new(submission)
             if submission.owner is not None:
                 self._table.workloads[submission.owner.id] = submission.owner
+            self._table.workloads.update({each.id: each for each in submission.also})
             self._append_jobs(submission.jobs)
             self._table.labels.update(submission.labels)
             if submission.idempotency_key is not None:
@@ -130,7 +141,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
     def _append_jobs(self, jobs: Iterable[Job]) -> None:
         for job in jobs:
             self._submitted += 1
-            self._table.by_id[job.id] = replace(job, seq=self._submitted)
+            self._table.by_id[job.id] = evolve(job, seq=self._submitted)
 
     def _known_answer(self, submission: Submission) -> tuple[str, ...] | None:
         key = submission.idempotency_key
@@ -141,7 +152,8 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
             raise reused_key(key)
         return ids
 
-    def _require_new(self, submission: Submission, ids: tuple[str, ...]) -> None:
+    def _require_new(self, submission: Submission) -> None:
+        ids = [job.id for job in submission.jobs]
         twice = {job_id for job_id, times in Counter(ids).items() if times > 1} | self._table.by_id.keys() & {*ids}
         if twice:
             raise known_jobs(twice)
@@ -163,7 +175,7 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
 
     def _append(self, request: Request) -> None:
         self._requested += 1
-        self._requests[self._requested] = replace(request, id=self._requested)
+        self._requests[self._requested] = evolve(request, id=self._requested)
 
     def job(self, reference: str) -> Job:
         """Find a job by id, newest name, or unique id prefix."""
@@ -181,10 +193,11 @@ class MemoryStore(MemoryCatalogueStore, MemoryWorkloadStore, MemoryRetentionStor
             known = self._table.by_id
             return {job_id: known[job_id].state for job_id in job_ids if job_id in known}
 
-    def count_by_state(self) -> Mapping[str, int]:
-        """Count jobs by state."""
+    def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:
+        """Count jobs by state: all, or those of a workload that is made of jobs."""
         with self._lock:
-            return dict(Counter(job.state.value for job in self._table.by_id.values()))
+            jobs = self._table.by_id.values()
+            return dict(Counter(job.state.value for job in jobs if owner is None or in_set(job, owner)))
 
     def attempts(self, job_id: str) -> Sequence[Attempt]:
         """List a job's attempts, by number."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.domain.record import evolve
 from holdfast.ports.store import AskedOf, RequestKind
 from holdfast.storage.rules import gone_workload, known_workload, no_such_workload, require_version, unknown_workload
 from tools.memory_store.jobs import in_set
@@ -94,7 +94,7 @@ class MemoryWorkloadStore:
                 raise gone_workload(key)
             require_version(named[key], version or 0)
         for key, each in named.items():
-            known[key] = replace(each, version=each.version + 1)
+            known[key] = evolve(each, version=each.version + 1)
         return {key: each.kind for key, each in named.items()}
 
     def require_new_workload(self, workload: Workload | None) -> None:
@@ -129,10 +129,10 @@ class MemoryWorkloadStore:
         for key, each in changes.workloads.items():
             was = known.get(key, each)
             fixed = {"owner": was.owner, "name": was.name, "version": was.version, "created_at": was.created_at}
-            known[key] = replace(each, **fixed)  # type: ignore[arg-type] # fields by name
+            known[key] = evolve(each, **fixed)  # type: ignore[arg-type] # fields by name
         for entry in changes.set_log:
             self._logged += 1
-            self._log.append(replace(entry, seq=self._logged))
+            self._log.append(evolve(entry, seq=self._logged))
         for key in changes.forgotten:
             known.pop(key, None)
         if changes.forgotten:

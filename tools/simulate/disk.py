@@ -12,7 +12,8 @@ from holdfast.errors import Unavailable, Uncertain
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.job import Attempt, Job, Node, Run
+    from holdfast.domain.lifecycle import HistoryRow
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.store import Changes, Request, Snapshot, Store
     from holdfast.ports.workloads import W
@@ -127,15 +128,29 @@ class ControllersStore:
         self._point()
         return self._store.runs(job_id)
 
+    def history(self, job_id: str) -> Sequence[HistoryRow]:
+        """Return a job's history."""
+        self._point()
+        return self._store.history(job_id)
+
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
         """Return those workloads."""
         self._point()
         return self._store.workloads_by_id(kind, ids)
 
+    def nodes(self) -> Sequence[Node]:
+        """List nodes as last reported; a new controller's first words, which ``load`` belongs to."""
+        return self._store.nodes()
+
     def children_of(self, owner: str) -> Sequence[Job]:
         """Return every job of a workload."""
         self._point()
         return self._store.children_of(owner)
+
+    def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:
+        """Count jobs by state."""
+        self._point()
+        return self._store.count_by_state(owner)
 
     def catalogue_version(self) -> int:
         """Return the catalogue's version."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.jobset.loading import QUEUE_LABEL
 from holdfast.domain.policy.model import SetAction
 from holdfast.domain.workloads.jobset.model import (
     EXCLUSIVE_TOPOLOGY,
+    QUEUE_LABEL,
     DependencyStatus,
     Operator,
     RestartStrategy,

@@ -5,21 +5,25 @@ Whoever is refused because the disk is full tries again later.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import dump_spec
 from holdfast.domain.job import Ceiling, Job
+from holdfast.domain.record import evolve
 from holdfast.errors import Unavailable
 from holdfast.ports.store import Request, RequestKind, Submission
 from tools.simulate.policies import POLICIES, QUEUES, network_category, random_policy, random_queue, random_settings
+from tools.simulate.watched import watched_specs
 from tools.simulate.work import random_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from holdfast.domain.job import Amounts
+    from holdfast.domain.notifier import Notify
     from holdfast.domain.policy.model import RetrySettings
+    from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.store import Store
     from holdfast.simulation.agenda import Agenda
     from tools.simulate.chance import Chance
@@ -67,6 +71,12 @@ class People:
         self._caps = caps
         self._hint = hint
         self.submitted = 0
+        self.notify: Callable[[], tuple[Notify, ...]] = lambda: ()
+        """Decides who is told of the next job."""
+        self.asks: Callable[[JobSpec], JobSpec] = lambda spec: spec
+        """Decides what else the next job asks for."""
+        self.resources: Amounts = ()
+        """What the whole cluster has by name."""
         self._at_peace = False
 
     def set_up(self) -> None:
@@ -79,7 +89,7 @@ class People:
         store.put_category(network_category())
         self._set(random_settings(chance), chance.choice((None, *POLICIES)))
 
-    def plan(self, jobs: int, until: float) -> None:
+    def plan(self, jobs: int, until: float, seed: int) -> None:
         """Put on the agenda what will be asked for until then."""
         chance, now = self._chance, self._agenda.now()
         while jobs:
@@ -89,6 +99,18 @@ class People:
         actions = (self._cancel, self._hold, self._release, self._release, self._edit, self._edit_queue, self._settings)
         for _ in range(chance.randint(0, 14)):
             self._agenda.at(chance.moment(now, until), self.willing(chance.choice(actions)))
+        for number, spec in enumerate(watched_specs(seed)):
+            self._agenda.after(number * 2.0, partial(self._submit_watched, spec))
+
+    def _submit_watched(self, spec: JobSpec) -> None:
+        job = self._as_job(f"id-{spec.name}", spec)
+
+        def submit() -> None:
+            self._store().submit(Submission([job]))
+            self._record.accept(self._store().jobs_by_id([job.id]))
+            self._trace.say(f"submitted {job.id}")
+
+        self.willing(submit)()
 
     def willing(self, action: Callable[[], None]) -> Callable[[], None]:
         """Wrap an action so that it is tried again when the disk is full."""
@@ -121,10 +143,13 @@ class People:
 
     def _job(self) -> Job:
         self.submitted += 1
-        spec = random_spec(self._chance, self.submitted)
+        return self._as_job(f"job{self.submitted:03}", self.asks(random_spec(self._chance, self.submitted)))
+
+    def _as_job(self, job_id: str, spec: JobSpec) -> Job:
+        spec = evolve(spec, notify=self.notify())
         now = self._agenda.now()
         return Job(
-            id=f"job{self.submitted:03}",
+            id=job_id,
             name=spec.name,
             queue=spec.queue,
             priority=spec.priority,
@@ -138,6 +163,8 @@ class People:
 
     def ask(self, kind: RequestKind, job_id: str) -> None:
         """Append a request about one job."""
+        if kind is RequestKind.HOLD:
+            self._record.held.add(job_id)
         if kind is RequestKind.RELEASE:
             self._record.released.add(job_id)
         self._trace.say(f"asked to {kind} {job_id}")
@@ -163,7 +190,7 @@ class People:
 
     def _edit_queue(self) -> None:
         queue = random_queue(self._chance, self._chance.choice(QUEUES))
-        queue = replace(queue, paused=self._chance.happens(0.3))
+        queue = evolve(queue, paused=self._chance.happens(0.3))
         self._trace.say(f"queue {queue.name} is edited{' and paused' if queue.paused else ''}")
         self._store().put_queue(queue)
 
@@ -172,12 +199,12 @@ class People:
 
     def _set(self, settings: RetrySettings, default_policy: str | None) -> None:
         self._trace.say(f"global cap becomes {settings.global_max_retries}")
-        self._store().put_settings(settings, default_policy)
+        self._store().put_settings(evolve(settings, resources=self.resources), default_policy)
         self._caps.change(self._agenda.now(), settings.global_max_retries)
 
     def make_peace(self) -> None:
         """Lift every pause and limit, so that nothing but the jobs themselves keeps them from ending."""
         self._at_peace = True
         for queue in list(self._store().catalogue().queues.values()):
-            self._store().put_queue(replace(queue, paused=False, max_running=Ceiling(), max_running_jobs=None))
+            self._store().put_queue(evolve(queue, paused=False, max_running=Ceiling(), max_running_jobs=None))
         self._hint()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.category import CategoryRule, FailureCategory
@@ -21,6 +20,7 @@ from holdfast.domain.policy.model import (
     RetrySettings,
     Rule,
 )
+from holdfast.domain.record import evolve
 
 if TYPE_CHECKING:
     from tools.simulate.chance import Chance
@@ -48,7 +48,7 @@ def _rule(chance: Chance, name: str) -> Rule:
     action = chance.choice(_ACTIONS)
     grows = chance.happens(0.2)
     growth = MemoryGrowth(factor=2.0, max=6 * GIB) if chance.happens(0.5) else MemoryGrowth(static=GIB)
-    return replace(
+    return evolve(
         _matching(chance),
         action=action,
         name=name,

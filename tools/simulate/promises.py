@@ -36,6 +36,14 @@ INVARIANTS: dict[str, str] = {
         "What is charged is what unfinished runs ask for, by place and by queue, and no place is overbooked."
     ),
     "no-node-overloaded": "The programs that really run on a node never ask for more than it has.",
+    "devices-apart": (
+        "The programs that really run never have more of a device than there is of it, nor more than the whole cluster "
+        "has of a name."
+    ),
+    "devices-as-asked": (
+        "A program has exactly the devices that are stored with its run: as many as it asks for, on its node, of the "
+        "kind it asks for, and healthy."
+    ),
     "queue-limits": "A queue starts nothing while it is paused, and nothing that takes it over its limits.",
     "sets-judge-once": (
         "Every failed attempt at a job of a set is judged once, as long as the set goes on, and nothing else is judged."
@@ -49,6 +57,31 @@ INVARIANTS: dict[str, str] = {
     "starts-in-order": (
         "Nothing of a replicated job is handed out before all it has to wait for has begun, or is complete, as asked."
     ),
+    "tasks-once": (
+        "Each task of an array is made once, for an index that the array has; no more exist at once than may run, and "
+        "none is made of an array that is to stop."
+    ),
+    "arrays-add-up": "An array ends when its tasks have, as its rules say, and counts each of them once.",
+    "held-stays": "No task of an array starts, and none is made, while it is held.",
+    "reruns-follow": (
+        "A task is run again once it has ended, in one array at a time, and that one gets the checkpoints of this task."
+    ),
+    "waits-for-it": (
+        "Nothing starts before all has happened that it waits for, unless it is to run, or a person released it, once "
+        "that can never happen; and nothing is cancelled for what may still happen."
+    ),
+    "silence-ends": (
+        "A run that is silent for longer than its job allows is ended as stalled, unless it ends before, and one that "
+        "talks never is."
+    ),
+    "warned-first": "Nobody who asks for a warning is ended for a deadline or for preemption without it.",
+    "told-once": (
+        "Whoever asks to be told of what becomes of a job or a job set is told of each outcome once, by the commit "
+        "that makes it true."
+    ),
+    "told-at-last": (
+        "What is to be told is delivered in the end, always under the same id and in the same words, whoever is killed."
+    ),
     "domains-exclusive": (
         "A job with exclusive topology has one domain, and no other such job has a program in it at the same time."
     ),
@@ -56,7 +89,10 @@ INVARIANTS: dict[str, str] = {
     "replay": "A job's state is the sum of its events.",
     "written-once": "What happened is written once: no event, and no entry in the log of a job set, comes twice.",
     "one-writer": "A controller that another one has replaced can commit nothing.",
-    "all-ends": "Once faults stop, every job ends soon, or waits for a person or for a place that does not exist.",
+    "all-ends": (
+        "Once faults stop, every job ends soon, or waits for a person, for a place that does not exist, or for a job "
+        "that does."
+    ),
     "nothing-left": "When everything has ended, nothing runs, nothing is charged, and no executor keeps a result.",
     "nobody-quarantined": "Looking after a workload never fails in the controller itself.",
     "never-raises": "No step of the controller or of an executor raises what its loop does not expect.",

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.storage.sql import open_store
 from tools.memory_store import MemoryStore
+from tools.simulate.device_world import DEVICES_EVERY, FIRST_WITH_DEVICES, DeviceWorld
 from tools.simulate.promises import INVARIANTS
+from tools.simulate.told_world import FIRST_TOLD, TOLD_EVERY, ToldWorld
 from tools.simulate.trace import BrokenInvariant
 from tools.simulate.world import World
 
@@ -59,7 +61,7 @@ class Report:
 def simulate(seed: int) -> Report:
     """Run one world from beginning to end."""
     with _stores(seed) as open_one:
-        world = World(seed, open_one)
+        world = _kind_of(seed)(seed, open_one)
         broken = message = ""
         try:
             world.run()
@@ -87,6 +89,20 @@ def simulate(seed: int) -> Report:
         message=message,
         last=world.trace.last(),
     )
+
+
+def _kind_of(seed: int) -> type[World]:
+    """Say which kind of world a seed has."""
+    told, devices = seed % TOLD_EVERY == FIRST_TOLD, seed % DEVICES_EVERY == FIRST_WITH_DEVICES
+    if told and devices:
+        return _ToldDeviceWorld
+    if devices:
+        return DeviceWorld
+    return ToldWorld if told else World
+
+
+class _ToldDeviceWorld(DeviceWorld, ToldWorld):
+    """A world with devices whose jobs have people told."""
 
 
 @contextmanager

@@ -22,11 +22,9 @@ from tools.simulate.manifests import random_batch_job, random_set
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from holdfast.ports.store import Store
-    from holdfast.simulation.agenda import Agenda
     from tools.simulate.chance import Chance
     from tools.simulate.invariants.setrecord import SetRecord
-    from tools.simulate.trace import FaultTrace
+    from tools.simulate.scene import Scene
 
 _SETS = (1, 4)
 _BATCH_JOBS = (0, 4)
@@ -35,45 +33,32 @@ _BATCH_JOBS = (0, 4)
 class SetPeople:
     """Everybody who has to do with job sets."""
 
-    def __init__(
-        self,
-        store: Callable[[], Store],
-        *,
-        agenda: Agenda,
-        chance: Chance,
-        trace: FaultTrace,
-        record: SetRecord,
-        willing: Callable[[Callable[[], None]], Callable[[], None]],
-    ) -> None:
+    def __init__(self, scene: Scene, chance: Chance, record: SetRecord) -> None:
         """Begin without requests.
 
         Args:
-            store: Returns the store that is open now.
-            agenda: The world's time.
+            scene: Where they are.
             chance: Decides who asks for what.
-            trace: The world's trace.
             record: Told of accepted sets and jobs.
-            willing: Wraps an action so that it is tried again when the disk is full.
         """
-        self._store = store
-        self._agenda = agenda
+        self._scene = scene
         self._chance = chance
-        self._trace = trace
         self._record = record
-        self._willing = willing
         self._submitted = 0
+        self.asks: Callable[[dict[str, Any]], None] = lambda _: None
+        """Adds to a manifest what else its pods ask for."""
         self._actions = (self._suspend, self._resume, self._resume, self._restart, self._restart, self._delete)
 
     def plan(self, until: float) -> None:
         """Put on the agenda what will be asked for until then."""
-        chance, now = self._chance, self._agenda.now()
+        chance, now = self._chance, self._scene.agenda.now()
         for _ in range(chance.randint(*_SETS)):
-            self._agenda.at(chance.moment(now, now + (until - now) * 0.7), self._submit_set)
+            self._scene.agenda.at(chance.moment(now, now + (until - now) * 0.7), self._submit_set)
         for _ in range(chance.randint(*_BATCH_JOBS)):
-            self._agenda.at(chance.moment(now, now + (until - now) * 0.7), self._submit_job)
+            self._scene.agenda.at(chance.moment(now, now + (until - now) * 0.7), self._submit_job)
         for _ in range(chance.randint(0, 8)):
             action = chance.choice((*self._actions, self._resize))
-            self._agenda.at(chance.moment(now, until), self._willing(action))
+            self._scene.agenda.at(chance.moment(now, until), self._scene.willing(action))
 
     def make_peace(self) -> None:
         """Resume what is suspended, most of it."""
@@ -86,8 +71,9 @@ class SetPeople:
         return f"{kind}{self._submitted}"
 
     def _submit_set(self) -> None:
-        name, now = self._name("set"), self._agenda.now()
+        name, now = self._name("set"), self._scene.agenda.now()
         document = random_set(self._chance, name)
+        self.asks(document)
         spec, text = _read(document), dump_set(document)
         row = JobSet(
             id=f"id-{name}", name=name, created_at=now, manifest=text, spec=dump_set_spec(spec), updated_at=now
@@ -95,38 +81,39 @@ class SetPeople:
         jobs = [job for job, _ in jobs_of(row, spec, "id-{}".format)]
 
         def submit() -> None:
-            self._store().submit(Submission(jobs, owner=row))
-            self._record.accept_set(row, self._store().jobs_by_id([job.id for job in jobs]))
-            self._trace.say(f"submitted {name} of {len(jobs)} jobs: {row.manifest}")
+            self._scene.store().submit(Submission(jobs, owner=row))
+            self._record.accept_set(row, self._scene.store().jobs_by_id([job.id for job in jobs]))
+            self._scene.trace.say(f"submitted {name} of {len(jobs)} jobs: {row.manifest}")
 
-        self._willing(submit)()
+        self._scene.willing(submit)()
 
     def _submit_job(self) -> None:
         name = self._name("pods")
         document = random_batch_job(self._chance, name)
+        self.asks(document)
         manifest = read_kube(document).manifest
         assert isinstance(manifest, JobManifest)  # noqa: S101 - what was drawn is a Job
-        job = new_job(plain_job_spec(manifest), f"id-{name}", self._agenda.now())
+        job = new_job(plain_job_spec(manifest), f"id-{name}", self._scene.agenda.now())
 
         def submit() -> None:
-            self._store().submit(Submission([job]))
-            self._record.accept_job(self._store().jobs_by_id([job.id])[0])
-            self._trace.say(f"submitted {name}: {json.dumps(document['spec'])}")
+            self._scene.store().submit(Submission([job]))
+            self._record.accept_job(self._scene.store().jobs_by_id([job.id])[0])
+            self._scene.trace.say(f"submitted {name}: {json.dumps(document['spec'])}")
 
-        self._willing(submit)()
+        self._scene.willing(submit)()
 
     def _any(self) -> JobSet | None:
         return self._chance.choice(list(self._record.rows.values())) if self._record.rows else None
 
     def _ask(self, kind: RequestKind, row: JobSet | None, payload: str = "") -> None:
         if row is not None:
-            self._trace.say(f"asked to {kind} {row.name} {payload}")
-            self._store().append(Request(kind, (row.id,), self._agenda.now(), actor="ann", payload=payload))
+            self._scene.trace.say(f"asked to {kind} {row.name} {payload}")
+            self._scene.store().append(Request(kind, (row.id,), self._scene.agenda.now(), actor="ann", payload=payload))
 
     def _steer(self, kind: RequestKind, row: JobSet | None) -> None:
         if row is None:
             return
-        there = as_accepted(self._store().asked_of(JobSet, row.id))
+        there = as_accepted(self._scene.store().asked_of(JobSet, row.id))
         change = suspending(there, suspend=kind is RequestKind.HOLD)
         if change is not None:
             self._ask(kind, row, change)

@@ -5,15 +5,16 @@ A program's fate follows from the seed and its uid alone, so it does not depend 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Resources
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
-from holdfast.engines.simulated.engine import SimulatedRun
+from holdfast.engines.simulated.life import SimulatedRun
 from tools.simulate.chance import Chance
 from tools.simulate.policies import GIB, POLICIES, QUEUES, random_policy
+from tools.simulate.watched import NAMED, watched_script
 
 if TYPE_CHECKING:
     from holdfast.ports.engine import RunOrder
@@ -71,6 +72,8 @@ def random_spec(chance: Chance, number: int) -> JobSpec:
 
 def script(seed: int, order: RunOrder) -> SimulatedRun:
     """Say what a program does."""
+    if order.job_name.startswith(NAMED):
+        return watched_script(order)
     bad_attempts = Chance(f"{seed}/{order.job_id}").randint(0, _MOST_BAD_ATTEMPTS)
     chance = Chance(f"{seed}/{order.uid}")
     plan = SimulatedRun(
@@ -80,12 +83,12 @@ def script(seed: int, order: RunOrder) -> SimulatedRun:
         term_delay_s=chance.choice((0.0, 0.0, chance.moment(0.0, 8.0), 40.0)),
     )
     if order.attempt > bad_attempts and order.deadline_s is not None:
-        return replace(plan, duration_s=chance.moment(0.0, 3.0))
+        return evolve(plan, duration_s=chance.moment(0.0, 3.0))
     if order.attempt > bad_attempts or chance.happens(0.5 if order.size > 1 else 0.1):
         return plan
     if order.deadline_s is not None and chance.happens(0.3):
-        return replace(plan, duration_s=None)
-    return replace(plan, outcome=chance.choice(_BAD_ENDS))
+        return evolve(plan, duration_s=None)
+    return evolve(plan, outcome=chance.choice(_BAD_ENDS))
 
 
 def pod_script(seed: int, order: RunOrder) -> SimulatedRun:
@@ -100,8 +103,8 @@ def pod_script(seed: int, order: RunOrder) -> SimulatedRun:
     )
     if order.attempt > 2 * _MOST_BAD_ATTEMPTS:
         # However short the deadline is: a set may restart its jobs for that, and count it against nothing.
-        return replace(plan, start_delay_s=0.0, duration_s=0.0)
+        return evolve(plan, start_delay_s=0.0, duration_s=0.0)
     _, _, dispatch = order.uid.rpartition("-")
     if order.attempt > bad_attempts or int(dispatch) > _MOST_BAD_PODS or chance.happens(0.6):
         return plan
-    return replace(plan, outcome=chance.choice(_BAD_ENDS))
+    return evolve(plan, outcome=chance.choice(_BAD_ENDS))

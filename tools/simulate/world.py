@@ -13,17 +13,21 @@ from holdfast.ports.engine import NodeInfo
 from holdfast.service.explain import Explainer
 from holdfast.simulation.agenda import Agenda
 from holdfast.simulation.processes import HEARTBEAT_S, POLL_S, SeededDice
+from tools.simulate.array_people import ArrayPeople
 from tools.simulate.chance import Chance
 from tools.simulate.clocks import Readings
 from tools.simulate.connections import FATES, OVERTAKEN, Connection
 from tools.simulate.controllers import ControllerHost, Front
+from tools.simulate.dependent_people import DependentPeople
 from tools.simulate.disk import Disk
 from tools.simulate.faults.harsh import HarshFaults
 from tools.simulate.faults.reached import Reached
 from tools.simulate.faults.storm import Faults
 from tools.simulate.hosts import HARSH_LEASES_S, HARSH_MARGIN_S, LEASES_S, MARGIN_S, ExecutorHost
+from tools.simulate.invariants.arrays import ArrayChecks
 from tools.simulate.invariants.caps import Caps
 from tools.simulate.invariants.commits import CommitChecks
+from tools.simulate.invariants.dependencies import DependencyChecks
 from tools.simulate.invariants.ending import EndChecks
 from tools.simulate.invariants.pods import PodChecks
 from tools.simulate.invariants.record import Record
@@ -36,6 +40,7 @@ from tools.simulate.machines.machine import FaultyMachine
 from tools.simulate.machines.programs import Programs
 from tools.simulate.people import People
 from tools.simulate.policies import GIB
+from tools.simulate.scene import Scene
 from tools.simulate.set_people import SetPeople
 from tools.simulate.trace import FaultTrace, Fuse
 from tools.simulate.work import pod_script, script
@@ -45,7 +50,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.controller import Controller
     from holdfast.domain.job import Job
-    from holdfast.engines.simulated.engine import SimulatedRun
+    from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import RunOrder
     from holdfast.ports.store import Changes, Store
     from tools.simulate.machines.programs import Program
@@ -59,6 +64,8 @@ SETS_EVERY = 3
 _FEWER_JOBS = 4
 HARSH_EVERY = 2
 """One seed of this many also has what ``harsh`` breaks."""
+ARRAYS_EVERY, FIRST_WITH_ARRAYS = 7, 5
+"""One seed of this many has arrays, from this one on."""
 _RIVALS = 0.4
 """The share of these that have two controllers."""
 _ATTEMPTS_PER_TICK = (500, 500, 2, 5)
@@ -105,21 +112,24 @@ class World:
             caps=self._caps,
             hint=self._hint_controllers,
         )
-        self._set_people = SetPeople(
-            lambda: self._store,
-            agenda=self.agenda,
-            chance=Chance(f"{seed}/sets"),
-            trace=self.trace,
-            record=self.sets,
-            willing=self.people.willing,
-        )
+        self._build_other_people()
         self._build_executors()
         self._commits = CommitChecks(self.record, self.programs, self._caps, self._readings)
         self.set_checks = SetChecks(self.sets, self._readings)
         self._ticks = TickChecks(self.record, self.sets)
-        self._end = EndChecks(self.record, self.sets, self.programs, self.machines)
+        self._end = EndChecks(self.record, self.sets, self._arrays, self._dependencies, self.programs, self.machines)
         self._catalogue = self._store.catalogue()
         self._peaceful = False
+
+    def _build_other_people(self) -> None:
+        """Add those whose work is not only jobs by themselves, each with dice of their own."""
+        seed = self.seed
+        scene = Scene(lambda: self._store, self.agenda, self.trace, self.people.willing)
+        self._set_people = SetPeople(scene, Chance(f"{seed}/sets"), self.sets)
+        self._arrays = ArrayChecks(self.record)
+        self._array_people = ArrayPeople(scene, Chance(f"{seed}/arrays"), self._arrays)
+        self._dependencies = DependencyChecks(self.record, self._arrays)
+        self._dependent_people = DependentPeople(scene, Chance(f"{seed}/dependents"), self._arrays)
 
     def _build_controllers(self) -> None:
         self._leases = Leases()
@@ -274,7 +284,10 @@ class World:
         if self._has_sets:
             self._set_people.plan(until)
             jobs //= _FEWER_JOBS
-        self.people.plan(jobs, until)
+        if self.seed % ARRAYS_EVERY == FIRST_WITH_ARRAYS:
+            self._array_people.plan(until)
+        self._dependent_people.plan(self.seed, until)
+        self.people.plan(jobs, until, self.seed)
 
     def close(self) -> None:
         """Close the store."""
@@ -335,6 +348,7 @@ class World:
         self.trace.say(f"program {program.order.uid} starts on {program.machine}/{program.order.node}")
         self._truth.started(program, self.programs.used())
         self._pods.started(program)
+        self._dependencies.started(program.order.job_id)
 
     def _committed(self, changes: Changes) -> None:
         self._leases.committed(changes.epoch)
@@ -342,7 +356,10 @@ class World:
             self._say_job(job)
         for entry in changes.set_log:
             self.trace.say(f"{entry.set_id}: {entry.what}")
+        self.record.made(self._store.jobs_by_id(list(changes.new_jobs)))
         self._commits.check(changes, self._store, self._explainer)
+        self._arrays.check(changes)
+        self._dependencies.check(changes)
         self._pods.check(changes)
         self.set_checks.check(changes)
 

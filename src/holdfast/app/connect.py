@@ -6,9 +6,10 @@ The result is always a ``Client`` that speaks the public API.
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.app.datadir import DataDir
+from holdfast.app.data.datadir import DataDir
 from holdfast.app.settings import read_settings
 from holdfast.client import Client
 
@@ -47,16 +48,38 @@ def connect(*, drive: bool = False, places: bool = True, settings: Settings | No
         yield _in_process(stack, settings, directory, drive=drive, places=places)
 
 
+def is_looked_after(settings: Settings | None = None) -> bool:
+    """Whether somebody runs the jobs that a command shows: a server, here or elsewhere, or a command that waits.
+
+    Of the one that runs them no lock is tried: that could keep another from starting in this very moment.
+
+    Raises:
+        Unavailable: The database cannot be read right now.
+    """
+    settings = settings or read_settings()
+    directory = DataDir(settings.data)
+    if settings.url or directory.server() is not None:
+        return True
+    from holdfast.app import leadership, wiring
+    from holdfast.app.time import SystemClock
+    from holdfast.storage.sql import upkeep
+
+    place = wiring.database(settings, directory)
+    owner, left_s = upkeep.leader(place, SystemClock().now())
+    return left_s > 0 and (upkeep.file_of(place) is None or leadership.is_here_and_alive(owner))
+
+
 def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, drive: bool, places: bool) -> Client:
     # Imported here because a client of a running server needs none of the server's parts.
     from holdfast.app import wiring
+    from holdfast.app.data.ownership import refuse_copy
     from holdfast.client.inprocess import in_process
 
     store = wiring.store(settings, directory)
     stack.callback(store.close)
-    backend, actor = wiring.backend(directory, store), f"user:{wiring.user()}"
+    backend, actor = wiring.backend(settings, directory, store), f"user:{wiring.user()}"
     if not drive:
-        return in_process(backend, actor)
+        return in_process(backend, actor, before_writing=partial(refuse_copy, directory))
     from holdfast.app import embedded, log
 
     log.configure(settings.log_level)

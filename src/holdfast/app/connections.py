@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 import resource
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
     import asyncio
@@ -34,8 +35,7 @@ _TELL_EVERY_S = 60.0
 _FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """How much callers may take."""
 
     most: int

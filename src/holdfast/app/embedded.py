@@ -9,15 +9,17 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
 from holdfast.app import collector, running, wiring
+from holdfast.app.loops.sweeping import Sweeping
+from holdfast.app.loops.telling import Telling
 from holdfast.app.time import SortableIds, SystemClock, SystemDice
 from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller, ControllerSettings
 from holdfast.controller.mailbox import Mailbox
+from holdfast.domain.record import evolve
 from holdfast.engines.process.client import require_compatible
 from holdfast.errors import Conflict, HoldfastError, Unavailable
 from holdfast.executor.executor import Executor
@@ -26,9 +28,9 @@ from holdfast.ports.engine import RunPhase
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from holdfast.app.datadir import DataDir
+    from holdfast.app.data.datadir import DataDir
+    from holdfast.app.data.ownership import Ownership
     from holdfast.app.leadership import Leadership
-    from holdfast.app.ownership import Ownership
     from holdfast.app.settings import Settings
     from holdfast.app.telemetry import Telemetry
     from holdfast.ports.engine import Engine, NodeInfo
@@ -102,7 +104,7 @@ class Embedded:
         settings: ControllerSettings,
     ) -> None:
         """Wire controller and executor over a store this process leads, and an engine; ``start`` begins."""
-        self._settings = replace(settings, look_every_s=POLL_S, executor_lease_s=None)
+        self._settings = evolve(settings, look_every_s=POLL_S, executor_lease_s=None)
         self._store = store
         self._telemetry = telemetry
         self._leadership = leadership
@@ -115,6 +117,8 @@ class Embedded:
         self._failure: HoldfastError | None = None
         self._told = ""
         self._hinted = False
+        self.on_told: Callable[[], None] = lambda: None
+        """Called after a commit of which people are to be told."""
         self._due_at = float("-inf")
         """When the controller has something to do without being told."""
         self._active_at = self._clock.now()
@@ -205,6 +209,8 @@ class Embedded:
             if one.executor in ticked.changed and (answered is None or answered.sequence != one.sequence):
                 ahead[one.executor] = controller.answer(one)
         self._mailbox.answer(ticked.responses, ticked.changed, ahead)
+        if ticked.written.notifications:
+            self.on_told()
         if self._telemetry is not None:
             self._telemetry.ticked(ticked, began=began, now=self._clock.now())
         if ticked.refused is not None:
@@ -229,7 +235,7 @@ class Embedded:
                 dice=SystemDice(),
                 load_spec=load_spec,
                 controller_epoch=self._ids.new(),
-                settings=replace(self._settings, epoch=self._epoch),
+                settings=evolve(self._settings, epoch=self._epoch),
             )
 
     def _step(self) -> float:
@@ -331,8 +337,19 @@ def start_embedded(
         telemetry,
         ControllerSettings(places=places, pods=running.pods(settings)),
     )
+    telling = Telling(store, settings, directory, leadership, telemetry)
+    tell = Loop("holdfast-notify", telling.step)
+    embedded.on_told = telling.wake = tell.wake
+    stack.callback(telling.end, drain=telemetry is None)
+    stack.callback(tell.stop)
     stack.callback(embedded.stop)
     embedded.start()
+    tell.start()
+    kept = wiring.secrets(settings, directory)
+    if kept is not None:
+        sweeping = Loop("holdfast-secrets", Sweeping(kept, store, leadership).step)
+        stack.callback(sweeping.stop)
+        sweeping.start()
     reserve = Loop("holdfast-reserve", directory.reserve.keep)
     stack.callback(reserve.stop)
     reserve.start()

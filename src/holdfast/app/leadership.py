@@ -10,9 +10,9 @@ import secrets
 import socket
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.domain.record import Struct
 from holdfast.errors import NotLeader, Unavailable
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import ControllerStore
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """How long a writer that is not heard of keeps others out, and for how much of that its programs may run on."""
 
     ttl_s: float = 15.0
@@ -50,6 +49,18 @@ def place_of(path: Path, word: str) -> str:
 def process_at(place: str) -> str:
     """Name this process at a place, as no other process is or was named."""
     return f"{place}, process {os.getpid()}-{secrets.token_hex(4)}"
+
+
+def is_here_and_alive(owner: str) -> bool:
+    """Whether the process of this machine that is named so is still there."""
+    number = owner.rpartition(", process ")[2].partition("-")[0]
+    if not number.isdecimal():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return True
 
 
 class Leadership:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Unavailable
 
 if TYPE_CHECKING:
+    from holdfast.app.data.ownership import Ownership
     from holdfast.app.embedded import Embedded
-    from holdfast.app.ownership import Ownership
     from holdfast.app.telemetry import Telemetry
 
 _START_AGAIN = "nothing sent here would be kept; stop this server, see to its data directory, and start it again"

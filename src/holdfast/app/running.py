@@ -5,26 +5,33 @@ A command that only asks or submits needs none of them, and pays for none.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.app import wiring
+from holdfast.app.data.ownership import Ownership
 from holdfast.app.leadership import ALONE, Leadership, Terms, place_of, process_at, shared
-from holdfast.app.ownership import Ownership
 from holdfast.app.time import SystemClock
 from holdfast.controller.workloads.kinds import PodSettings
+from holdfast.dialects.native.devices import read_devices
 from holdfast.domain.job import Resources
+from holdfast.domain.record import evolve
 from holdfast.domain.units import parse_memory
+from holdfast.engines.devices.finding import find_devices, numbered
+from holdfast.engines.devices.nvml import NvmlLook, has_driver
+from holdfast.engines.devices.visible import AMD
+from holdfast.engines.devices.watch import DeviceWatch
 from holdfast.engines.process.engine import ProcessEngine, default_nodes
 from holdfast.errors import InvalidSetting, Problem
 from holdfast.ports.engine import NodeInfo
+from holdfast.storage.secrets import SecretFiles
 from holdfast.storage.sql import upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.app.datadir import DataDir
+    from holdfast.app.data.datadir import DataDir
     from holdfast.app.settings import Settings
+    from holdfast.domain.devices import Device
     from holdfast.ports.store import ControllerStore
 
 
@@ -57,13 +64,32 @@ def terms(settings: Settings, ownership: Ownership) -> Terms:
 
 def engine(settings: Settings, directory: DataDir, ownership: Ownership) -> ProcessEngine:
     """Open the local-process engine; its programs end when no server has kept a lease for them."""
-    return ProcessEngine(
+    offered = nodes(settings)
+    opened = ProcessEngine(
         directory.runs,
-        nodes=nodes(settings),
+        nodes=offered,
         log_limit=settings.log_limit,
         pids_limit=settings.pids_limit,
         lease_s=terms(settings, ownership).programs_s,
+        secret=SecretFiles(settings.secrets or directory.secrets).value,
     )
+    watch_devices(opened, [device for node in offered for device in node.devices], settings)
+    return opened
+
+
+def watch_devices(opened: ProcessEngine, handed_out: Sequence[Device], settings: Settings) -> None:
+    """Have an engine told how its GPUs are, as long as it is open; only NVIDIA's driver can tell."""
+    watched = [device for device in handed_out if device.maker != AMD]
+    if not watched or not has_driver():
+        return
+    watch = DeviceWatch(
+        watched,
+        NvmlLook(watched),
+        foreign=opened.foreign if settings.avoid_busy_devices else lambda _: "",
+        tell=opened.see_devices,
+        every_s=settings.device_look,
+    )
+    opened.close_with(watch.close)
 
 
 def pods(settings: Settings) -> PodSettings:
@@ -72,8 +98,8 @@ def pods(settings: Settings) -> PodSettings:
     jobs, programs = usual.backoff, usual.crash_backoff
     base_s, most_s = settings.pod_backoff, settings.pod_backoff_max
     return PodSettings(
-        backoff=replace(jobs, initial_s=base_s, max_s=most_s),
-        crash_backoff=replace(programs, initial_s=base_s, max_s=min(most_s, programs.max_s or most_s)),
+        backoff=evolve(jobs, initial_s=base_s, max_s=most_s),
+        crash_backoff=evolve(programs, initial_s=base_s, max_s=min(most_s, programs.max_s or most_s)),
     )
 
 
@@ -89,17 +115,39 @@ def nodes(settings: Settings) -> Sequence[NodeInfo]:
         problem = Problem("HOLDFAST_MEMORY", str(error))
         raise InvalidSetting(problems=[problem]) from error
     cpu_m = None if settings.cpus is None else round(settings.cpus * 1000)
-    share = settings.nodes
-    return [_offering(node, cpu_m, memory, settings.gpus, share) for node in default_nodes(share)]
+    share, found = settings.nodes, devices(settings)
+    offered = []
+    for place, node in enumerate(default_nodes(share)):
+        own = tuple(found[place::share])
+        capacity = Resources(
+            cpu_m=node.capacity.cpu_m if cpu_m is None else cpu_m // share,
+            memory=node.capacity.memory if memory is None else memory // share,
+            gpu=len(own),
+            named=settings.resources,
+        )
+        offered.append(NodeInfo(node.name, capacity, node.labels, own))
+    return offered
 
 
-def _offering(node: NodeInfo, cpu_m: int | None, memory: int | None, gpus: int, share: int) -> NodeInfo:
-    capacity = Resources(
-        cpu_m=node.capacity.cpu_m if cpu_m is None else cpu_m // share,
-        memory=node.capacity.memory if memory is None else memory // share,
-        gpu=gpus // share,
-    )
-    return NodeInfo(node.name, capacity, node.labels)
+def devices(settings: Settings) -> Sequence[Device]:
+    """Return the GPUs that are handed out: those that are declared, else as many as are wanted of those found.
+
+    Raises:
+        InvalidSetting: The file that declares them cannot be read, or not be understood.
+    """
+    if settings.devices is not None:
+        try:
+            return read_devices(settings.devices.read_text(), name=str(settings.devices))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            problem = Problem("HOLDFAST_DEVICES", f"cannot read {settings.devices}: {reason}")
+            raise InvalidSetting(problems=[problem]) from error
+    if settings.gpus == 0:
+        return ()
+    found = find_devices()
+    if settings.gpus is None or settings.gpus <= len(found):
+        return found[: settings.gpus]
+    return numbered(settings.gpus)
 
 
 def refuse_loss(settings: Settings, directory: DataDir, ownership: Ownership) -> None:

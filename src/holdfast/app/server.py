@@ -18,8 +18,9 @@ import uvicorn
 
 from holdfast.api.rest.app import Probes, create_app
 from holdfast.app import connections, log, running, upkeep, wiring
-from holdfast.app.datadir import DataDir, ServerAddress
+from holdfast.app.data.datadir import DataDir, ServerAddress
 from holdfast.app.embedded import start_embedded
+from holdfast.app.loops.telling import sender
 from holdfast.app.readiness import Readiness
 from holdfast.app.settings import DEFAULT_PORT, read_settings
 from holdfast.app.telemetry import Telemetry
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
+    from holdfast.app.settings import Settings
     from holdfast.ports.engine import NodeInfo
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -87,7 +89,7 @@ def serve(
             ids=SortableIds(),
             logs=ProcessLogs(directory.runs),
             token=token,
-            probes=_probes(readiness, directory, lambda: server.should_exit),
+            probes=_probes(readiness, settings, directory, lambda: server.should_exit),
         )
         config = _configured(app, host, port, connections.bounds(settings.connections, settings.request_timeout))
         log.quieten()
@@ -106,9 +108,17 @@ def serve(
         server.run(sockets=sockets)
 
 
-def _probes(readiness: Readiness, directory: DataDir, stopping: Callable[[], bool]) -> Probes:
-    registry = readiness.telemetry.registry
-    return Probes(registry, readiness.ready, readiness.refusal, stopping, directory.reserve.give_up, readiness.written)
+def _probes(readiness: Readiness, settings: Settings, directory: DataDir, stopping: Callable[[], bool]) -> Probes:
+    return Probes(
+        readiness.telemetry.registry,
+        readiness.ready,
+        readiness.refusal,
+        stopping,
+        directory.reserve.give_up,
+        readiness.written,
+        sender=lambda: sender(settings, directory),
+        secrets=wiring.secrets(settings, directory),
+    )
 
 
 def _configured(app: FastAPI, host: str, port: int, allowed: connections.Bounds) -> uvicorn.Config:

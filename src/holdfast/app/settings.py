@@ -7,8 +7,10 @@ from pathlib import Path  # noqa: TC003 - pydantic reads the annotation at run t
 from typing import Annotated, Any
 
 import platformdirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, IPvAnyNetwork, SecretStr, ValidationError
 
+from holdfast.dialects.native.resources import read_offer
+from holdfast.domain.job import Amounts  # noqa: TC001 - pydantic reads the annotation at run time
 from holdfast.domain.units import parse_duration, parse_memory
 from holdfast.errors import InvalidSetting, Problem
 
@@ -25,8 +27,16 @@ def _span(value: object) -> float:
     return parse_duration(value)
 
 
+def _offer(value: object) -> Amounts:
+    return read_offer(str(value))
+
+
 def _size(value: object) -> int:
     return parse_memory(value)
+
+
+def _listed(value: object) -> object:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
 class Settings(BaseModel):
@@ -52,8 +62,16 @@ class Settings(BaseModel):
     """Cpus the local executor offers; unset: all there are."""
     memory: str | None = None
     """Memory the local executor offers, e.g. ``8Gi``; unset: all there is."""
-    gpus: int = Field(default=0, ge=0)
-    """GPUs the local executor offers; they are counted, not handed out one by one."""
+    gpus: int | None = Field(default=None, ge=0, le=1024)
+    """GPUs the local executor hands out; unset: all that are found; more than are found: so many, known by number."""
+    devices: Path | None = None
+    """A file that declares them instead: ``devices: [{id: GPU-..., type: A100, memory: 40Gi}]``."""
+    avoid_busy_devices: bool = True
+    """Whether GPUs on which programs compute that Holdfast did not start are given to nobody; NVIDIA's only."""
+    device_look: Annotated[float, BeforeValidator(_span)] = Field(default="10s", ge=0.05, validate_default=True)
+    """How often GPUs are looked at: for other programs, and for failures."""
+    resources: Annotated[Amounts, BeforeValidator(_offer)] = ()
+    """What else each local node has, by name, e.g. ``licence/matlab=2,scratch=100Gi``."""
     log_limit: Annotated[int, BeforeValidator(_size)] = Field(default="256Mi", validate_default=True)
     """Disk the log of one run may take, e.g. ``1Gi``; of a longer one the newest half of that is kept; 0: no limit."""
     pids_limit: int = Field(default=0, ge=0)
@@ -66,6 +84,12 @@ class Settings(BaseModel):
     """Connections to the API at a time; fewer where the server may not open so many files (``ulimit -n``)."""
     request_timeout: Annotated[float, BeforeValidator(_span)] = Field(default="30s", gt=0, validate_default=True)
     """How long a client may take to send a request, with its body; a slower one is disconnected."""
+    notify_allow: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(_listed)] = ()
+    """Addresses that are not public and that webhooks and e-mail may go to, such as ``127.0.0.0/8,10.1.2.3``."""
+    notify_commands: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+    """Programs that notifiers may run, by their absolute paths, with commas between them."""
+    secrets: Path | None = None
+    """The folder with secrets of notifiers and jobs, a file for each; unset: ``secrets`` in the data directory."""
     log_level: str = "warning"
     """Level of the structured log on stderr: debug, info, warning, error."""
 
@@ -85,8 +109,9 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - of each setting's
 
 
 def _environment() -> dict[str, str]:
+    """Return what is set; an empty variable is not: scripts and service files clear them so, and its path is `.`."""
     names = {f"{PREFIX}{name.upper()}": name for name in Settings.model_fields}
-    return {name: os.environ[variable] for variable, name in names.items() if variable in os.environ}
+    return {name: value for variable, name in names.items() if (value := os.environ.get(variable))}
 
 
 def _problem(place: tuple[int | str, ...], message: str, value: object) -> Problem:

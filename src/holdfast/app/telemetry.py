@@ -48,6 +48,9 @@ class Telemetry:
             "Workloads left alone because looking after them failed.",
             registry=self.registry,
         )
+        self._told = Counter(
+            "holdfast_notifications", "Tries to deliver notifications.", ["outcome"], registry=self.registry
+        )
         judged, labels = "Failed jobs of job sets judged.", ["action", "granted"]
         self._set_decisions = Counter("holdfast_jobset_decisions", judged, labels, registry=self.registry)
         self._latency = Histogram(
@@ -85,6 +88,10 @@ class Telemetry:
         if attempt.decision is not None and attempt.failure is not None:
             self._decisions.labels(attempt.decision.action, attempt.decision.code, attempt.failure.cause).inc()
             self._latency.observe(max(0.0, now - attempt.failure.failed_at))
+
+    def told(self, how: str) -> None:
+        """Count one try to tell people."""
+        self._told.labels(how).inc()
 
     def ready(self) -> str | None:
         """Say what keeps the loops from working, if anything."""

@@ -7,23 +7,22 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from holdfast.app import log, running, wiring
+from holdfast.app.data.ownership import refuse_copy, require_database
 from holdfast.app.embedded import Loop
-from holdfast.app.ownership import require_database
 from holdfast.app.settings import Settings, read_settings
 from holdfast.app.time import SystemClock
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessFiles
 from holdfast.errors import HoldfastError
-from holdfast.service.retention import Retention
+from holdfast.service.retention import OldWork, Retention
 from holdfast.storage.sql import migrations, upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from holdfast.app.datadir import DataDir
+    from holdfast.app.data.datadir import DataDir
     from holdfast.ports.clock import Clock
-    from holdfast.ports.retention import RetentionStore
     from holdfast.storage.sql.upkeep import Health
 
 _SWEEP_EVERY_S = 600.0
@@ -100,9 +99,12 @@ def prune(*, older_than_s: float, keep: int, dry_run: bool) -> Iterator[int]:
     """Forget jobs that ended longer ago, also while a server runs; yields how many after each bounded step.
 
     Raises:
+        Conflict: The directory is a copy of one that is in use.
         Unavailable: Files or rows cannot be deleted right now.
     """
     settings, directory, _ = _surroundings()
+    if not dry_run:
+        refuse_copy(directory)
     store = wiring.store(settings, directory)
     try:
         retention = Retention(store, ProcessFiles(directory.runs))
@@ -130,7 +132,7 @@ def refuse_damage(settings: Settings, directory: DataDir) -> None:
     upkeep.refuse_damage(place)
 
 
-def forget_regularly(stack: ExitStack, settings: Settings, directory: DataDir, store: RetentionStore) -> None:
+def forget_regularly(stack: ExitStack, settings: Settings, directory: DataDir, store: OldWork) -> None:
     """Forget in the background what the settings say is old, and what expires by itself, until the stack ends it."""
     forgetter = Forgetter(Retention(store, ProcessFiles(directory.runs)), settings.retention, SystemClock())
     loop = Loop("holdfast-retention", forgetter.step)

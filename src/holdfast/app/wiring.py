@@ -6,16 +6,18 @@ import getpass
 import os
 from typing import TYPE_CHECKING
 
-from holdfast.app.datadir import DataDir
-from holdfast.app.ownership import require_database
+from holdfast.app.data.datadir import DataDir
+from holdfast.app.data.ownership import require_database
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.service.api.endpoint import Backend
+from holdfast.storage.secrets import SecretFiles
 from holdfast.storage.sql import open_store, upkeep
 
 if TYPE_CHECKING:
     from holdfast.app.settings import Settings
+    from holdfast.ports.notifications import Sender
     from holdfast.ports.store import Store
 
 
@@ -44,7 +46,7 @@ def store(settings: Settings, directory: DataDir) -> Store:
     return open_store(place, before_upgrade=lambda: require_compatible(directory.runs))
 
 
-def backend(directory: DataDir, opened: Store) -> Backend:
+def backend(settings: Settings, directory: DataDir, opened: Store) -> Backend:
     """Return what endpoints work with in a process without a server."""
     return Backend(
         opened,
@@ -52,8 +54,25 @@ def backend(directory: DataDir, opened: Store) -> Backend:
         SortableIds(),
         ProcessLogs(directory.runs),
         directory.reserve.give_up,
+        nodes=tuple,  # those that were reported once may be others by the time somebody runs jobs
         metrics=lambda: _metrics(opened),
+        sender=lambda: _sender(directory),
+        secrets=secrets(settings, directory),
     )
+
+
+def secrets(settings: Settings, directory: DataDir) -> SecretFiles | None:
+    """Return where secrets of jobs are; ``None`` where another machine may run jobs and would not find them."""
+    if settings.secrets is None and upkeep.file_of(database(settings, directory)) is None:
+        return None
+    return SecretFiles(settings.secrets or directory.secrets)
+
+
+def _sender(directory: DataDir) -> Sender:
+    from holdfast.app.loops.telling import sender
+    from holdfast.app.settings import read_settings
+
+    return sender(read_settings(), directory)
 
 
 def _metrics(opened: Store) -> bytes:

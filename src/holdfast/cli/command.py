@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from holdfast.cli.completion import complete_from
 from holdfast.cli.targets import spread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from holdfast.cli.context import Cli
 
 OptionsT = TypeVar("OptionsT")
+HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+"""Both of a command and of the overview."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class Command(Generic[OptionsT]):
     trailing_command: bool = False
     """Whether the first positional argument ends the options, because a foreign command line follows."""
     examples: tuple[str, ...] = ()
+    rewrite: Callable[[Sequence[str]], list[str]] = list
+    """Changes the words after its name before they are parsed."""
 
     @property
     def help(self) -> str:
@@ -57,10 +62,13 @@ def typer_command(command: Command[OptionsT], deliver: Callable[[Command[Options
         deliver(command, command.options(**spread(given)))
 
     hints = get_type_hints(command.options, include_extras=True)
+    for field, hint in hints.items():
+        for info in getattr(hint, "__metadata__", ()):
+            info.autocompletion = complete_from(field)
     callback.__signature__ = _signature(command.options, hints)  # type: ignore[attr-defined]  # inspect reads it
     callback.__annotations__ = hints
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    settings = {"allow_interspersed_args": False} if command.trailing_command else {}
+    settings = {**HELP_NAMES, "allow_interspersed_args": not command.trailing_command}
     epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in command.examples) if command.examples else None
     app.command(command.name, help=command.help, epilog=epilog, context_settings=settings)(callback)
     built = typer.main.get_command(app)

@@ -53,26 +53,45 @@ class Cli:
     @staticmethod
     def is_unserved() -> bool:
         """Whether no server is named or runs here, which would do what is asked for."""
-        from holdfast.app import datadir, settings
+        from holdfast.app import settings
+        from holdfast.app.data import datadir
 
         found = settings.read_settings()
         return found.url is None and datadir.DataDir(found.data).server() is None
+
+    @staticmethod
+    def is_looked_after() -> bool:
+        """Whether somebody runs the jobs that are shown."""
+        from holdfast.app.connect import is_looked_after
+
+        return is_looked_after()
 
     def note_unserved(self, what: str = "jobs start", wait: str = "holdfast wait JOB") -> None:
         """Tell the person when nobody is there to do what was just asked for."""
         if self.is_unserved():
             self.say(f"no server is running: {what} with `holdfast up`, or while `{wait}` waits for them")
 
-    def serve(self, *, host: str, port: int, data: Path | None) -> None:
-        """Run the server in this process until it is stopped."""
+    def serve(self, *, host: str, port: int, data: Path | None, daemon: bool = False) -> None:
+        """Run the server in this process until it is stopped, or in one of its own until it answers."""
+        from functools import partial
+
         from holdfast.app.server import serve
 
-        serve(
-            host,
-            port,
-            data,
-            started=lambda url: self.say(f"holdfast is up at {url}, API docs at {url}/docs; Ctrl-C stops it"),
-        )
+        start = partial(serve, host, port, data)
+        if daemon:
+            self._serve_in_background(lambda started: start(started=started), data)
+        else:
+            start(started=lambda url: self.say(f"holdfast is up at {url}, API docs at {url}/docs; Ctrl-C stops it"))
+
+    def _serve_in_background(self, start: Callable[[Callable[[str], None]], None], data: Path | None) -> None:
+        from holdfast.app import settings
+        from holdfast.app.daemon import detach, log_of
+        from holdfast.app.data import datadir
+
+        found = settings.read_settings() if data is None else settings.read_settings(data=data)
+        log = log_of(datadir.DataDir(found.data).path)
+        url = detach(log, start)
+        self.say(f"holdfast is up at {url}, API docs at {url}/docs; log: {log}; holdfast down stops it")
 
     def output(self) -> Output:
         """Return the writer of tables and documents."""

@@ -9,16 +9,18 @@ import gc
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from holdfast import __version__
 from holdfast.cli import exit_codes
-from holdfast.cli.command import Command, typer_command
+from holdfast.cli.command import HELP_NAMES, Command, typer_command
 from holdfast.cli.commands import NAMES, command, commands
 from holdfast.cli.context import Cli
-from holdfast.errors import HoldfastError
+from holdfast.domain.suggestion import closest
+from holdfast.errors import HoldfastError, InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,6 +57,18 @@ class _Overview(TyperGroup):
         """Build one command."""
         return typer_command(command(cmd_name), self.deliver) if cmd_name in NAMES else None
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - types of the parser's own
+        """Find the command that is named.
+
+        Raises:
+            InvalidRequest: There is none of that name.
+        """
+        if args[0] not in NAMES and not args[0].startswith("-"):
+            message = f"there is no command {args[0]!r}"
+            raise InvalidRequest(message, hint=closest(args[0], NAMES) or "holdfast --help")
+        name, built, words = super().resolve_command(ctx, args)
+        return name, built, command(name).rewrite(words) if name in NAMES else words
+
     def format_commands(self, _ctx: object, formatter: _HelpWriter) -> None:
         """Write the overview by section, without building any command."""
         listed = commands()
@@ -64,10 +78,23 @@ class _Overview(TyperGroup):
                 formatter.write_dl(rows)
 
 
+def _say_version(asked: bool) -> None:  # noqa: FBT001 - as Typer calls it
+    if asked:
+        typer.echo(f"holdfast {__version__}")
+        raise typer.Exit
+
+
+_VERSION = typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and exit.")
+
+
+def _top(*, version: Annotated[bool, _VERSION] = False) -> None:
+    """Take what comes before the command."""
+
+
 def overview(deliver: Callable[[Command[Any], Any], None]) -> TyperGroup:
     """Build the whole command line; parsed options go to ``deliver``."""
     app = typer.Typer(cls=_Overview, no_args_is_help=True, add_completion=True, rich_markup_mode=None)
-    app.callback(help=_HELP, epilog=_EPILOG)(lambda: None)
+    app.callback(help=_HELP, epilog=_EPILOG, context_settings=HELP_NAMES)(_top)
     group = typer.main.get_command(app)
     if not isinstance(group, _Overview):
         msg = f"Typer built {type(group).__name__} for the overview"

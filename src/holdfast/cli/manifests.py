@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.nouns import Noun
+from holdfast.domain.record import evolve
 from holdfast.errors import InvalidManifest, Problem
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ KINDS = {
     "RetryPolicy": Noun.RETRY_POLICY,
     "Queue": Noun.QUEUE,
     "FailureCategory": Noun.CATEGORY,
+    "Notifier": Noun.NOTIFIER,
 }
 _LARGEST_TEXT = 1 << 30
 _LENIENT = "--lenient makes warnings of these"
@@ -54,6 +56,17 @@ class Manifest:
         return KINDS.get(str(self.document.value.get("kind", "Job")))
 
     @property
+    def spec(self) -> Mapping[str, Any]:
+        """Its fields, nested or flat."""
+        spec = self.document.value.get("spec")
+        return spec if isinstance(spec, Mapping) else self.document.value
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is a job that has ``array``, nested or flat."""
+        return self.noun is Noun.JOB and self.spec.get("array") is not None
+
+    @property
     def name(self) -> str:
         """Its name, nested or flat; empty when it has none."""
         metadata = self.document.value.get("metadata")
@@ -63,12 +76,12 @@ class Manifest:
     @property
     def warnings(self) -> tuple[Problem, ...]:
         """What only a lenient reading accepts; lines are those of the file."""
-        return tuple(replace(one, path=f"{self.file}: {one.path or 'input'}") for one in self.document.warnings)
+        return tuple(evolve(one, path=f"{self.file}: {one.path or 'input'}") for one in self.document.warnings)
 
     def locate(self, problem: Problem) -> Problem:
         """Say which file, and which line of it, a problem is about; a line the server saw is one of the request."""
         line = self.document.line_of(problem.path)
-        return replace(problem, path=f"{self.file}: {problem.path or 'document'}", line=line)
+        return evolve(problem, path=f"{self.file}: {problem.path or 'document'}", line=line)
 
 
 def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun], lenient: bool = False) -> list[Manifest]:
@@ -84,7 +97,7 @@ def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun], l
         try:
             found = _read(file, cli, lenient=lenient)
         except InvalidManifest as error:
-            problems.extend(replace(problem, path=f"{file}: {problem.path}".rstrip(": ")) for problem in error.problems)
+            problems.extend(evolve(problem, path=f"{file}: {problem.path}".rstrip(": ")) for problem in error.problems)
             hint = hint or error.hint
         else:
             known = _without_others(found, cli) if lenient else found
@@ -95,6 +108,35 @@ def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun], l
     for warning in (warning for manifest in manifests for warning in manifest.warnings):
         cli.say(f"warning: {warning}")
     return manifests
+
+
+def all_after(manifests: Sequence[Manifest], after: Sequence[str]) -> list[Manifest]:
+    """Have jobs and arrays wait for something, beside what they say themselves.
+
+    Raises:
+        InvalidManifest: Some are job sets or of Kubernetes, which cannot.
+    """
+    kube = "batch/v1"
+    others = [one for one in manifests if one.noun is not Noun.JOB or one.document.value.get("apiVersion") == kube]
+    if others:
+        why = "cannot be combined with --after"
+        hint = "only jobs and arrays in Holdfast's own form wait for other work"
+        raise InvalidManifest(problems=[one.locate(Problem("kind", why)) for one in others], hint=hint)
+    return [_after(manifest, after) for manifest in manifests]
+
+
+def _after(manifest: Manifest, after: Sequence[str]) -> Manifest:
+    known = manifest.spec.get("dependsOn")
+    return in_spec(
+        manifest, {"dependsOn": [*(known if isinstance(known, list) else [] if known is None else [known]), *after]}
+    )
+
+
+def in_spec(manifest: Manifest, given: Mapping[str, object]) -> Manifest:
+    """Set some of its fields, nested or flat."""
+    spec, value = {**manifest.spec, **given}, manifest.value
+    nested = isinstance(value.get("spec"), Mapping)
+    return Manifest(manifest.file, evolve(manifest.document, value={**value, "spec": spec} if nested else spec))
 
 
 def _without_others(found: list[Manifest], cli: Cli) -> list[Manifest]:
@@ -185,7 +227,7 @@ def _locate(problem: Problem, sent: Sequence[Manifest]) -> Problem:
     if item is None:
         return sent[0].locate(problem) if len(sent) == 1 else problem
     place = int(item[1])
-    return sent[place].locate(replace(problem, path=problem.path[item.end() :])) if place < len(sent) else problem
+    return sent[place].locate(evolve(problem, path=problem.path[item.end() :])) if place < len(sent) else problem
 
 
 def read_policy_specs(files: Sequence[str], flags: Flags) -> list[dict[str, Any]]:
@@ -195,7 +237,7 @@ def read_policy_specs(files: Sequence[str], flags: Flags) -> list[dict[str, Any]
         try:
             documents = _documents(_text_of(file), file)
         except InvalidManifest as error:
-            flags.problems.extend(replace(p, path=f"--policy {file}: {p.path}".rstrip(": ")) for p in error.problems)
+            flags.problems.extend(evolve(p, path=f"--policy {file}: {p.path}".rstrip(": ")) for p in error.problems)
             continue
         policies = [document.value for document in documents if document.value.get("kind") == "RetryPolicy"]
         if len(policies) != len(documents) or not policies:

@@ -16,10 +16,13 @@ class Noun(StrEnum):
 
     JOB = "jobs"
     JOB_SET = "jobsets"
+    ARRAY = "arrays"
     QUEUE = "queues"
     RETRY_POLICY = "retrypolicies"
     NODE = "nodes"
+    DEVICE = "devices"
     CATEGORY = "categories"
+    NOTIFIER = "notifiers"
     SETTINGS = "settings"
     AUDIT = "audit"
 
@@ -27,10 +30,13 @@ class Noun(StrEnum):
 _SPELLINGS: dict[Noun, tuple[str, ...]] = {
     Noun.JOB: ("job", "jobs", "j"),
     Noun.JOB_SET: ("jobset", "jobsets", "js"),
+    Noun.ARRAY: ("array", "arrays"),
     Noun.QUEUE: ("queue", "queues", "q"),
     Noun.RETRY_POLICY: ("retrypolicy", "retrypolicies", "policy", "policies", "rp"),
     Noun.NODE: ("node", "nodes"),
+    Noun.DEVICE: ("device", "devices", "gpu", "gpus"),
     Noun.CATEGORY: ("category", "categories", "failurecategory", "failurecategories"),
+    Noun.NOTIFIER: ("notifier", "notifiers"),
     Noun.SETTINGS: ("settings", "setting"),
     Noun.AUDIT: ("audit", "auditlog"),
 }

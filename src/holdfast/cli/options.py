@@ -8,7 +8,12 @@ import typer
 
 FormatOption = Annotated[
     str,
-    typer.Option("--output", "-o", metavar="FORMAT", help="How to print: table, json, yaml or name."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FORMAT",
+        help="How to print: table, wide, json, yaml, csv, name, or custom-columns=NAME:.path,... of the JSON's fields.",
+    ),
 ]
 DocumentOption = Annotated[
     str,
@@ -17,10 +22,6 @@ DocumentOption = Annotated[
 JobArgument = Annotated[
     str,
     typer.Argument(metavar="JOB", help="A job's id, its name (the newest of that name), or the start of its id."),
-]
-JobsArgument = Annotated[
-    list[str],
-    typer.Argument(metavar="JOB...", help="Ids, names (the newest of that name), or starts of ids."),
 ]
 FilesOption = Annotated[
     list[str],
@@ -35,6 +36,10 @@ AttemptOption = Annotated[
     str | None,
     typer.Option("--attempt", metavar="N", help="Number of the attempt, from 1; default the newest."),
 ]
+IndexOption = Annotated[
+    str | None,
+    typer.Option("--index", metavar="I", help="The task of this index, where JOB is an array."),
+]
 TimeoutOption = Annotated[
     str | None,
     typer.Option(
@@ -44,6 +49,22 @@ TimeoutOption = Annotated[
 ReasonOption = Annotated[
     str,
     typer.Option("--reason", metavar="TEXT", help="The reason, shown to everyone who looks at it."),
+]
+ExportOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ALL|NONE|NAMES",
+        help="Variables of this shell to pass on, such as PATH,CUDA_*; default PATH, VIRTUAL_ENV, CONDA_*,"
+        " LD_LIBRARY_PATH and PYTHONPATH.",
+    ),
+]
+SecretEnvOption = Annotated[
+    list[str],
+    typer.Option(
+        "--secret-env",
+        metavar="K[=FILE]",
+        help="Set a variable to its value here, or to a file's content, and store that apart from the job. Repeatable.",
+    ),
 ]
 LenientOption = Annotated[
     bool,
@@ -55,4 +76,13 @@ LenientOption = Annotated[
 DryRunOption = Annotated[
     bool,
     typer.Option("--dry-run", help="Have everything checked as it would be, print the manifests, and change nothing."),
+]
+AfterOption = Annotated[
+    list[str],
+    typer.Option(
+        "--after",
+        metavar="NAME[:CONDITION]",
+        help="Wait for a job, an array or a job set: :ok (the default), :failed, :ended or :started; :index of an array"
+        " has each task wait for the one of its index. Repeatable.",
+    ),
 ]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from holdfast.cli.flags import Flags
+from holdfast.cli.render.custom_columns import PREFIX, custom_table, is_custom, read_columns
+from holdfast.dialects.steering import WRITTEN_OUT
+from holdfast.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -12,9 +16,9 @@ if TYPE_CHECKING:
     from holdfast.cli.render.output import Output
     from holdfast.cli.render.words import Table
 
-LIST_FORMATS = ("table", "json", "yaml", "name")
-GET_FORMATS = (*LIST_FORMATS, "wide")
+LIST_FORMATS = ("table", "wide", "json", "yaml", "csv", "name", f"{PREFIX}NAME:.path,...")
 TEXT_FORMATS = ("text", "json", "yaml")
+TABLES = ("table", "wide")
 
 
 class Thing(Protocol):
@@ -35,14 +39,37 @@ def read_format(text: str, allowed: Sequence[str] = LIST_FORMATS) -> str:
         InvalidRequest: It is none of the allowed forms.
     """
     flags = Flags()
-    form = flags.choice("--output", text, allowed)
+    form = list_format(flags, text) if allowed is LIST_FORMATS else flags.choice("--output", text, allowed)
     flags.finish()
     return form
+
+
+def list_format(flags: Flags, text: str, known: Callable[[], Sequence[str]] = tuple) -> str:
+    """Read ``--output`` of a list; what is wrong with it is noted in ``flags``.
+
+    Args:
+        flags: The flags of the command.
+        text: As it was given.
+        known: Returns the fields that custom columns may show; of none of them is none known.
+    """
+    word = text.strip()
+    if is_custom(word):
+        try:
+            read_columns(word, known())
+        except InvalidRequest as error:
+            flags.problems += error.problems
+        return word
+    return flags.choice("--output", word, LIST_FORMATS)
 
 
 def plain(thing: Thing) -> dict[str, Any]:
     """Turn an answer into plain data, named as in the API."""
     return thing.model_dump(mode="json", by_alias=True)
+
+
+def fields_of(model: type[Any]) -> list[str]:
+    """List the fields of a kind of answer, named as in the API."""
+    return [info.alias or name for name, info in model.model_fields.items()]
 
 
 def print_things(
@@ -52,15 +79,45 @@ def print_things(
     *,
     table: Callable[[Sequence[ThingT]], Table],
     name: Callable[[ThingT], str],
+    model: type[Any] | None = None,
 ) -> None:
-    """Print a list."""
+    """Print a list.
+
+    Args:
+        output: Where to.
+        things: What to print.
+        form: One of ``LIST_FORMATS``.
+        table: Tabulates things.
+        name: Names a thing so that other commands understand it.
+        model: What things are, for forms that have a column for each of its fields; default what the first is.
+    """
     if form == "name":
         for thing in things:
             output.text(name(thing))
-    elif form in {"table", "wide"}:
-        output.table(*table(things))
+    elif form in TABLES:
+        columns, rows = table(things)
+        output.listing(columns, whole=form == "wide").head(rows)
+    elif is_custom(form):
+        columns, rows = custom_table(read_columns(form), [*map(plain, things)])
+        output.listing(columns, whole=True).head(rows)
+    elif form == "csv":
+        print_csv(output, things, model)
     else:
         output.document({"items": [plain(thing) for thing in things]}, form)
+
+
+def print_csv(output: Output, things: Sequence[Thing], model: type[Any] | None, *, header: bool = True) -> None:
+    """Print the plain fields of things as CSV."""
+    from holdfast.cli.render.flat import csv_lines
+
+    kind = model or (type(things[0]) if things else None)
+    if kind is not None:
+        output.raw("".join(csv_lines([plain(thing) for thing in things], kind, header=header)))
+
+
+def json_line(thing: Thing) -> str:
+    """Write a thing as JSON in one line."""
+    return json.dumps(plain(thing), ensure_ascii=False).translate(WRITTEN_OUT)
 
 
 def print_thing(
@@ -70,9 +127,10 @@ def print_thing(
     *,
     table: Callable[[Sequence[ThingT]], Table],
     name: Callable[[ThingT], str],
+    model: type[Any] | None = None,
 ) -> None:
     """Print a single thing; as JSON or YAML it is not wrapped in a list."""
     if form in {"json", "yaml"}:
         output.document(plain(thing), form)
     else:
-        print_things(output, [thing], form, table=table, name=name)
+        print_things(output, [thing], form, table=table, name=name, model=model)

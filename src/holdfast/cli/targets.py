@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.cli import exit_codes
 from holdfast.cli.nouns import Noun, find_noun, read_noun
-from holdfast.errors import InvalidRequest, Problem
+from holdfast.errors import HoldfastError, InvalidRequest, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-JOBS_OR_SETS = (Noun.JOB, Noun.JOB_SET)
+    from holdfast.cli.context import Cli
+    from holdfast.client import Client
+
+JOBS_OR_SETS = (Noun.JOB, Noun.JOB_SET, Noun.ARRAY)
 
 
 def spread(values: Mapping[str, object]) -> dict[str, object]:
@@ -26,16 +30,25 @@ def spread(values: Mapping[str, object]) -> dict[str, object]:
         read["kind"], *read["names"] = _spread([kind, *_words(names)])
     if what is not None:
         read["what"] = _spread(_words(what))
-    for field, noun in _OF_ONE_KIND.items():
+    for field, nouns in _NAMED.items():
         value = values.get(field)
         if isinstance(value, str):
-            read[field] = _plain(value, noun)
+            read[field] = _plain(value, *nouns)
         elif isinstance(value, list | tuple):
-            read[field] = [_plain(one, noun) for one in _words(value)]
+            words = _words(value)
+            said = find_noun(words[0]) if words[1:] and words[0][1:] else None  # j is a name, too
+            read[field] = [_plain(one, *nouns) for one in (words[1:] if said in nouns else words)]
     return read
 
 
-_OF_ONE_KIND = {"job": Noun.JOB, "jobs": Noun.JOB, "queue": Noun.QUEUE, "jobset": Noun.JOB_SET}
+_NAMED = {
+    "job": (Noun.JOB, Noun.ARRAY),
+    "jobs": (Noun.JOB, Noun.ARRAY),
+    "array": (Noun.ARRAY,),
+    "queue": (Noun.QUEUE,),
+    "jobset": (Noun.JOB_SET,),
+}
+"""Fields of options that name things, and of which kinds these may be."""
 _REPLICATED_JOB = "replicatedjob"
 
 
@@ -55,16 +68,17 @@ def _spread(words: list[str]) -> list[str]:
     return [kind, *(_plain(word, noun) for word in words)]
 
 
-def _plain(word: str, noun: Noun) -> str:
+def _plain(word: str, *nouns: Noun) -> str:
     """Take the kind off a name."""
     kind, slash, name = word.partition("/")
     said = find_noun(kind) if slash else None
     if said is None:
         return word
-    if said is not noun:
+    if said not in nouns:
         msg = "Only things of one kind can be named at once."
+        kinds = " and ".join(nouns)
         raise InvalidRequest(
-            msg, problems=[Problem("NAME", f"{word!r} is none of the {noun}", hint="ask for each kind")]
+            msg, problems=[Problem("NAME", f"{word!r} is none of the {kinds}", hint="ask for each kind")]
         )
     return name
 
@@ -103,11 +117,42 @@ class Target:
         return self.names[0]
 
 
+def task_or_job(client: Client, reference: str, index: int | None) -> str:
+    """Return what names a job: the reference itself, or with an index the id of that task of an array."""
+    return reference if index is None else client.array_task(reference, index).id
+
+
 def job_or_set(words: Sequence[str]) -> Target:
-    """Read ``[KIND] NAME...`` of a command that is about jobs or job sets; without a kind all are names of jobs."""
+    """Read ``[KIND] NAME...`` of a command that is about jobs, job sets or arrays; without a kind all name jobs."""
     if len(words) > 1:
         try:
             return Target(read_noun(words[0], JOBS_OR_SETS), words[1:])
         except InvalidRequest:
             pass
     return Target(Noun.JOB, words)
+
+
+def do_each(names: Sequence[str], act: Callable[[str], object], cli: Cli, *, what: str, done: str | None) -> int:
+    """Act on each name.
+
+    Args:
+        names: Of things of one kind.
+        act: What to do; raises a ``HoldfastError`` when it is refused.
+        cli: Where to tell it.
+        what: The kind, in the singular.
+        done: What a success is called; ``None`` says nothing of it.
+
+    Returns:
+        The exit code of the first refusal, 0 without one.
+    """
+    code = exit_codes.OK
+    for name in names:
+        try:
+            act(name)
+        except HoldfastError as error:
+            cli.say(f"error: {what} {name}: {error}")
+            code = code or exit_codes.of_error(error)
+        else:
+            if done is not None:
+                cli.output().text(f"{what} {name} {done}")
+    return code

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.cli.nouns import Noun
-from holdfast.cli.render import catalogue, events, jobs, jobsets
+from holdfast.cli.printing import fields_of
+from holdfast.cli.render import arrays, catalogue, events, jobs, jobsets, notifications
+from holdfast.cli.render.custom_columns import EVERY, is_custom, read_columns
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from holdfast.cli.render.words import Table
     from holdfast.client import Client
+
+MOST_IDS = 200
+"""Jobs that one request may name."""
+_SHORT = {"table", "name"}
+"""Forms that say little of each job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +30,6 @@ class ResourceReader:
 
     listed: Callable[[Client], Iterable[Any]]
     fetched: Callable[[Client, str], Any]
-    table: Callable[[Sequence[Any]], Table]
 
 
 def _node(client: Client, name: str) -> object:
@@ -31,6 +37,14 @@ def _node(client: Client, name: str) -> object:
     if not found:
         msg = f"Node {name!r} does not exist."
         raise NotFound(msg, hint="holdfast get nodes")
+    return found[0]
+
+
+def _device(client: Client, name: str) -> object:
+    found = [device for device in client.devices() if device.id == name]
+    if not found:
+        msg = f"Device {name!r} does not exist."
+        raise NotFound(msg, hint="holdfast get devices")
     return found[0]
 
 
@@ -43,29 +57,16 @@ def _audit_entry(client: Client, entry_id: str) -> object:
 
 
 READERS: dict[Noun, ResourceReader] = {
-    Noun.JOB: ResourceReader(
-        lambda client: client.jobs(), lambda client, name: client.job(name), partial(jobs.job_table, now_s=0.0)
-    ),
-    Noun.JOB_SET: ResourceReader(
-        lambda client: client.job_sets(),
-        lambda client, name: client.job_set(name),
-        partial(jobsets.jobset_table, now_s=0.0),
-    ),
-    Noun.QUEUE: ResourceReader(
-        lambda client: client.queues(), lambda client, name: client.queue(name), catalogue.queue_table
-    ),
-    Noun.RETRY_POLICY: ResourceReader(
-        lambda client: client.policies(),
-        lambda client, name: client.policy(name),
-        catalogue.policy_table,
-    ),
-    Noun.CATEGORY: ResourceReader(
-        lambda client: client.categories(),
-        lambda client, name: client.category(name),
-        catalogue.category_table,
-    ),
-    Noun.NODE: ResourceReader(lambda client: client.nodes(), _node, catalogue.node_table),
-    Noun.AUDIT: ResourceReader(lambda client: client.audit(), _audit_entry, events.audit_table),
+    Noun.JOB: ResourceReader(lambda client: client.jobs(), lambda client, name: client.job(name)),
+    Noun.JOB_SET: ResourceReader(lambda client: client.job_sets(), lambda client, name: client.job_set(name)),
+    Noun.ARRAY: ResourceReader(lambda client: client.arrays(), lambda client, name: client.array(name)),
+    Noun.QUEUE: ResourceReader(lambda client: client.queues(), lambda client, name: client.queue(name)),
+    Noun.RETRY_POLICY: ResourceReader(lambda client: client.policies(), lambda client, name: client.policy(name)),
+    Noun.CATEGORY: ResourceReader(lambda client: client.categories(), lambda client, name: client.category(name)),
+    Noun.NOTIFIER: ResourceReader(lambda client: client.notifiers(), lambda client, name: client.notifier(name)),
+    Noun.NODE: ResourceReader(lambda client: client.nodes(), _node),
+    Noun.DEVICE: ResourceReader(lambda client: client.devices(), _device),
+    Noun.AUDIT: ResourceReader(lambda client: client.audit(), _audit_entry),
 }
 
 
@@ -77,11 +78,123 @@ def table_of(noun: Noun, *, now_s: float, wide: bool = False) -> Callable[[Seque
         now_s: Seconds since the epoch, UTC; ages and what runs are counted to it.
         wide: Whether to show more columns, where there are more.
     """
-    if noun is Noun.JOB:
-        return partial(jobs.job_table, now_s=now_s, wide=wide)
-    if noun is Noun.JOB_SET:
-        return partial(jobsets.jobset_table, now_s=now_s, wide=wide)
-    return READERS[noun].table
+    tables: dict[Noun, Callable[[Sequence[Any]], Table]] = {
+        Noun.JOB: partial(jobs.job_table, now_s=now_s, wide=wide),
+        Noun.JOB_SET: partial(jobsets.jobset_table, now_s=now_s, wide=wide),
+        Noun.ARRAY: partial(arrays.array_table, now_s=now_s, wide=wide),
+        Noun.QUEUE: catalogue.queue_table,
+        Noun.RETRY_POLICY: catalogue.policy_table,
+        Noun.CATEGORY: catalogue.category_table,
+        Noun.NOTIFIER: notifications.notifier_table,
+        Noun.NODE: catalogue.wide_node_table if wide else partial(catalogue.node_table, now_s=now_s),
+        Noun.DEVICE: partial(catalogue.device_table, wide=wide),
+        Noun.SETTINGS: lambda found: catalogue.settings_table(found[0]),
+        Noun.AUDIT: events.wide_audit_table if wide else partial(events.audit_table, now_s=now_s),
+    }
+    return tables[noun]
+
+
+def model_of(noun: Noun, *, single: bool = False) -> type[Any]:
+    """Return what a kind's things are answered as: in a list, or asked for by name."""
+    from holdfast.wire import arrays as array_models
+    from holdfast.wire import catalogue as models
+    from holdfast.wire.events import AuditView
+    from holdfast.wire.jobs import JobOutcome, JobView
+    from holdfast.wire.jobsets import JobSetSummary, JobSetView
+    from holdfast.wire.notifications import NotifierView
+
+    return {
+        Noun.JOB: JobView if single else JobOutcome,
+        Noun.JOB_SET: JobSetView if single else JobSetSummary,
+        Noun.ARRAY: array_models.ArrayView,
+        Noun.QUEUE: models.QueueView,
+        Noun.RETRY_POLICY: models.PolicyView,
+        Noun.CATEGORY: models.CategoryView,
+        Noun.NOTIFIER: NotifierView,
+        Noun.NODE: models.NodeView,
+        Noun.DEVICE: models.DeviceView,
+        Noun.SETTINGS: models.SettingsView,
+        Noun.AUDIT: AuditView,
+    }[noun]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which things of a kind are shown, and in which form: it decides how much is asked about each."""
+
+    noun: Noun
+    names: Sequence[str] = ()
+    """Only these, where any are given."""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """Filters of the client's calls."""
+    limit: int | None = None
+    form: str = "table"
+
+    @property
+    def single(self) -> bool:
+        """Whether it is about one thing that is named."""
+        return len(self.names) == 1 or self.noun is Noun.SETTINGS
+
+    @property
+    def model(self) -> type[Any]:
+        """What the things are answered as."""
+        return model_of(self.noun, single=self._whole)
+
+    @property
+    def _whole(self) -> bool:
+        """Whether everything is asked about each."""
+        if self.noun is Noun.JOB and self.form in {"csv", "wide"}:
+            return False
+        if self.names or not is_custom(self.form):
+            return bool(self.names)
+        short = {*fields_of(model_of(self.noun)), EVERY}
+        return any(path[0] not in short for _, path in read_columns(self.form))
+
+    def read(self, client: Client) -> list[Any]:
+        """Ask for the things."""
+        if self.noun is Noun.SETTINGS:
+            return [client.settings()]
+        if self.names:
+            found = [READERS[self.noun].fetched(client, name) for name in self.names]
+            return found if self._whole or self.noun is not Noun.JOB else _outcomes(client, [job.id for job in found])
+        return self._listed(client)
+
+    def of_ids(self, client: Client, ids: Sequence[str]) -> list[Any]:
+        """Ask for those jobs of the list, at most ``MOST_IDS``, that have these ids."""
+        asked = client.full_jobs if self._whole else client.jobs if self.form in _SHORT else client.job_outcomes
+        return list(asked(**{**self.where, "ids": ids}))
+
+    def _listed(self, client: Client) -> list[Any]:
+        if self.noun is Noun.JOB_SET:
+            sets = client.job_sets(**self.where, limit=self.limit)
+            return [client.job_set(one.id) for one in sets] if self._whole else list(sets)
+        if self.noun is Noun.ARRAY:
+            return list(client.arrays(**self.where, limit=self.limit))
+        if self.noun is not Noun.JOB:
+            return list(READERS[self.noun].listed(client))[: self.limit]
+        if self.form in _SHORT:
+            return list(client.jobs(**self.where, limit=self.limit))
+        return list((client.full_jobs if self._whole else client.job_outcomes)(**self.where, limit=self.limit))
+
+
+def _outcomes(client: Client, ids: Sequence[str]) -> list[Any]:
+    """Ask for jobs as they are in lists, in this order."""
+    found = {job.id: job for some in batched(ids) for job in client.job_outcomes(ids=some)}
+    return [found[job_id] for job_id in ids if job_id in found]
+
+
+def batched(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Split ids into as many as one request may name."""
+    for start in range(0, len(ids), MOST_IDS):
+        yield ids[start : start + MOST_IDS]
+
+
+def name_of(noun: Noun, thing: Any) -> str:  # noqa: ANN401 - a thing of any kind
+    """Name a thing so that other commands understand it; several jobs may have one name, so they have their id."""
+    if noun is Noun.SETTINGS:
+        return str(noun)
+    named = thing.id if noun in {Noun.JOB, Noun.DEVICE, Noun.AUDIT} else thing.name
+    return f"{SINGULAR[noun]}/{named}"
 
 
 class Put(Protocol):
@@ -114,17 +227,22 @@ def resource_writer(client: Client, noun: Noun, *, lenient: bool = False) -> Res
         Noun.CATEGORY: ResourceWriter(
             "FailureCategory", client.create_category, client.put_category, client.delete_category
         ),
+        Noun.NOTIFIER: ResourceWriter("Notifier", client.create_notifier, client.put_notifier, client.delete_notifier),
     }[noun]
 
 
-WRITTEN = (Noun.RETRY_POLICY, Noun.QUEUE, Noun.CATEGORY, Noun.JOB_SET)
-"""Kinds that are written under a name, in the order ``apply`` writes them: queues name policies, sets name queues."""
+WRITTEN = (Noun.RETRY_POLICY, Noun.NOTIFIER, Noun.QUEUE, Noun.CATEGORY, Noun.JOB_SET)
+"""Kinds that are written under a name, in the order ``apply`` writes them: queues name policies and
+notifiers, sets name queues."""
 SINGULAR = {
     Noun.JOB: "job",
     Noun.JOB_SET: "jobset",
+    Noun.ARRAY: "array",
     Noun.QUEUE: "queue",
     Noun.RETRY_POLICY: "retrypolicy",
     Noun.CATEGORY: "category",
+    Noun.NOTIFIER: "notifier",
     Noun.NODE: "node",
+    Noun.DEVICE: "device",
     Noun.AUDIT: "audit",
 }

@@ -9,9 +9,9 @@ from holdfast.cli import exit_codes
 from holdfast.cli.manifests import located, located_set
 from holdfast.cli.nouns import Noun
 from holdfast.cli.remarks import tell_warnings
-from holdfast.cli.submission import rehearse, submit_jobs
+from holdfast.cli.submission.sending import rehearse, submit_jobs
 from holdfast.cli.things import SINGULAR, WRITTEN, resource_writer
-from holdfast.errors import HoldfastError, InvalidManifest, Problem, Unavailable
+from holdfast.errors import HoldfastError, InvalidManifest, NotFound, Problem, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -90,10 +90,13 @@ def write_manifests(
     with cli.connect() as client:
         named = [job for job in jobs if verb == "apply" and job.value.get("apiVersion") == "batch/v1" and job.name]
         errors = _refusals(client, written, verb, cli, lenient=lenient)
+        there = _changed_arrays(client, jobs, cli, errors) if verb == "apply" else []
         errors += [error for job in named if (error := _applied(client, job, cli, lenient=lenient)) is not None]
         try:
-            for job in submit_jobs(client, [job for job in jobs if job not in named], cli, lenient=lenient):
-                cli.output().text(f"job {job.id} {job.name} submitted")
+            others = [job for job in jobs if job not in named and job not in there]
+            for job in submit_jobs(client, others, cli, lenient=lenient):
+                told = f"array {job.name}" if job.kind == "array" else f"job {job.id} {job.name}"
+                cli.output().text(f"{told} submitted")
         except HoldfastError as error:
             errors.append(error)
         _raise_first(errors, cli)
@@ -115,6 +118,29 @@ def _applied(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> 
     tell_warnings(job.warnings, manifest, cli)
     cli.output().text(f"job {job.id} {job.name} {'submitted' if job.result == 'created' else job.result}")
     return None
+
+
+def _changed_arrays(
+    client: Client, manifests: Sequence[Manifest], cli: Cli, errors: list[HoldfastError]
+) -> Sequence[Manifest]:
+    """Compare arrays with those that are there, change their limits and say so; returns the arrays that were there."""
+    there = []
+    for manifest in manifests:
+        if not manifest.is_array or not manifest.name:
+            continue
+        try:
+            array = client.put_array(manifest.name, manifest.value)
+        except Unavailable:
+            raise
+        except NotFound:
+            continue
+        except HoldfastError as error:
+            errors.append(located(error, [manifest]))
+        else:
+            tell_warnings(array.warnings, manifest, cli)
+            cli.output().text(f"array {array.name} {array.result}")
+        there.append(manifest)
+    return there
 
 
 def write_each(client: Client, written: Sequence[Written], verb: str, cli: Cli, *, lenient: bool = False) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Self
 
+from holdfast.client.arrays import ArrayCalls
 from holdfast.client.catalogue import CatalogueCalls
 from holdfast.client.connection import TIMEOUT_S, ServerConnection
 from holdfast.client.events import EventCalls
+from holdfast.client.figures import FigureCalls
 from holdfast.client.jobs import JobCalls
 from holdfast.client.jobsets import JobSetCalls
+from holdfast.client.notifications import NotificationCalls
+from holdfast.client.secrets import SecretCalls
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import Health, VersionView
 
@@ -20,7 +24,9 @@ if TYPE_CHECKING:
     from holdfast.client.transport import Transport
 
 
-class Client(JobCalls, JobSetCalls, CatalogueCalls, EventCalls):
+class Client(
+    JobCalls, ArrayCalls, JobSetCalls, CatalogueCalls, FigureCalls, NotificationCalls, EventCalls, SecretCalls
+):
     """A connection to one Holdfast server; not to be shared between threads."""
 
     def __init__(
@@ -46,6 +52,11 @@ class Client(JobCalls, JobSetCalls, CatalogueCalls, EventCalls):
         self._connection: Connection = connection or ServerConnection(
             base_url, token, transport=transport, timeout_s=timeout_s, pause=pause
         )
+
+    @property
+    def connection(self) -> Connection:
+        """What it sends its requests by."""
+        return self._connection
 
     def __enter__(self) -> Self:
         """Use it in a ``with`` statement."""

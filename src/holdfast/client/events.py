@@ -6,9 +6,9 @@ comes twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from holdfast.domain.record import Struct
 from holdfast.errors import Unavailable
 from holdfast.wire.base import API
 from holdfast.wire.events import EVENT_STREAM, AuditPage, AuditView, EventPage, EventView
@@ -127,8 +127,7 @@ class EventCalls:
         return messages(self._connection.lines(f"{API}/events", params=where, headers=headers))
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One server-sent event."""
 
     data: str

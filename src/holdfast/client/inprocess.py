@@ -28,15 +28,22 @@ _ABSENT = object()
 _log = logging.getLogger(__name__)
 
 
-def in_process(backend: Backend, actor: str, *, before: Callable[[], None] = lambda: None) -> Client:
+def in_process(
+    backend: Backend,
+    actor: str,
+    *,
+    before: Callable[[], None] = lambda: None,
+    before_writing: Callable[[], None] = lambda: None,
+) -> Client:
     """Make a client of this process.
 
     Args:
         backend: What endpoints work with.
         actor: Who calls, for the audit log.
         before: Called before each request; raises what makes asking pointless.
+        before_writing: Called before each request that may change something; raises why nothing may be.
     """
-    return Client(connection=_InProcess(backend, actor, before))
+    return Client(connection=_InProcess(backend, actor, before, before_writing))
 
 
 class _InProcess(Connection):
@@ -45,13 +52,18 @@ class _InProcess(Connection):
     streams = False
     """An answer comes whole, so nothing that never ends can be read."""
 
-    def __init__(self, backend: Backend, actor: str, before: Callable[[], None]) -> None:
-        self._backend, self._actor, self._before = backend, actor, before
+    def __init__(
+        self, backend: Backend, actor: str, before: Callable[[], None], before_writing: Callable[[], None]
+    ) -> None:
+        self._backend, self._actor = backend, actor
+        self._before, self._before_writing = before, before_writing
 
     def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> Answer:  # noqa: ANN401 - as its parent's
         """Call one endpoint and return its answer as it is written."""
         del repeatable  # nothing gets lost on the way
         self._before()
+        if method != "GET":
+            self._before_writing()
         endpoint, places = _found(method, path)
         sent = {
             "path": places,

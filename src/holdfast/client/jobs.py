@@ -16,6 +16,7 @@ from holdfast.wire.jobs import (
     HistoryPage,
     JobAccepted,
     JobApplied,
+    JobOutcome,
     JobPage,
     JobStates,
     JobSummary,
@@ -48,6 +49,12 @@ class JobsWanted(TypedDict, total=False):
     """Name or id of the set they belong to."""
     quarantined: bool
     """Only those that Holdfast itself failed to look after."""
+    array: str | None
+    """Name or id of the array they are tasks of."""
+    tasks: bool
+    """Also the tasks of arrays; the default."""
+    ids: Sequence[str] | None
+    """Only these, at most 200."""
 
 
 class JobCalls:
@@ -128,6 +135,12 @@ class JobCalls:
             if isinstance(job, JobView):
                 yield job
 
+    def job_outcomes(self, *, limit: int | None = None, **wanted: Unpack[JobsWanted]) -> Iterator[JobOutcome]:
+        """List jobs with their labels and how the last attempt of each went."""
+        for job in self._pages({**_filters(wanted), "fields": "outcome"}, limit):
+            if isinstance(job, JobOutcome):
+                yield job
+
     def _pages(self, filters: Mapping[str, Any], limit: int | None) -> Iterator[JobSummary]:
         left, cursor = limit, None
         while left is None or left > 0:
@@ -168,7 +181,7 @@ class JobCalls:
         """Explain why a job is where it is, by its last decision or that of an attempt."""
         return self._connection.get(_job_path(reference, "/why"), Why, {"attempt": attempt})
 
-    def logs(
+    def logs(  # noqa: PLR0913 - the parameters of an address
         self,
         reference: str,
         *,
@@ -177,14 +190,18 @@ class JobCalls:
         offset: int | None = None,
         tail: int | None = None,
         newest: bool = False,
+        stderr: bool = False,
     ) -> LogChunk:
         """Read a part of a run's log: from ``offset`` bytes, or the last ``tail`` lines.
 
         With ``newest``, from no earlier than where the newest of the runs that followed each other in the rank began.
 
+        With ``stderr`` of standard error, which only jobs have apart whose ``logs`` are ``separate``.
+
         To follow, ask again with ``offset=next_offset`` until ``finished``.
         """
-        params = {"attempt": attempt, "rank": rank, "offset": offset, "tail": tail, "newest": newest or None}
+        params: dict[str, str | int | None] = {"attempt": attempt, "rank": rank, "offset": offset, "tail": tail}
+        params |= {"newest": newest or None, "stream": "stderr" if stderr else None}
         return self._connection.get(_job_path(reference, "/logs"), LogChunk, params)
 
     def cancel(self, reference: str, *, reason: str = "") -> JobSummary:
@@ -199,6 +216,11 @@ class JobCalls:
         """Ask to release a held job."""
         return self._control(reference, "release", reason, repeatable=False)
 
+    def retry(self, reference: str, *, reason: str = "", changes: Mapping[str, Any] | None = None) -> JobSummary:
+        """Ask for another attempt of a job that has ended or waits; ``changes`` is a merge patch of its manifest."""
+        body = {"reason": reason, "set": dict(changes or {})}
+        return self._connection.call(JobSummary, "POST", _job_path(reference, "/retry"), repeatable=False, json=body)
+
     def _control(self, reference: str, verb: str, reason: str, *, repeatable: bool) -> JobSummary:
         path = _job_path(reference, f"/{verb}")
         return self._connection.call(JobSummary, "POST", path, repeatable=repeatable, json={"reason": reason})
@@ -212,6 +234,9 @@ def _filters(wanted: JobsWanted) -> dict[str, Any]:
         "label": _label_params(wanted.get("labels")),
         "job_set": wanted.get("job_set"),
         "quarantined": wanted.get("quarantined") or None,
+        "array": wanted.get("array"),
+        "tasks": None if wanted.get("tasks", True) else "false",
+        "id": wanted.get("ids"),
     }
 
 

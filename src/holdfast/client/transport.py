@@ -8,9 +8,10 @@ from __future__ import annotations
 import http.client
 import select
 from contextlib import closing
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
+
+from holdfast.domain.record import Struct, field
 
 if TYPE_CHECKING:
     import socket
@@ -22,8 +23,7 @@ FAILURES = (OSError, http.client.HTTPException)
 """What a transport raises when it got no answer, or not the whole of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What is asked of a server."""
 
     method: str
@@ -33,8 +33,7 @@ class Request:
     body: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What it answered, or a part of that."""
 
     status: int

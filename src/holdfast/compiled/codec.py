@@ -7,7 +7,6 @@ meaning or default, needs a new version and a step in ``dialects.earlier``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, is_dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,8 +16,12 @@ from holdfast.compiled.records import decoder_of, non_defaults
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.job import Queue
+from holdfast.domain.notifier import Notifier
+from holdfast.domain.placement.cordon import Cordon
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+from holdfast.domain.record import Struct, field
+from holdfast.domain.workloads.array.model import ArraySpec
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec, KubeJob
 from holdfast.errors import InvalidPolicy, UnreadableSpec
@@ -34,8 +37,7 @@ _CACHED_SETS = 1024
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
-@dataclass(frozen=True, slots=True)
-class SetChange:
+class SetChange(Struct, frozen=True):
     """What a job set is asked to become."""
 
     manifest: str
@@ -43,15 +45,14 @@ class SetChange:
     """What the manifest was compiled into."""
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorSettings:
+class OperatorSettings(Struct, frozen=True):
     """What an operator sets for everyone."""
 
     settings: RetrySettings = field(default_factory=RetrySettings)
     default_policy: str | None = None
 
 
-E = TypeVar("E", RetryPolicy, Queue, FailureCategory, OperatorSettings)
+E = TypeVar("E", RetryPolicy, Queue, FailureCategory, Notifier, Cordon, OperatorSettings)
 
 
 def dump_spec(spec: object) -> str:
@@ -105,7 +106,17 @@ def load_set_spec(text: str) -> JobSetSpec:
     return load_as(JobSetSpec, text)
 
 
-def dump_entry(entry: RetryPolicy | Queue | FailureCategory | OperatorSettings) -> str:
+@lru_cache(maxsize=_CACHED_SETS)
+def load_array(text: str) -> ArraySpec:
+    """Read an array's specification written by ``dump_spec``; equal texts share one object.
+
+    Raises:
+        UnreadableSpec: It is not valid, or of another version.
+    """
+    return load_as(ArraySpec, text)
+
+
+def dump_entry(entry: RetryPolicy | Queue | FailureCategory | Notifier | Cordon | OperatorSettings) -> str:
     """Write an entry of the catalogue; a policy with its revision."""
     return dump_spec(entry)
 
@@ -116,7 +127,7 @@ def load_entry(kind: type[E], text: str) -> E:
     Raises:
         UnreadableSpec: It is not valid, or of another version.
     """
-    found: E = _load_entry(kind, text)  # type: ignore[arg-type] # a class is hashable
+    found: E = _load_entry(kind, text)
     return found
 
 
@@ -157,8 +168,8 @@ def load_change(text: str) -> SetChange:
 
 def _plain(value: object) -> object:
     """Leave out what has its default, at every depth."""
-    if is_dataclass(value):
-        return {name: _plain(part) for name, part in non_defaults(value).items()}  # type: ignore[arg-type] # no class
+    if isinstance(value, Struct):
+        return {name: _plain(part) for name, part in non_defaults(value).items()}
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return value

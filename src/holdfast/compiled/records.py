@@ -6,12 +6,13 @@ A field added to a record later needs a default, so that older texts can still b
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields
 
 from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.errors import Internal
@@ -19,14 +20,10 @@ from holdfast.errors import Internal
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from _typeshed import DataclassInstance
-
 T = TypeVar("T")
-_UNSET = object()
-_AS_THEY_ARE = frozenset({str, int, float, bool, type(None)})
 
 
-def non_defaults(record: DataclassInstance, among: Sequence[tuple[str, object]] = ()) -> dict[str, Any]:
+def non_defaults(record: Struct, among: Sequence[tuple[str, object]] = ()) -> dict[str, Any]:
     """Return the fields that differ from their defaults, or those of some fields."""
     found = {}
     for name, default in among or defaults(type(record)):
@@ -37,13 +34,12 @@ def non_defaults(record: DataclassInstance, among: Sequence[tuple[str, object]] 
 
 
 @cache
-def defaults(kind: type[DataclassInstance]) -> Sequence[tuple[str, object]]:
+def defaults(kind: type[Struct]) -> Sequence[tuple[str, object]]:
     """Return every field's default; that of a field without one equals nothing."""
-    found: list[tuple[str, object]] = []
-    for each in fields(kind):
-        made = each.default_factory() if each.default_factory is not MISSING else _UNSET
-        found.append((each.name, made if each.default is MISSING else each.default))
-    return found
+    return [
+        (each.name, each.default if each.default_factory is NODEFAULT else each.default_factory())
+        for each in fields(kind)
+    ]
 
 
 _ENCODER = msgspec.json.Encoder()
@@ -53,23 +49,10 @@ load_json: Callable[[str], Any] = json.JSONDecoder().decode
 
 def dump_json(value: object) -> str:
     """Write a value, with records at any depth; lone surrogates, which programs may print, are escaped."""
-    plain = _plain(value)
     try:
-        return _ENCODER.encode(plain).decode()
+        return _ENCODER.encode(value).decode()
     except UnicodeEncodeError:
-        return _JSON.encode(plain)
-
-
-def _plain(value: Any) -> object:  # noqa: ANN401 - a record, or what one holds
-    if type(value) in _AS_THEY_ARE:
-        return value
-    if is_dataclass(value):
-        value = non_defaults(value)  # type: ignore[arg-type] # no class
-    if isinstance(value, dict):
-        return dict(zip(value, map(_plain, value.values()), strict=True))
-    if isinstance(value, tuple | list):
-        return [*map(_plain, value)]
-    return sorted(value) if isinstance(value, frozenset) else value
+        return _JSON.encode(msgspec.to_builtins(value, str_keys=True))
 
 
 _DECODERS: dict[type, msgspec.json.Decoder[Any]] = {}

@@ -5,12 +5,12 @@ A kind needs its line in ``KINDS``, and nothing else here.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.compiled.records import defaults, dump_json, load_json, non_defaults, record_of
-from holdfast.domain.workloads.base import JOBSET, KUBEJOB, Workload
+from holdfast.domain.workloads.array.model import Array
+from holdfast.domain.workloads.base import ARRAY, JOBSET, KUBEJOB, Workload
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
 from holdfast.domain.workloads.kubejob.model import UNLIMITED
@@ -20,7 +20,7 @@ from holdfast.errors import HoldfastError, Internal
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-COMMON = tuple(field.name for field in fields(Workload))
+COMMON = Workload.__struct_fields__
 """What is in columns of its own."""
 _VERSION = "version"
 _INDEXES = ("completed_indexes", "failed_indexes")
@@ -55,6 +55,7 @@ class Stored(NamedTuple):
 
 KINDS: dict[str, Stored] = {
     JOBSET: Stored(JobSet),
+    ARRAY: Stored(Array),
     KUBEJOB: Stored(KubeJobRecord, write=_with_short_indexes, read=_with_all_indexes),
 }
 
@@ -62,13 +63,13 @@ KINDS: dict[str, Stored] = {
 def dump_state(workload: Workload) -> str:
     """Write what only its kind has of a workload."""
     kind = KINDS[workload.kind]
-    own = _own(kind.record)  # type: ignore[arg-type] # a class is hashable
+    own = _own(kind.record)
     return dump_json({_VERSION: kind.version, **kind.write(non_defaults(workload, own))})
 
 
 @cache
 def _own(record: type[Workload]) -> Sequence[tuple[str, object]]:
-    every = defaults(record)  # type: ignore[arg-type] # a class is hashable
+    every = defaults(record)
     return tuple(each for each in every if each[0] not in COMMON)
 
 

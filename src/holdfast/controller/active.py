@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from holdfast.domain.record import Struct, field
 from holdfast.domain.workloads.base import GANG
 
 if TYPE_CHECKING:
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from holdfast.ports.engine import RunOrder
 
 
-@dataclass(slots=True, eq=False)
-class Active:
+class Active(Struct, eq=False, gc=True):
     """An attempt in flight with the runs of its current dispatch."""
 
     job: Job

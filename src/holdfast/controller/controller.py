@@ -5,11 +5,11 @@ Work is bounded per tick, and nothing is published that is not durable (architec
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.controller.coordinator import Patience
+from holdfast.controller.drains import Drains
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.observations import Losses, Observations
 from holdfast.controller.placement import Placement
@@ -19,7 +19,8 @@ from holdfast.controller.reconcile import Quarantine, Reconciler, Requests
 from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S
 from holdfast.controller.workloads.kinds import Kinds, PodSettings, Wiring, all_kinds
-from holdfast.domain.scheduling import RoundLimits
+from holdfast.domain.placement.scheduling import RoundLimits
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.base import UNREAD
 from holdfast.errors import Unavailable, Uncertain
 from holdfast.ports.exchange import ExchangeResponse
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import ControllerStore, Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerSettings:
+class ControllerSettings(Struct, frozen=True):
     """Limits and intervals of a controller."""
 
     requests_per_tick: int = 200
@@ -56,14 +56,13 @@ class ControllerSettings:
     """The epoch the store lets it commit under; ``None`` where it owns the store alone."""
     places: bool = True
     """Whether to start what waits; else only what has started already is looked after."""
-    round_limits: RoundLimits = RoundLimits()  # noqa: RUF009 - frozen
-    pods: PodSettings = PodSettings()  # noqa: RUF009 - frozen
+    round_limits: RoundLimits = RoundLimits()
+    pods: PodSettings = PodSettings()
     kinds: Callable[[Wiring], Kinds] = all_kinds
     """The kinds of work it looks after."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ticked:
+class Ticked(Struct, frozen=True):
     """What a tick did."""
 
     responses: Mapping[str, ExchangeResponse]
@@ -113,19 +112,28 @@ class Controller:
         self._patience = Patience(clock)
         self.state = ControllerState(load_spec, since=self._patience.since)
         self._catalog = PolicyCatalog(store)
+        self.state.outbox.queue_notify = self._catalog.queue_notify
         snapshot = store.load()
         self._losses = Losses(self.state, snapshot.losses)
         lease_s = self._settings.executor_lease_s
         self._observations = Observations(
-            self.state, self._losses, controller_epoch=controller_epoch, lease_s=lease_s, steady=clock.steady
+            self.state,
+            self._losses,
+            controller_epoch=controller_epoch,
+            lease_s=lease_s,
+            steady=clock.steady,
+            log_patterns=self._catalog.log_patterns,
         )
+        cordons = self._observations.cordons
+        cordons.restore(store.nodes())
         self._publisher = Publisher(self.state)
         made = self._settings.kinds(self._wiring())
         self.state.kinds = {kind.name: kind for kind in made.jobs}
         self.quarantine = Quarantine(self.state)
-        self._requests = Requests(self.state, store, made.owners, self.quarantine)
+        self._requests = Requests(self.state, store, made.owners, self.quarantine, cordons)
         self._reconciler = Reconciler(self.state, (*made.jobs, *made.owners), self.quarantine)
         limits = self._settings.round_limits
+        self._drains = Drains(self.state, self.quarantine)
         self._placement = Placement(self.state, self._catalog, limits, self.quarantine)
         self._looked_at = self._swept_at = float("-inf")
         self._mark: object = None
@@ -155,7 +163,7 @@ class Controller:
             state=self.state,
             store=self._store,
             judging=Judging(self._catalog, self._losses, self._dice.draw),
-            pods=replace(settings.pods, patience_s=(lease_s or 0.0) + KILL_ALLOWANCE_S),
+            pods=evolve(settings.pods, patience_s=(lease_s or 0.0) + KILL_ALLOWANCE_S),
             alive=self._observations.alive,
             lease_s=lease_s,
             gangs=Pace(settings.attempts_at_once, settings.attempts_per_tick),
@@ -180,6 +188,8 @@ class Controller:
             self._swept_at = now
             self._observations.lose_silent(now)
             self._observations.write_progress(now)
+            if self._catalog.catalogue.cordons:
+                self._drains.run(self._catalog.catalogue.cordons, now)
             self.state.schedule_needed = True
         self._reconciler.run(now)
         if self.state.schedule_needed:
@@ -222,7 +232,8 @@ class Controller:
         """Read requests and the catalogue; returns whether there may be more."""
         self._looked_at, mark = now, self._store.mark()
         if self._catalog.refresh():
-            self.state.schedule_needed = True
+            self.state.schedule_needed, self.state.outbox.queue_notify = True, self._catalog.queue_notify
+            self._swept_at = float("-inf")  # a node may be to be drained
         if self.state.changes.handled:
             return False
         self._mark = mark

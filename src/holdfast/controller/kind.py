@@ -8,7 +8,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.job import Job
-    from holdfast.domain.placement import PlaceKey
+    from holdfast.domain.placement.fit import PlaceKey
+    from holdfast.domain.workloads.base import Workload
+    from holdfast.domain.workloads.children import CreateChild
     from holdfast.ports.store import Request, Snapshot
 
 
@@ -67,6 +69,32 @@ class JobKind(Kind, Protocol):
 
     def placed(self, places: Mapping[str, tuple[PlaceKey, ...]], keys: Sequence[str], now: float) -> None:
         """Give those with these keys the places they got."""
+        ...
+
+    # what the workload a job is part of may ask for
+
+    def create(self, job: Job, order: CreateChild, owner: Workload, now: float) -> None:
+        """Begin a job that was submitted, or begin it anew."""
+        ...
+
+    def delete(self, job_id: str, now: float, *, force: bool = False) -> None:
+        """End a job's attempt; at once when nothing of it runs, else once that has stopped."""
+        ...
+
+    def suspend(self, job_id: str, now: float, *, suspended: bool) -> None:
+        """Stop a job and keep it, or let it go on."""
+        ...
+
+    def drain(self, job_id: str, node: str, reason: str, now: float) -> None:
+        """Stop what a job has on a node, which did nothing wrong; it may go on elsewhere, by the kind's own rules."""
+        ...
+
+    def resize(self, job_id: str, parallelism: int, completions: int | None) -> None:
+        """Give a job another size."""
+        ...
+
+    def finish(self, job_id: str, otherwise: str, now: float) -> None:
+        """End for good a job of which nothing runs; ``otherwise`` is why, if it has not ended by itself."""
         ...
 
     def blocked(self, key: str, now: float) -> None:

@@ -7,16 +7,19 @@ belief that it was there.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.controller.cordons import Cordons
+from holdfast.controller.progress import ProgressEvents
 from holdfast.controller.state import NODE_WRITTEN_EVERY_S
 from holdfast.domain.classify import LOST
 from holdfast.domain.events import EventRecord, NodeLost
+from holdfast.domain.evidence import with_evidence
 from holdfast.domain.failure import EndedBy, FailureCondition, RunOutcome
-from holdfast.domain.job import Node, Run, evolve
+from holdfast.domain.job import Node, Run
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.policy import blame
+from holdfast.domain.record import evolve
 from holdfast.ports.engine import Observation, RunPhase
 
 if TYPE_CHECKING:
@@ -26,13 +29,15 @@ if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.events import StoredEvent
+    from holdfast.domain.evidence import LogPatterns
     from holdfast.domain.policy.blame import Loss, Suspicion
+    from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.engine import NodeInfo
     from holdfast.ports.exchange import ExchangeRequest
 
 PROGRESS_WRITTEN_EVERY_S = 5.0
 _NEVER = (float("-inf"), 0)
-_STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.CASCADE})
+_STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.SUSPENSION, EndedBy.CASCADE})
 
 
 class Observations:
@@ -46,6 +51,7 @@ class Observations:
         controller_epoch: str,
         lease_s: float | None,
         steady: Callable[[], float],
+        log_patterns: Callable[[JobSpec], LogPatterns],
     ) -> None:
         """Start with no executor heard from.
 
@@ -55,10 +61,13 @@ class Observations:
             controller_epoch: The controller's name, which executors acknowledge.
             lease_s: Silence after which an executor counts as lost; ``None`` is never.
             steady: The monotonic clock leases are counted by.
+            log_patterns: Says what is looked for in the output of a job's failed runs.
         """
         self._state = state
         self._losses = losses
+        self.cordons = Cordons(state)
         self._steady = steady
+        self._log_patterns = log_patterns
         self._controller_epoch = controller_epoch
         self._lease_s = lease_s
         self._seen: dict[str, Mapping[str, Observation]] = {}
@@ -69,19 +78,28 @@ class Observations:
         """The nodes and the engine each executor last reported, and when."""
         self._progress: dict[str, str] = {}
         self._progress_at = float("-inf")
+        self._progress_events = ProgressEvents(state)
         self._expected: dict[str, list[str]] = {}
         """Uids of runs from before this controller, or that an executor had, until its next report."""
 
     def write_progress(self, now: float) -> None:
-        """Write down the runs' progress, all at once and every few seconds at most."""
-        if not self._progress or now - self._progress_at < PROGRESS_WRITTEN_EVERY_S:
+        """Write down the runs' progress, all at once and every few seconds at most.
+
+        As events it is told more seldom, and of an array's tasks, of which there may be very many, not at all.
+        """
+        events = self._progress_events
+        if not (self._progress or events.told) or now - self._progress_at < PROGRESS_WRITTEN_EVERY_S:
             return
         self._progress_at, said, self._progress = now, self._progress, {}
         for uid, progress in said.items():
             found = self._find(uid)
             if found is not None and progress not in {"", found[1].progress}:
                 active, run = found
-                self._state.note_run(active, replace(run, progress=progress))
+                self._state.note_run(active, evolve(run, progress=progress))
+                if active.job.child is None or active.job.of_set is not None:
+                    events.heard(active, run)
+        if events.told:
+            events.tell(now, self._steady())
 
     def expect(self, run: Run) -> None:
         """After a restart: start the lease of a run's executor, and notice when the run is missing."""
@@ -144,8 +162,8 @@ class Observations:
         self._nodes[request.executor] = (request.nodes, request.engine, now)
         self._state.lose_places(request.executor, but={node.name for node in request.nodes})
         for node in request.nodes:
-            seen = Node(node.name, request.executor, node.capacity, node.labels, seen_at=now, engine=request.engine)
-            self._state.see_node(seen)
+            known = Node(node.name, request.executor, node.capacity, node.labels, now, request.engine, node.devices)
+            self._state.see_node(self.cordons.on(known) if node.devices else known)
 
     def missed(self, request: ExchangeRequest) -> frozenset[str]:
         """Return the runs from before this controller that a request does not name and that may still be there.
@@ -204,7 +222,10 @@ class Observations:
         # Where an executor's clock is ahead, ends lie in the future; a back-off that counts from there would be longer.
         ended_at = min(outcome.ended_at or now, now)
         outcome = evolve(
-            outcome, node=outcome.node or run.node, executor=outcome.executor or run.executor, ended_at=ended_at
+            with_evidence(outcome, self._log_patterns(active.spec)),
+            node=outcome.node or run.node,
+            executor=outcome.executor or run.executor,
+            ended_at=ended_at,
         )
         status = RunStatus.ERROR
         if outcome.succeeded:
@@ -222,6 +243,8 @@ class Observations:
         )
         if is_lost(outcome):
             self._losses.ended.append(ended)
+        if run.devices and not outcome.succeeded:
+            self.cordons.judge(ended, active.job, now)
         self._state.put_run(active, ended)
 
 

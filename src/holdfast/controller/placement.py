@@ -6,14 +6,20 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.job import Resources
-from holdfast.domain.placement import Usage
-from holdfast.domain.scheduling import Round, RoundLimits
+from holdfast.domain.placement.assignment import all_well
+from holdfast.domain.placement.cordon import and_cordoned
+from holdfast.domain.placement.fit import Usage, fit_alone, why_not
+from holdfast.domain.placement.scheduling import Round, RoundLimits
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.reconcile import Quarantine
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.placement import PlaceKey
+    from holdfast.domain.job import Amounts
+    from holdfast.domain.placement.fit import PlaceKey, Shape
+    from holdfast.domain.placement.scheduling import Placement as Given
 
 
 class Placement:
@@ -34,10 +40,13 @@ class Placement:
 
     def run(self, now: float) -> None:
         """Plan a round, and have each kind give its workloads their places."""
-        state = self._state
+        state, has = self._state, self._catalog.catalogue.settings.resources
+        opened, cordons = list(state.capacity.places.values()), self._catalog.catalogue.cordons
+        if cordons:
+            opened = [place for place in opened if place.key[1] not in cordons]
         plan = Round(
             pending=state.pending,
-            places=list(state.capacity.places.values()),
+            places=opened,
             free=dict(state.capacity.free),
             queues=self._catalog.catalogue.queues,
             usage={name: Usage(used.resources, used.jobs) for name, used in state.capacity.usage.items()},
@@ -45,9 +54,14 @@ class Placement:
             now=now,
             total=state.capacity.total,
             limits=self._limits,
+            devices=state.capacity.devices.to_give() if state.capacity.devices.free else {},
+            cluster=self._of_the_cluster(has) if has else {},
+            users=self._users,
         ).plan()
         state.schedule_needed = plan.cut_short
         by_kind: dict[str, dict[str, tuple[PlaceKey, ...]]] = {}
+        if state.capacity.devices.free:
+            state.capacity.grant({placed.job_id: placed.devices for placed in plan.placements if placed.devices})
         for placed in plan.placements:
             job = state.jobs.get(state.owner.get(placed.job_id, placed.job_id))
             if job is not None:
@@ -56,39 +70,82 @@ class Placement:
             call = partial(state.kinds[kind].placed, places)
             self._quarantine.attempt_all(kind, places, now, "giving it a place", call)
         for blocked in plan.blocked:
-            waiting = blocked.waiting.job_id
+            waiting, reason = blocked.waiting.job_id, blocked.reason
             job_id = state.owner.get(waiting, waiting)
-            if state.note_reason(job_id, blocked.reason, now):
+            if cordons:
+                reason = and_cordoned(reason, cordons.values(), any_left=bool(opened))
+            if state.note_reason(job_id, reason, now):
                 kind = state.kind_of(state.jobs[job_id])
                 note = partial(state.kinds[kind].blocked, waiting, now)
                 self._quarantine.attempt(kind, job_id, now, "noting why it waits", note)
+
+    def _of_the_cluster(self, has: Amounts) -> dict[str, int]:
+        """Return what is free of what the whole cluster has by name."""
+        free = dict(has)
+        for used in self._state.capacity.usage.values():
+            for name, amount in used.resources.named:
+                if name in free:
+                    free[name] -= amount
+        return free
+
+    def _users(self, placed: Sequence[Given]) -> dict[tuple[PlaceKey, str], list[str]]:
+        """Name the jobs that have devices, by place and device, in the order they got them."""
+        found: dict[tuple[PlaceKey, str], list[str]] = {}
+        for uid, (place, devices, _) in self._state.capacity.devices.held.items():
+            for device in devices:
+                found.setdefault((place, device), []).append(self._name(uid.partition("/")[0]))
+        for one in placed:
+            for place, devices in zip(one.places, one.devices, strict=False):
+                for device in devices:
+                    found.setdefault((place, device), []).append(self._name(one.job_id))
+        return found
+
+    def _name(self, key: str) -> str:
+        """Name a job by its id, or by that of a run or a placement of it."""
+        job = self._state.jobs.get(self._state.owner.get(key, key))
+        return key if job is None else job.name
 
 
 class Domains:
     """Assigns topology domains, each to one job at a time."""
 
-    def __init__(self, state: ControllerState) -> None:
+    def __init__(self, state: ControllerState, catalog: PolicyCatalog) -> None:
         """Start with none taken."""
         self._state = state
+        self._catalog = catalog
         self._owners: dict[tuple[str, str], str] = {}
 
     def keep(self, key: str, domain: str, job_id: str) -> None:
         """Note that a job has a domain, as after a restart."""
         self._owners[key, domain] = job_id
 
-    def claim(self, key: str, job_id: str) -> str:
-        """Give a job the free domain with the most room; empty when there is none."""
+    def claim(self, key: str, job_id: str, shape: Shape) -> str:
+        """Give a job the free domain with the most room, of those that can take such a pod; empty if none is."""
         room: dict[str, int] = {}
+        able: set[str] = set()
         capacity = self._state.capacity
         for place in capacity.places.values():
             domain = place.labels.get(key)
+            if place.key[1] in self._catalog.catalogue.cordons:
+                continue
             if domain is not None and self._owners.get((key, domain), job_id) == job_id:
                 room[domain] = room.get(domain, 0) + capacity.free.get(place.key, Resources(0)).cpu_m
+                if domain not in able and fit_alone(shape, [place]) is not None:
+                    able.add(domain)
+        room = {domain: cpu_m for domain, cpu_m in room.items() if domain in able}
         if not room:
             return ""
         chosen = max(sorted(room), key=lambda domain: room[domain])
         self._owners[key, chosen] = job_id
         return chosen
+
+    def why_not(self, key: str, shape: Shape) -> str:
+        """Say why no domain can be given to a job of such pods now."""
+        places = [place for place in self._state.capacity.places.values() if key in place.labels]
+        if not places or any(fit_alone(shape, [place]) is not None for place in places):
+            return f"no {key} is free for exclusive use"
+        well = {place.key: all_well(place.devices) for place in places}
+        return why_not(shape, places, {place.key: place.capacity for place in places}, well)
 
     def release(self, key: str | None, domain: str) -> None:
         """Give a domain back."""

@@ -6,9 +6,12 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from holdfast.domain import failure_catalogue
 from holdfast.domain.classify import CompiledCategories
+from holdfast.domain.evidence import LogPatterns, asked_for
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet
+from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.domain.workloads.retry import Ruleset
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.controller.observations import Losses
     from holdfast.domain.job import Job
     from holdfast.domain.lifecycle.judge import HandlerLimits
-    from holdfast.domain.placement import Place
+    from holdfast.domain.placement.fit import Place
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.store import ControllerStore
 
@@ -68,6 +71,7 @@ class PolicyCatalog:
         """Read the catalogue."""
         self._store = store
         self._compiled: BoundedCache[PolicySet] = BoundedCache(_MOST_COMPILED)
+        self._log_patterns: BoundedCache[LogPatterns] = BoundedCache(_MOST_COMPILED)
         self._read()
 
     def refresh(self) -> bool:
@@ -75,12 +79,18 @@ class PolicyCatalog:
         if self._store.catalogue_version() == self.catalogue.version:
             return False
         self._compiled.forget()
+        self._log_patterns.forget()
         self._read()
         return True
 
     def _read(self) -> None:
         self.catalogue = self._store.catalogue()
-        self.categories = CompiledCategories.compile(self.catalogue.categories)
+        queues = self.catalogue.queues.values()
+        self.queue_notify = {queue.name: queue.notify for queue in queues if queue.notify}
+        own = self.catalogue.categories
+        built_in = failure_catalogue.beside(own)
+        self.categories = CompiledCategories.compile(own, built_in=built_in)
+        self._stored_patterns = LogPatterns(asked_for(self.catalogue.policies.values(), [*own, *built_in]))
         for entry, why in self.catalogue.unreadable.items():
             _log.error("%s of the catalogue cannot be read: %s", entry, why)
 
@@ -95,8 +105,20 @@ class PolicyCatalog:
 
     def compiled(self, job: Job, spec: JobSpec) -> PolicySet:
         """Return the policies that apply to a job, compiled once for all jobs that have the same."""
-        question = (job.queue, spec.retry_policies, spec.inline_policies)
+        question: Hashable = (job.queue, spec.retry_policies, spec.inline_policies)
+        if spec.checkpointed_exit_code is not None:
+            question = (question, first_policies(spec))
         return self._compiled.answer(question, lambda: self._compile(job, spec))
+
+    def log_patterns(self, spec: JobSpec) -> LogPatterns:
+        """Return what is looked for in the output of a job's failed runs: whatever any policy here could ask about.
+
+        Which policies apply may have changed by the time it is judged, and its output is not kept until then.
+        """
+        stored, own = self._stored_patterns, spec.inline_policies
+        if not own:
+            return stored
+        return self._log_patterns.answer(own, lambda: LogPatterns(asked_for(own), beside=stored))
 
     def named(self, names: tuple[str, ...], places: Iterable[Place]) -> Ruleset:
         """Return named policies alone, in order, without the queue's and the built-in ones."""
@@ -110,7 +132,9 @@ class PolicyCatalog:
         named, missing = self.catalogue.policies_for(job.queue, spec)
         if missing:
             _log.warning("job %s names retry policies that do not exist: %s", job.id, missing)
-        return PolicySet.compile([*named, *spec.inline_policies], infrastructure=INFRASTRUCTURE)
+        return PolicySet.compile(
+            [*named, *spec.inline_policies], infrastructure=INFRASTRUCTURE, first=first_policies(spec)
+        )
 
 
 @dataclass(frozen=True, slots=True)

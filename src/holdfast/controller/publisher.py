@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.domain.lifecycle import RunStatus
+from holdfast.domain.lifecycle import Interruption, RunStatus
+from holdfast.domain.workloads.spec import Streams
 from holdfast.ports.engine import Container, RunOrder, StopReason
 from holdfast.ports.exchange import DesiredRun
 
@@ -49,7 +50,7 @@ class Publisher:
                 wanted[uid] = DesiredRun(order(run, now), prepare=prepare)
             elif run.status is RunStatus.TERMINATING:
                 kept = known.order if known is not None and known.stop is None else order(run, now)
-                wanted[uid] = DesiredRun(kept, stop=stop_reason(active, now))
+                wanted[uid] = DesiredRun(kept, stop=stop_reason(active, run, now))
             elif wanted.pop(uid, None) is None:
                 continue
             changed.add(run.executor)
@@ -73,15 +74,27 @@ def _order(active: Active, run: Run, now: float) -> RunOrder:
         rank=run.rank,
         size=job.gang,
         containers=(
-            Container(command=spec.command, env=spec.env, working_dir=spec.working_dir, resources=run.request),
+            Container(
+                command=spec.command,
+                env=spec.env,
+                secrets=spec.secrets,
+                working_dir=spec.working_dir,
+                resources=run.request,
+            ),
         ),
         resources=run.request,
         node=run.node,
-        deadline_s=sooner(spec.deadline_s, spec.total_deadline_s, since=job.submitted_at, now=now),
+        deadline_s=sooner(spec.deadline_s, spec.total_deadline_s, since=job.ready_at or job.submitted_at, now=now),
         grace_s=spec.grace_s,
+        stall=spec.stall,
+        warning=spec.warning,
+        checkpointed_exit_code=spec.checkpointed_exit_code,
         ports=spec.ports,
+        gpus=run.devices,
         node_selector=spec.node_selector,
         avoid_node=job.avoid_node,
+        separate_logs=spec.logs is Streams.SEPARATE,
+        checkpoints_of=spec.checkpoints_of,
     )
 
 
@@ -93,11 +106,13 @@ def sooner(deadline_s: float | None, total_s: float | None, *, since: float, now
     return left_s if deadline_s is None else min(deadline_s, left_s)
 
 
-def stop_reason(active: Active, now: float) -> StopReason:
-    """Say why what is left of an attempt is to be stopped."""
+def stop_reason(active: Active, run: Run, now: float) -> StopReason:
+    """Say why a run of an attempt is to be stopped."""
     if active.job.cancel_requested:
         return StopReason.USER
+    if run.interrupted is not None:
+        return StopReason.DRAIN if run.interrupted is Interruption.DRAIN else StopReason.SUSPENSION
     total_s = active.spec.total_deadline_s
-    if total_s is not None and now >= active.job.submitted_at + total_s:
+    if total_s is not None and now >= (active.job.ready_at or active.job.submitted_at) + total_s:
         return StopReason.DEADLINE
     return StopReason.CASCADE

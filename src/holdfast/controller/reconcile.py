@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.events import EventRecord, WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, RunStatus
-from holdfast.domain.workloads.base import UNREAD, Quarantined, Workload
-from holdfast.domain.workloads.gang.reconcile import cancelled, cancelled_while_pending
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.base import GANG, UNREAD, Quarantined, Workload
+from holdfast.domain.workloads.gang.endings import cancelled, cancelled_while_pending
 from holdfast.errors import Unavailable
-from holdfast.ports.store import Request, RequestKind
+from holdfast.ports.store import OF_DEVICES, Request, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from holdfast.controller.cordons import Cordons
     from holdfast.controller.kind import Kind, OwnerKind
     from holdfast.controller.state import ControllerState
     from holdfast.ports.store import ControllerStore
@@ -152,8 +153,10 @@ class Requests:
         store: ControllerStore,
         owners: Iterable[OwnerKind],
         quarantine: Quarantine,
+        cordons: Cordons,
     ) -> None:
-        """Remember where submitted workloads are, and the kinds made of jobs."""
+        """Remember where submitted workloads are, and the kinds made of jobs; and who sets devices aside."""
+        self._cordons = cordons
         self._state = state
         self._store = store
         self._owners = {kind.name: kind for kind in owners}
@@ -165,6 +168,9 @@ class Requests:
             keys: Iterable[str] = request.targets
             if request.kind is RequestKind.SUBMIT:
                 keys = self._admit(request.targets, now)
+            elif request.kind in OF_DEVICES:
+                self._cordons.ask(request, now)
+                keys = ()
             for key in keys:
                 self._ask(request, key, now)
             self._state.handled(request.id)
@@ -186,14 +192,29 @@ class Requests:
         if key in self._quarantine and request.kind is RequestKind.CANCEL:
             self._end(key, request, now)
         doing = f"acting on {request.kind.value}"
-        job = self._state.jobs.get(key)
         kind: Kind | None = next((each for each in self._owners.values() if key in each.works), None)
+        known = key in self._state.jobs or key in self._state.changes.jobs
+        if kind is None and not known and request.kind is not RequestKind.SUBMIT:
+            self._admit([key], now)  # a job that the last commit submitted, and that nobody has taken in yet
+        if request.kind is RequestKind.RETRY and key not in self._state.jobs:
+            self._quarantine.attempt(UNREAD, key, now, doing, partial(self._reopen, key))
+        job = self._state.jobs.get(key)
         if job is not None:
             kind = self._state.kinds[self._state.kind_of(job)]
         if kind is None:  # it is not in memory: new, or over
             self._quarantine.attempt(UNREAD, key, now, doing, partial(self._ask_stored, request, key, now))
         else:
             self._quarantine.attempt(kind.name, key, now, doing, partial(kind.ask, request, key, now))
+
+    def _reopen(self, key: str) -> None:
+        """Take in a job that has ended; its next attempt gets a number that no step of its history has."""
+        changes = self._state.changes
+        for stored in self._store.jobs_by_id([key]):
+            job = changes.jobs.get(key, stored)
+            if job.terminal and self._state.kind_of(job) == GANG:
+                steps = [*self._store.history(key), *changes.history.values()]
+                numbers = [int(step.id.partition("/")[2]) for step in steps if step.job_id == key]
+                self._state.reopen(job, max(job.attempt, *numbers, 0))
 
     def _ask_stored(self, request: Request, key: str, now: float) -> None:
         for found in self._store.workloads_by_id(Workload, [key]).values():
@@ -210,6 +231,6 @@ class Requests:
                 job,
                 cancelled_while_pending(job, request.cancel_reason, now),
                 [cancelled(attempt, job.reason, now, started=True) for attempt in attempts],
-                [replace(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now) for run in runs],
+                [evolve(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now) for run in runs],
             )
             self._quarantine.release(key, now)

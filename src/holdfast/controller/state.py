@@ -10,15 +10,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.controller.active import Active
+from holdfast.controller.dependencies import Waits
 from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.event_mapping import Outbox, started, submitted
-from holdfast.domain.job import Attempt, Job, JobState, Node, Run, evolve
-from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, EntityKind, HistoryRow, attempt_id
-from holdfast.domain.lifecycle.judge import recorded
-from holdfast.domain.placement import Capacity, Place
-from holdfast.domain.scheduling import GroupKey, PendingQueue, Waiting
-from holdfast.domain.workloads.base import GANG, KUBEJOB
-from holdfast.ports.store import Changes
+from holdfast.domain.job import Attempt, Job, JobState, Node, Run
+from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, HistoryRow, Step, attempt_id
+from holdfast.domain.lifecycle.judge import following
+from holdfast.domain.placement.fit import Capacity, Place, PlaceKey
+from holdfast.domain.placement.scheduling import GroupKey, PendingQueue, RetryBalance, Waiting
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.base import GANG, KUBEJOB, Quarantined, Workload
+from holdfast.ports.store import Changes, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -26,14 +28,9 @@ if TYPE_CHECKING:
     from holdfast.controller.kind import ForEach, JobKind
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.events import EventRecord
-    from holdfast.domain.lifecycle import Step
-    from holdfast.domain.placement import PlaceKey
-    from holdfast.domain.scheduling import RetryBalance
-    from holdfast.domain.workloads.base import Quarantined, Workload
+    from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.domain.workloads.spec import JobSpec
-    from holdfast.ports.store import Snapshot
-
 
 NODE_WRITTEN_EVERY_S = 30.0
 """How stale the last-seen time of a live node may be where people read it."""
@@ -45,12 +42,7 @@ class ControllerState:
     def __init__(
         self, load_spec: Callable[[str], JobSpec], *, since: Callable[[float], float] = lambda entered: entered
     ) -> None:
-        """Start empty.
-
-        Args:
-            load_spec: Reads a job's stored specification.
-            since: Maps the time a status was entered to when waiting in it began to count.
-        """
+        """Start empty; ``since`` maps the time a status was entered to when waiting in it began to count."""
         self.since = since
         self.jobs: dict[str, Job] = {}
         self.active: dict[str, Active] = {}
@@ -65,12 +57,13 @@ class ControllerState:
         """What each executor runs things with, as it last said."""
         self.changes = Changes()
         self.queue = WorkQueue()
+        self.waits = Waits(self.queue)
         self.runs_changed: dict[str, tuple[Active, Run]] = {}
         """Runs whose status changed since the last publication, by uid."""
         self.schedule_needed = True
         self.kinds: dict[str, JobKind] = {}
         """Who looks after the jobs of each kind."""
-        self._outbox = Outbox()
+        self.outbox = Outbox(load_spec)
         self._nodes_written: dict[PlaceKey, float] = {}
         self._load_spec = load_spec
 
@@ -79,8 +72,8 @@ class ControllerState:
         return self._load_spec(job.spec)
 
     def kind_of(self, job: Job) -> str:
-        """Return the kind of workload a job is; jobs of job sets are Kubernetes Jobs."""
-        return KUBEJOB if job.child is not None or self._load_spec(job.spec).kube is not None else GANG
+        """Return the kind of workload a job is; jobs made from a replicated job of a job set are Kubernetes Jobs."""
+        return KUBEJOB if job.of_set is not None or self._load_spec(job.spec).kube is not None else GANG
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Restore every job that was in progress when the last controller stopped."""
@@ -140,11 +133,14 @@ class ControllerState:
 
     def put_job(self, job: Job) -> None:
         """Change a job."""
-        self.changes.jobs[job.id] = job
-        self._outbox.job_changed(self.changes.events, self.jobs.get(job.id, job), job)
+        changes, before = self.changes, self.jobs.get(job.id, job)
+        changes.jobs[job.id] = job
+        self.outbox.job_changed(changes.events, before, job, changes.notifications)
         active = self.active.get(job.id) or self.unplaced.get(job.id)
         if active is not None:
             active.job = job
+        if job.id in self.waits.awaited:
+            self.waits.heed(job.id, job)
         if job.terminal:
             self.jobs.pop(job.id, None)
             self.unplaced.pop(job.id, None)
@@ -154,12 +150,26 @@ class ControllerState:
         self.jobs[job.id] = job
         self.kinds[self.kind_of(job)].index(job)
 
+    def reopen(self, job: Job, attempt: int) -> None:
+        """Take in a job that has ended; the last attempt has this number."""
+        self.jobs[job.id] = evolve(job, attempt=attempt)
+
+    def change_spec(self, job: Job, spec: str) -> Job:
+        """Return a job that is not running with another specification."""
+        self.changes.specs[job.id] = spec
+        read, waiting = self._load_spec(spec), self.unplaced.get(job.id)
+        if waiting is not None:
+            waiting.spec, waiting.attempt = read, evolve(waiting.attempt, request=read.resources)
+        return evolve(job, spec=spec, request=read.resources)
+
     def end_unread(self, job: Job, ended: Job, attempts: Iterable[Attempt], runs: Iterable[Run]) -> None:
         """End a job that could not be taken in, with its attempts and runs."""
         self.changes.attempts |= {each.key: each for each in attempts}
         self.changes.runs |= {run.uid: run for run in runs}
         self.changes.jobs[job.id] = ended
-        self._outbox.job_changed(self.changes.events, job, ended)
+        self.outbox.job_changed(self.changes.events, job, ended)
+        if job.id in self.waits.awaited:
+            self.waits.heed(job.id, ended)
 
     def note_reason(self, job_id: str, reason: str, now: float) -> bool:
         """Remember why a job waits; returns whether that is news."""
@@ -168,7 +178,7 @@ class ControllerState:
             return False
         noted = evolve(job, reason=reason, updated_at=now)
         self.jobs[job_id] = self.changes.jobs[job_id] = noted
-        self._outbox.job_changed(self.changes.events, job, noted)
+        self.outbox.job_changed(self.changes.events, job, noted)
         active = self.active.get(job_id) or self.unplaced.get(job_id)
         if active is not None:
             active.job = noted
@@ -193,8 +203,10 @@ class ControllerState:
         self.active[job.id] = active
         self.pending.remove(job.id)
         self.queue.add(active.kind, job.id)
+        if job.id in self.waits.awaited:
+            self.waits.heed(job.id, job)
         self.changes.attempts[attempt.key] = attempt
-        self._outbox.emit(self.changes.events, started(job, attempt, runs))
+        self.outbox.emit(self.changes.events, started(job, attempt, runs))
         self.capacity.usage[job.queue].jobs += 1
         for run in runs:
             active.runs[run.uid] = run
@@ -231,7 +243,9 @@ class ControllerState:
     def pods_started(self, active: Active, job: Job, runs: Sequence[Run]) -> None:
         """Note that a waiting job is running, with these runs."""
         active.job = self.jobs[job.id] = self.changes.jobs[job.id] = job
-        self._outbox.emit(self.changes.events, started(job, active.attempt, runs))
+        self.outbox.emit(self.changes.events, started(job, active.attempt, runs))
+        if job.id in self.waits.awaited:
+            self.waits.heed(job.id, job)
 
     def wait(self, group: GroupKey, waiting: Waiting, *, job_id: str = "") -> None:
         """Put a job, or a pod of a job, in the queue for a place."""
@@ -262,21 +276,25 @@ class ControllerState:
     def submit(self, job: Job) -> None:
         """Submit a job with this commit; it is there to be taken in after that."""
         self.changes.new_jobs[job.id] = job
-        self._outbox.emit(self.changes.events, submitted(job))
+        self.outbox.emit(self.changes.events, submitted(job))
 
     def put_workload(self, record: Workload) -> None:
         """Change the record of a workload."""
         self.changes.workloads[record.id] = record
+        if record.id in self.waits.awaited:
+            self.waits.heed(record.id, record)
 
     def forget_workload(self, key: str) -> None:
         """Forget a workload with its log."""
         self.changes.workloads.pop(key, None)
         self.changes.forgotten[key] = None
+        if key in self.waits.awaited:
+            self.waits.heed(key, None)
 
     def log_of_set(self, entry: SetLogEntry, record: EventRecord) -> None:
         """Append to the log of a job set, and to the events."""
         self.changes.set_log.append(entry)
-        self._outbox.emit(self.changes.events, record)
+        self.outbox.emit(self.changes.events, record)
 
     def handled(self, request: int) -> None:
         """Note that a request was acted on."""
@@ -297,9 +315,10 @@ class ControllerState:
         active.runs.pop(uid, None)
         self.owner.pop(uid, None)
 
-    def emit(self, record: EventRecord) -> None:
-        """Note an event that is about no single job."""
-        self._outbox.emit(self.changes.events, record)
+    def emit(self, record: EventRecord, told: Iterable[Notification] = ()) -> None:
+        """Note an event that changes no job, and have people told of it."""
+        self.changes.notifications += told
+        self.outbox.emit(self.changes.events, record)
 
     def take_runs_changed(self) -> dict[str, tuple[Active, Run]]:
         """Return the runs whose status changed since this was last called."""
@@ -313,12 +332,11 @@ class ControllerState:
 
     def put_attempt(self, active: Active, attempt: Attempt) -> None:
         """Change an attempt; a terminal one is neither in flight nor waiting."""
-        before = active.attempt.status
-        active.attempt = attempt
+        before, active.attempt = active.attempt.status, attempt
         self.changes.attempts[attempt.key] = attempt
         if attempt.status is before:
             return
-        self._outbox.attempt_moved(self.changes.events, attempt)
+        self.outbox.attempt_moved(self.changes.events, attempt)
         if self.unplaced.pop(attempt.job_id, None) is not None:
             return
         if attempt.status in ATTEMPT_TERMINAL:
@@ -333,9 +351,7 @@ class ControllerState:
         self.runs_changed[run.uid] = (active, run)
         over = run.status in RUN_TERMINAL
         self.queue.add(active.kind, run.job_id, urgent=over)
-        if not over:
-            return
-        if self.capacity.release(run.uid):
+        if over and self.capacity.release(run.uid):
             self.schedule_needed = True
             self.capacity.usage[active.job.queue].jobs -= active.pods
 
@@ -350,8 +366,7 @@ class ControllerState:
         active.runs = {}
 
     def _close(self, active: Active) -> None:
-        job_id = active.attempt.job_id
-        self.active.pop(job_id, None)
+        self.active.pop(active.attempt.job_id, None)
         self.capacity.usage[active.job.queue].jobs -= not active.pods
         self.schedule_needed = True
         self.drop_runs(active)
@@ -359,28 +374,25 @@ class ControllerState:
     def withdraw(self, active: Active, attempt: Attempt) -> None:
         """Take an attempt that is to be placed anew out of flight; its job is pending again."""
         self.changes.attempts[attempt.key] = attempt
-        self._outbox.attempt_moved(self.changes.events, attempt)
+        self.outbox.attempt_moved(self.changes.events, attempt)
         self._close(active)
         active.attempt = attempt
         self.unplaced[attempt.job_id] = active
 
     def record(self, active: Active, step: Step, to: AttemptStatus) -> None:
         """Write one step of an attempt's history, merged with the last when it repeats it."""
-        attempt, last = active.attempt, active.last
-        phase, outcome, now, code, message, steps = step
-        name, seq = attempt_id(attempt.job_id, attempt.number), 0 if last is None else last.seq + 1
-        row = HistoryRow(
-            EntityKind.ATTEMPT, name, seq, phase, attempt.status, to, outcome, now, now, code, message, 1, steps
-        )
-        active.last = recorded(last, row)
-        if active.last is not last:
-            self.changes.history[active.last.key] = active.last
+        row = following(active.last, step, attempt_id(*active.attempt.key), active.attempt.status, to)
+        if row is not active.last:
+            active.last = self.changes.history[row.key] = row
 
-    def see_node(self, node: Node) -> None:
-        """Take in a node as reported; an unchanged one is written again now and then."""
+    def see_node(self, node: Node, *, changed_here: bool = False) -> None:
+        """Take in a node as reported, an unchanged one is written now and then; or as changed here, perhaps away."""
         key = (node.executor, node.name)
+        if changed_here and key not in self.capacity.places:
+            self.changes.nodes[key] = node
+            return
         self.engines[node.executor] = node.engine
-        changed = self.capacity.set_place(Place(key, node.capacity, node.labels, node.engine))
+        changed = self.capacity.set_place(Place(key, node.capacity, node.labels, node.engine, node.devices))
         if changed or node.seen_at - self._nodes_written.get(key, 0.0) >= NODE_WRITTEN_EVERY_S:
             self._nodes_written[key] = node.seen_at
             self.changes.nodes[key] = node

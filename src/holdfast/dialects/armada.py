@@ -6,7 +6,6 @@ Three forms: the design document's ``metadata`` and ``spec`` (``armadaproject.io
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.native.envelope import close_envelope, open_envelope, take_kind
@@ -14,6 +13,7 @@ from holdfast.dialects.native.policy import RuleDialect, read_policy_fields
 from holdfast.dialects.reading import Fields, shown
 from holdfast.domain.failure import FailureCondition
 from holdfast.domain.policy.model import Action, ExitCodeOperator
+from holdfast.domain.record import Struct, evolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +39,7 @@ _MATCHERS = (
     "onConditions",
     "onExitCodes",
     "onTerminationMessage",
+    "onLog",
     "onCauses",
     "onSignals",
     "ranShorterThan",
@@ -46,8 +47,7 @@ _MATCHERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """The meaning of omitted fields in one form of Armada's policy."""
 
     absent_limit: int | None
@@ -76,7 +76,7 @@ def read_nested_policy_manifest(value: Mapping[str, Any], *, path: str, problems
     opened = open_envelope(Fields(value, path, problems))
     policy = _read_fields(opened.spec, opened.name or "", NESTED) if opened.spec is not None else None
     if opened.metadata is not None:
-        close_envelope(replace(opened, spec=None))
+        close_envelope(evolve(opened, spec=None))
     return policy if len(problems) == before else None
 
 

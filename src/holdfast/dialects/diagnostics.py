@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.documents import DEEPEST, LARGEST_SECOND_LOOK, LARGEST_TEXT, Document, read_documents
 from holdfast.dialects.manifests import read_one
 from holdfast.dialects.yaml_text import read_yaml
+from holdfast.domain.record import evolve
 from holdfast.errors import InvalidManifest, Problem
 
 if TYPE_CHECKING:
@@ -81,4 +81,4 @@ def _problems_of_fields(documents: Iterable[Document], line: int) -> list[Proble
 
 def _moved(problem: Problem, line: int) -> Problem:
     """Count lines from the text's beginning instead of the piece's."""
-    return problem if problem.line is None else replace(problem, line=problem.line + line - 1)
+    return problem if problem.line is None else evolve(problem, line=problem.line + line - 1)

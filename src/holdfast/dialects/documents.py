@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.dialects.scalars import read_plain
 from holdfast.dialects.yaml_text import read_yaml
+from holdfast.domain.record import Struct, evolve, field
 from holdfast.errors import InvalidManifest, Problem
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ _PLACEHOLDER = re.compile(r"^([^#\n]*?[:-][ \t]+)(\{\{[^{}\n']*\}\})([ \t]*(?:#[
 _NOT_SPACE = re.compile(r"[^ \t\n\r]")
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One document of an input."""
 
     value: Mapping[str, Any]
@@ -90,7 +89,7 @@ def _without_lists(documents: Iterable[Document], name: str) -> list[Document]:
     found: list[Document] = []
     for document in documents:
         for each in _items(document, name) if _is_list(document) else (document,):
-            found.append(replace(each, index=len(found)))
+            found.append(evolve(each, index=len(found)))
     return found
 
 
@@ -101,7 +100,7 @@ def _items(document: Document, name: str) -> Iterator[Document]:
     for place, item in enumerate(items):
         path = f"items[{place}]"
         if not isinstance(item, dict):
-            _refuse(name, replace(_not_a_mapping(item, document.line_of(path)), path=path))
+            _refuse(name, evolve(_not_a_mapping(item, document.line_of(path)), path=path))
         inner = {at.removeprefix(path).lstrip("."): line for at, line in document.lines.items() if at.startswith(path)}
         yield Document(item, inner, warnings=document.warnings if place == 0 else ())
 
@@ -117,7 +116,7 @@ def _read_leniently(text: str, name: str) -> list[Document]:
         text = _PLACEHOLDER.sub(r"\1'\2'\3", text)
     documents = _read_yaml(text, name, warnings)
     if documents:
-        documents[0] = replace(documents[0], warnings=tuple(warnings))
+        documents[0] = evolve(documents[0], warnings=tuple(warnings))
     return documents
 
 

@@ -7,7 +7,6 @@ Job, a job set as its manifest alone, an entry of the catalogue as the part of i
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +18,7 @@ from holdfast.dialects.native.catalogue import read_queue_manifest, read_setting
 from holdfast.dialects.native.category import read_category_manifest
 from holdfast.dialects.native.policy import read_policy
 from holdfast.domain.job import Resources
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import HoldfastError, UnreadableSpec
@@ -121,7 +121,7 @@ def _policy(value: Mapping[str, Any]) -> RetryPolicy:
 
 def _compile_entry(kind: str, value: Mapping[str, Any], revision: int) -> str:
     if kind == "policy":
-        return dump_entry(replace(_policy(value), revision=revision))
+        return dump_entry(evolve(_policy(value), revision=revision))
     if kind == "queue":
         return dump_entry(_read(read_queue_manifest, value))
     if kind == "category":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.dialects.armada import ARMADA_FLAT, ARMADA_NESTED, read_flat_policy_manifest, read_nested_policy_manifest
@@ -17,12 +16,16 @@ from holdfast.dialects.native.catalogue import read_queue_manifest
 from holdfast.dialects.native.category import read_category_manifest
 from holdfast.dialects.native.envelope import API_VERSION
 from holdfast.dialects.native.job import read_job_manifest
+from holdfast.dialects.native.notify import read_notifier_manifest
 from holdfast.dialects.native.policy import policy_warnings, read_policy_manifest
 from holdfast.dialects.reading import shown
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
+from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.suggestion import closest
+from holdfast.domain.workloads.array.model import ArraySpec
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest, Problem
@@ -32,12 +35,11 @@ if TYPE_CHECKING:
 
     from holdfast.dialects.jobset.reading import KubeManifest
 
-Manifest: TypeAlias = JobSpec | JobSetSpec | RetryPolicy | Queue | FailureCategory
+Manifest: TypeAlias = JobSpec | ArraySpec | JobSetSpec | RetryPolicy | Queue | FailureCategory | Notifier
 """Everything a manifest can be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """The result of reading one manifest."""
 
     manifest: Manifest | None
@@ -72,6 +74,7 @@ _READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], Notes], Manifest | 
     (API_VERSION, "RetryPolicy"): _of_problems(read_policy_manifest),
     (API_VERSION, "Queue"): _of_problems(read_queue_manifest),
     (API_VERSION, "FailureCategory"): _of_problems(read_category_manifest),
+    (API_VERSION, "Notifier"): _of_problems(read_notifier_manifest),
     (JOBSET_VERSION, "JobSet"): _of_kubernetes((JOBSET_VERSION, "JobSet")),
     (BATCH_VERSION, "Job"): _of_kubernetes((BATCH_VERSION, "Job")),
     (ARMADA_NESTED, "RetryPolicy"): _of_problems(read_nested_policy_manifest),
@@ -123,7 +126,7 @@ def located(problem: Problem, document: Document | Mapping[str, Any], path: str 
     """Give a problem its line in a document, and put ``path`` before its own."""
     line = document.line_of(problem.path) if isinstance(document, Document) and problem.line is None else problem.line
     where = f"{path}.{problem.path}" if path and problem.path else path or problem.path
-    return replace(problem, path=where, line=line)
+    return evolve(problem, path=where, line=line)
 
 
 def _reader(
@@ -161,6 +164,8 @@ def manifest_warnings(manifest: Manifest) -> tuple[Problem, ...]:
     """
     if isinstance(manifest, RetryPolicy):
         return tuple(policy_warnings(manifest, "spec"))
+    if isinstance(manifest, ArraySpec):
+        manifest = manifest.job
     if isinstance(manifest, JobSpec):
         several = len(manifest.inline_policies) > 1
         paths = [f"spec.retry[{i}]" if several else "spec.retry" for i in range(len(manifest.inline_policies))]
@@ -177,8 +182,14 @@ def try_job(
     version, kind = value.get("apiVersion", API_VERSION), value.get("kind", "Job")
     if (version, kind) in JOB_KINDS:
         full = {**value, "apiVersion": version, "kind": kind}
-        whole = replace(document, value=full) if isinstance(document, Document) else full
-        return read_one(whole, path=path, lenient=lenient, engines=engines)
+        whole = evolve(document, value=full) if isinstance(document, Document) else full
+        reading = read_one(whole, path=path, lenient=lenient, engines=engines)
+        if not isinstance(reading.manifest, ArraySpec):
+            return reading
+        field = "spec.array" if "spec" in value else "array"
+        why = "an array cannot be submitted as a job"
+        problem = Problem(field, why, hint="arrays are sent to /arrays, one at a time")
+        return Reading(None, (located(problem, document, path),))
     allowed = tuple("/".join(one) for one in JOB_KINDS)
     hint = "job sets are sent to /jobsets" if kind == "JobSet" else None
     problem = Problem("kind", f"{shown(version)} {shown(kind)} is not a job", allowed, hint)

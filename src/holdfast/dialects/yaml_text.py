@@ -6,12 +6,12 @@ and limits, and no tag can construct anything. Merge keys and custom tags are re
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
 from holdfast.dialects.scalars import Ambiguous, read_plain
+from holdfast.domain.record import Struct, field
 from holdfast.errors import Problem
 
 MOST_NODES = 2_000_000
@@ -23,16 +23,14 @@ _PLAIN_TAGS = {
 }
 
 
-@dataclass(slots=True)
-class Root:
+class Root(Struct, gc=True):
     """One YAML document, whatever it holds."""
 
     value: Any = None
     lines: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _Container:
+class _Container(Struct, gc=True):
     value: dict[str, Any] | list[Any]
     path: str
     anchor: str | None = None
@@ -198,7 +196,8 @@ class _Builder:
         if written == "<<":
             msg = "merge keys (<<) are not accepted"
             raise _Refused(msg, line, "write the fields out")
-        if not isinstance(key, str) or isinstance(key, Ambiguous):
+        # `on` is a field here, and no key of anything is true; the other words of YAML 1.1 are more likely mistakes.
+        if not isinstance(key, str) or (isinstance(key, Ambiguous) and written != "on"):
             self.problems.append(
                 Problem("", f"the key {written!r} is not text", hint=f'quote it: "{written}"', line=line)
             )

@@ -6,7 +6,6 @@ tests and tools, is not recorded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +14,11 @@ from holdfast.domain.events import (
     CategoryDeleted,
     CategoryUpdated,
     EventRecord,
+    NodeCordoned,
+    NodeUncordoned,
+    NotifierCreated,
+    NotifierDeleted,
+    NotifierUpdated,
     OperatorActed,
     PolicyCreated,
     PolicyDeleted,
@@ -24,12 +28,14 @@ from holdfast.domain.events import (
     QueueUpdated,
     SettingsUpdated,
 )
-from holdfast.domain.workloads.base import JOBSET
+from holdfast.domain.record import Struct
+from holdfast.domain.workloads.base import ARRAY, JOBSET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.domain.events import CatalogueEvent
+    from holdfast.domain.placement.cordon import Cordon
     from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 
 
@@ -47,15 +53,27 @@ class Act(StrEnum):
     CANCEL = "cancel"
     """Asked for a job to be ended."""
     HOLD = "hold"
-    """Asked for a job to be held."""
+    """Asked for a job or an array to be held."""
     RELEASE = "release"
-    """Asked to release a held job."""
+    """Asked to release a held job or array."""
+    RETRY = "retry"
+    """Asked for another attempt of a job."""
     SUSPEND = "suspend"
     """Asked for a job set to be stopped and kept."""
     RESUME = "resume"
     """Asked to resume a suspended job set."""
     RESTART = "restart"
     """Asked to restart a job set, a replicated job or a job of it."""
+    CORDON = "cordon"
+    """Had nothing more placed on a node, or asked for a device to be given to nobody."""
+    DRAIN = "drain"
+    """Had a node emptied."""
+    UNCORDON = "uncordon"
+    """Let work onto a node again, or asked for a device to be given away again."""
+    REPLAY = "replay"
+    """Asked for a notification to be delivered again."""
+    TEST = "test"
+    """Had a notifier tell something, to see whether it does."""
 
 
 class Subject(StrEnum):
@@ -63,20 +81,24 @@ class Subject(StrEnum):
 
     JOB = "job"
     JOB_SET = "job-set"
+    ARRAY = "array"
     POLICY = "retry-policy"
     QUEUE = "queue"
     CATEGORY = "failure-category"
+    NODE = "node"
+    NOTIFIER = "notifier"
+    NOTIFICATION = "notification"
     SETTINGS = "settings"
+    DEVICE = "device"
 
 
-_SUBJECTS = {JOBSET: Subject.JOB_SET}
+_SUBJECTS = {JOBSET: Subject.JOB_SET, ARRAY: Subject.ARRAY}
 """By kind of workload."""
 ACCEPTED = "accepted"
 """The outcome of what was done; anything else is the code of the refusal."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """Who asks for something, from where and when."""
 
     actor: str
@@ -87,8 +109,7 @@ class Caller:
     request_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditEntry:
+class AuditEntry(Struct, frozen=True):
     """One action in the log."""
 
     caller: Caller
@@ -118,6 +139,11 @@ _CATEGORY: Mapping[Act, Callable[[str], CatalogueEvent]] = {
     Act.UPDATE: CategoryUpdated,
     Act.DELETE: CategoryDeleted,
 }
+_NOTIFIER: Mapping[Act, Callable[[str], CatalogueEvent]] = {
+    Act.CREATE: NotifierCreated,
+    Act.UPDATE: NotifierUpdated,
+    Act.DELETE: NotifierDeleted,
+}
 _POLICY: Mapping[Act, Callable[[str, int], CatalogueEvent]] = {
     Act.CREATE: PolicyCreated,
     Act.UPDATE: PolicyUpdated,
@@ -125,8 +151,7 @@ _POLICY: Mapping[Act, Callable[[str, int], CatalogueEvent]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedChange:
+class AuditedChange(Struct, frozen=True):
     """What to write in the log about an action."""
 
     entry: AuditEntry
@@ -148,6 +173,27 @@ def on_category(by: Caller | None, act: Act, name: str) -> AuditedChange | None:
     return _audited(by, act, Subject.CATEGORY, name, event=_CATEGORY[act](name))
 
 
+def on_notifier(by: Caller | None, act: Act, name: str) -> AuditedChange | None:
+    """Describe the creation, update or deletion of a notifier."""
+    return _audited(by, act, Subject.NOTIFIER, name, event=_NOTIFIER[act](name))
+
+
+def on_cordon(by: Caller | None, cordon: Cordon) -> AuditedChange | None:
+    """Describe that a node is cordoned, or drained."""
+    event = NodeCordoned(cordon.node, cordon.drain, cordon.reason)
+    return _audited(by, Act.DRAIN if cordon.drain else Act.CORDON, Subject.NODE, cordon.node, event=event)
+
+
+def on_uncordon(by: Caller | None, node: str) -> AuditedChange | None:
+    """Describe that a node gets work again."""
+    return _audited(by, Act.UNCORDON, Subject.NODE, node, event=NodeUncordoned(node))
+
+
+def on_notification(by: Caller | None, act: Act, name: str) -> AuditedChange | None:
+    """Describe a request about a notification."""
+    return _audited(by, act, Subject.NOTIFICATION, name)
+
+
 def on_settings(by: Caller | None, settings: RetrySettings, default_policy: str | None) -> AuditedChange | None:
     """Describe a change of settings."""
     event = SettingsUpdated(settings.global_max_retries, default_policy)
@@ -159,13 +205,24 @@ def on_job(by: Caller | None, act: Act, job_id: str, reason: str) -> AuditedChan
     return _audited(by, act, Subject.JOB, job_id, detail=reason)
 
 
+def on_device(by: Caller | None, act: Act, name: str, reason: str) -> AuditedChange | None:
+    """Describe a request about a device; what comes of it is in an event."""
+    return _audited(by, act, Subject.DEVICE, name, detail=reason)
+
+
 def on_workload(by: Caller | None, act: Act, kind: str, key: str, reason: str) -> AuditedChange | None:
     """Describe a request about a workload of some kind; what comes of it is in its own events."""
     return _audited(by, act, _SUBJECTS[kind], key, detail=reason)
 
 
 def _audited(
-    by: Caller | None, act: Act, subject: Subject, name: str, *, event: CatalogueEvent | None = None, detail: str = ""
+    by: Caller | None,
+    act: Act,
+    subject: Subject,
+    name: str,
+    *,
+    event: CatalogueEvent | NodeCordoned | NodeUncordoned | None = None,
+    detail: str = "",
 ) -> AuditedChange | None:
     if by is None:
         return None

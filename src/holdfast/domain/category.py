@@ -5,13 +5,11 @@ The rules are upstream Armada's ``errorCategories``, plus the last log lines.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from holdfast.domain.policy.model import Action, ExitCodes  # noqa: TC001 - the codec of what is stored looks them up
+from holdfast.domain.record import Struct
 
-from holdfast.domain.policy.model import ExitCodes  # noqa: TC001 - the codec of what is stored looks it up
 
-
-@dataclass(frozen=True, slots=True)
-class CategoryRule:
+class CategoryRule(Struct, frozen=True):
     """One rule of a category; every matcher that is set must hold, and at least one is set."""
 
     exit_codes: ExitCodes | None = None
@@ -19,7 +17,7 @@ class CategoryRule:
     termination_message: str | None = None
     """RE2, searched in any failed container's message."""
     log: str | None = None
-    """RE2, searched in each of the last log lines."""
+    """RE2, searched in the last 64 KiB the run printed."""
     pod_error: str | None = None
     """RE2, searched in the platform's message; ignores ``container_name``."""
     pod_event: str | None = None
@@ -29,10 +27,11 @@ class CategoryRule:
     container_name: str | None = None
     subcategory: str = ""
     hint: str = ""
+    suggests: Action | None = None
+    """What to do about it; only shown, unless a policy says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailureCategory:
+class FailureCategory(Struct, frozen=True):
     """A named kind of failure; the first category with a matching rule, in order of precedence, wins."""
 
     name: str

@@ -7,18 +7,19 @@ with 0 never does; the first category with a matching rule wins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition
 from holdfast.domain.policy.matchers import ConditionMatcher, ContainerSelector, ExitCodeMatcher, MessageMatcher
 from holdfast.domain.policy.patterns import Pattern
+from holdfast.domain.record import Struct, evolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from holdfast.domain.category import CategoryRule, FailureCategory
     from holdfast.domain.failure import RunOutcome
+    from holdfast.domain.policy.model import Action
 
     Test = Callable[[Failure, RunOutcome], bool]
 
@@ -29,32 +30,50 @@ _OF_POD = frozenset(condition.value for condition in FailureCondition) - {
 """Conditions of the whole run, which naming a container does not narrow."""
 
 
-@dataclass(frozen=True, slots=True)
-class CategoryMatch:
+class CategoryMatch(Struct, frozen=True):
     """The category a failure belongs to; empty names when there is none."""
 
     category: str = ""
     subcategory: str = ""
     hint: str = ""
     pod_action: str = "Retain"
+    suggests: Action | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledCategories:
+class CompiledRule(Struct, frozen=True):
+    """One rule of a category, with what rules it out before any of its tests is tried: most failures match few."""
+
+    tests: tuple[Test, ...]
+    """What must hold, all of it."""
+    found: CategoryMatch
+    """What the failure then is."""
+    conditions: frozenset[str] | None = None
+    """One of these is among its conditions or its containers' reasons, or it does not match."""
+    of_output: bool = False
+    """Whether it never matches a run that printed nothing."""
+
+
+class CompiledCategories(Struct, frozen=True):
     """Categories in order of precedence, ready to match."""
 
-    rules: tuple[tuple[tuple[Test, ...], CategoryMatch], ...] = ()
-    """What must hold, and what the failure then is."""
+    rules: tuple[CompiledRule, ...] = ()
     otherwise: CategoryMatch = CategoryMatch()
 
     @classmethod
     def compile(
-        cls, categories: Sequence[FailureCategory], *, default_category: str = "", default_subcategory: str = ""
+        cls,
+        categories: Sequence[FailureCategory],
+        *,
+        built_in: Sequence[FailureCategory] = (),
+        default_category: str = "",
+        default_subcategory: str = "",
     ) -> CompiledCategories:
         """Compile categories.
 
         Args:
             categories: In any order; ``precedence``, then the name, decides.
+            built_in: Looked at after these, in their order: first all in the line that says what went wrong, then all
+                in the whole output, where what was tried again and overcome may have left its lines, too.
             default_category: For failures that match none.
             default_subcategory: Likewise.
 
@@ -62,14 +81,23 @@ class CompiledCategories:
             InvalidPolicy: A pattern is not RE2; readers check that before.
         """
         ordered = sorted(categories, key=lambda category: (category.precedence, category.name))
-        rules = tuple((_tests(rule), _match(category, rule)) for category in ordered for rule in category.rules)
-        return cls(rules, CategoryMatch(default_category, default_subcategory))
+        rules = [_compiled(category, rule) for category in ordered for rule in category.rules]
+        listed = [(category, rule) for category in built_in for rule in category.rules]
+        told = [_told(category, rule, rule.log) for category, rule in listed if rule.log is not None]
+        anywhere = [_compiled(category, rule, _is_programs) for category, rule in listed]
+        return cls((*rules, *told, *anywhere), CategoryMatch(default_category, default_subcategory))
 
     def match(self, failure: Failure, outcome: RunOutcome) -> CategoryMatch:
         """Find the category of a failure and of the outcome it was made of."""
-        for tests, found in self.rules:
-            if all(test(failure, outcome) for test in tests):
-                return found
+        printed = bool(failure.error_line or outcome.log_matches or outcome.log_tail)
+        there = set(failure.conditions)
+        for container in failure.containers:
+            there.add(container.reason)
+        for rule in self.rules:
+            if (rule.of_output and not printed) or (rule.conditions is not None and rule.conditions.isdisjoint(there)):
+                continue
+            if all(test(failure, outcome) for test in rule.tests):
+                return rule.found
         return self.otherwise
 
 
@@ -77,8 +105,31 @@ NO_CATEGORIES = CompiledCategories()
 """No categories."""
 
 
+def _compiled(category: FailureCategory, rule: CategoryRule, *first: Test) -> CompiledRule:
+    tests = (*first, *_tests(rule))
+    return CompiledRule(tests, _match(category, rule), rule.conditions, of_output=rule.log is not None)
+
+
+def _told(category: FailureCategory, rule: CategoryRule, log: str) -> CompiledRule:
+    """Look for the pattern of a rule in the line that says what went wrong, and for nothing else it asks."""
+    pattern = Pattern(log)
+    tests: tuple[Test, ...] = (_is_programs, lambda failure, _: pattern.found_in(failure.error_line))
+    return CompiledRule(tests, _match(category, rule), of_output=True)
+
+
 def _match(category: FailureCategory, rule: CategoryRule) -> CategoryMatch:
-    return CategoryMatch(category.name, rule.subcategory, rule.hint or category.hint, category.pod_action)
+    hint = rule.hint or category.hint
+    return CategoryMatch(category.name, rule.subcategory, hint, category.pod_action, rule.suggests)
+
+
+_OF_PROGRAMS = frozenset(
+    {Cause.KERNEL_NONZERO_EXIT, Cause.EXECUTION_TIMEOUT, Cause.STALLED, Cause.OOM_KILLED, Cause.UNKNOWN}
+)
+"""Causes of which what the program printed may say more; where its place failed, its last lines mean nothing."""
+
+
+def _is_programs(failure: Failure, _: RunOutcome) -> bool:
+    return failure.cause in _OF_PROGRAMS
 
 
 def _tests(rule: CategoryRule) -> tuple[Test, ...]:
@@ -104,7 +155,10 @@ def _of_failure(matcher: ConditionMatcher | ExitCodeMatcher | MessageMatcher) ->
 
 
 def _in_log(pattern: Pattern) -> Test:
-    return lambda _, outcome: any(pattern.found_in(line) for line in outcome.log_tail)
+    return lambda _, outcome: (
+        any(found.pattern == pattern.text for found in outcome.log_matches)
+        or any(pattern.found_in(line) for line in outcome.log_tail)
+    )
 
 
 def _in_pod_error(pattern: Pattern) -> Test:
@@ -120,15 +174,19 @@ def _in_events(pattern: Pattern, rule: CategoryRule) -> Test:
     )
 
 
+_BY_USERS = frozenset({EndedBy.USER, EndedBy.SUSPENSION})
 _MEANS: dict[EndedBy, FailureCondition] = {
     EndedBy.DEADLINE: FailureCondition.DEADLINE_EXCEEDED,
+    EndedBy.STALL: FailureCondition.STALLED,
     EndedBy.MEMORY: FailureCondition.OOM_KILLED,
     EndedBy.PREEMPTION: FailureCondition.PREEMPTED,
+    EndedBy.DRAIN: FailureCondition.EVICTED,
 }
 _CAUSES: tuple[tuple[FailureCondition, Cause], ...] = (
     (FailureCondition.OOM_KILLED, Cause.OOM_KILLED),
     (FailureCondition.IMAGE_PULL_FAILED, Cause.IMAGE_PULL_FAILURE),
     (FailureCondition.DEADLINE_EXCEEDED, Cause.EXECUTION_TIMEOUT),
+    (FailureCondition.STALLED, Cause.STALLED),
     (FailureCondition.UNSCHEDULABLE, Cause.SCHEDULER_TIMEOUT),
     (FailureCondition.NODE_LOST, Cause.AGENT_TRANSIENT),
     (FailureCondition.EXECUTOR_LOST, Cause.AGENT_TRANSIENT),
@@ -138,6 +196,8 @@ _CAUSES: tuple[tuple[FailureCondition, Cause], ...] = (
     (FailureCondition.APP_ERROR, Cause.KERNEL_NONZERO_EXIT),
 )
 """The first condition that holds gives the cause."""
+IMPOSSIBLE = frozenset({"CommandNotFound", "NotExecutable", "InvalidCommand"})
+"""Reasons a program could not be started that another try does not change."""
 LOST = frozenset({FailureCondition.NODE_LOST, FailureCondition.EXECUTOR_LOST})
 """Conditions under which its place is gone, with whatever ran there."""
 
@@ -153,16 +213,9 @@ def classify(outcome: RunOutcome, *, rank: int = 0, categories: CompiledCategori
     Returns:
         The failure, with every condition that holds, reported or derived.
     """
-    conditions, cause = _conditions(outcome), Cause.UNKNOWN
-    if outcome.ended_by is EndedBy.USER:
-        cause = Cause.USER_CANCELLED
-    else:
-        for condition, meant in _CAUSES:
-            if condition in conditions:
-                cause = meant
-                break
+    conditions = _conditions(outcome)
     failure = Failure(
-        cause=cause,
+        cause=_cause(outcome, conditions),
         conditions=conditions,
         containers=outcome.containers,
         rank=rank,
@@ -173,11 +226,19 @@ def classify(outcome: RunOutcome, *, rank: int = 0, categories: CompiledCategori
         failed_at=outcome.ended_at,
         message=outcome.message,
         ended_by=outcome.ended_by,
+        error_line=outcome.error_line,
+        log_matches=outcome.log_matches,
     )
     if categories == NO_CATEGORIES:
         return failure
     found = categories.match(failure, outcome)
-    return replace(failure, category=found.category, subcategory=found.subcategory, hint=found.hint)
+    suggestion = "" if found.suggests is None else str(found.suggests)
+    return evolve(
+        failure, category=found.category, subcategory=found.subcategory, hint=found.hint, suggestion=suggestion
+    )
+
+
+_STOPPED_BY_US = frozenset({EndedBy.CASCADE, EndedBy.SUSPENSION, EndedBy.DRAIN})
 
 
 def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
@@ -191,10 +252,18 @@ def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
     """
     blamed = []
     for index, (rank, outcome) in enumerate(outcomes):
-        if not outcome.succeeded and outcome.ended_by is not EndedBy.CASCADE:
+        if not outcome.succeeded and outcome.ended_by not in _STOPPED_BY_US:
             blamed.append((outcome.ended_at, rank, index))
     first = min(blamed, default=None)
     return None if first is None else first[2]
+
+
+def _cause(outcome: RunOutcome, conditions: frozenset[str]) -> Cause:
+    if outcome.ended_by in _BY_USERS:
+        return Cause.USER_CANCELLED
+    if FailureCondition.LAUNCH_FAILED in conditions and any(one.reason in IMPOSSIBLE for one in outcome.containers):
+        return Cause.VALIDATION_ERROR
+    return next((cause for condition, cause in _CAUSES if condition in conditions), Cause.UNKNOWN)
 
 
 def _conditions(outcome: RunOutcome) -> frozenset[str]:

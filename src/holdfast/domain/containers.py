@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored looks fields' types up
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from holdfast.domain.record import Struct, field
 
 
 class Capability(StrEnum):
@@ -27,8 +28,7 @@ class Capability(StrEnum):
     """Chooses the node itself: it offers one place, and reports where a run landed."""
 
 
-@dataclass(frozen=True, slots=True)
-class EngineInfo:
+class EngineInfo(Struct, frozen=True):
     """What is known of an engine before it is given anything."""
 
     name: str = ""
@@ -52,8 +52,7 @@ class Role(StrEnum):
     """Started before the main ones, restarted whenever it ends, stopped after them; its end decides nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(Struct, frozen=True):
     """A port a container listens on."""
 
     number: int
@@ -61,8 +60,7 @@ class Port:
     protocol: str = "TCP"
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """A volume in a container."""
 
     volume: str
@@ -71,8 +69,7 @@ class Mount:
     read_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Volume:
+class Volume(Struct, frozen=True):
     """A volume of a run."""
 
     name: str

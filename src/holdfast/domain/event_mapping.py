@@ -17,8 +17,10 @@ from holdfast.domain.events import (
     JobCancelRequested,
     JobFailed,
     JobHeld,
+    JobInterrupted,
     JobQueued,
     JobReleased,
+    JobRetried,
     JobRetryScheduled,
     JobSetAside,
     JobStarted,
@@ -28,13 +30,17 @@ from holdfast.domain.events import (
 )
 from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, AttemptStatus, Ending
+from holdfast.domain.notifications.notification import of_job
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.events import JobEvent, Place
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.notifications.notification import Notification
+    from holdfast.domain.notifier import Notify
+    from holdfast.domain.workloads.spec import JobSpec
 
 SHOWN_STATUSES = frozenset({AttemptStatus.RUNNING, AttemptStatus.TERMINATING})
 """Statuses of an attempt worth an event; the phases before are in its history."""
@@ -43,7 +49,8 @@ SHOWN_STATUSES = frozenset({AttemptStatus.RUNNING, AttemptStatus.TERMINATING})
 def submitted(job: Job) -> EventRecord:
     """Return the event of a submitted job."""
     request = job.request
-    where = job.child or ChildOf("", "", 0)
+    nowhere = ChildOf("", "", 0)
+    where, task = job.of_set or nowhere, nowhere if job.of_set else job.child or nowhere
     event = JobSubmitted(
         name=job.name,
         queue=job.queue,
@@ -52,9 +59,14 @@ def submitted(job: Job) -> EventRecord:
         cpu_m=request.cpu_m,
         memory=request.memory,
         gpu=request.gpu,
+        share_m=request.share_m,
+        named=request.named,
         job_set=where.set_id,
         replicated_job=where.group,
         job_index=where.index,
+        array=task.set_id,
+        array_index=task.index,
+        waits=job.reason if job.state is JobState.WAITING and job.of_set is None else "",
     )
     return EventRecord(job.id, job.submitted_at, event)
 
@@ -88,11 +100,17 @@ def event_of(before: Job, after: Job, ended: Attempt | None = None) -> JobEvent 
         case JobState.HELD:
             return _held(after, ended)
         case JobState.RUNNING:
-            return JobCancelRequested(after.attempt, after.reason) if after.cancel_requested else None
+            return _stopping(after)
         case JobState.QUEUED | JobState.BACKOFF | JobState.WAITING:
             return _waits(before, after, ended)
         case _:
             assert_never(after.state)
+
+
+def _stopping(after: Job) -> JobEvent | None:
+    if after.cancel_requested:
+        return JobCancelRequested(after.attempt, after.reason)
+    return JobInterrupted(after.attempt, after.reason) if after.reason else None
 
 
 def _waits(before: Job, after: Job, ended: Attempt | None) -> JobEvent:
@@ -108,7 +126,10 @@ def _waits(before: Job, after: Job, ended: Attempt | None) -> JobEvent:
             counter=decision.counter,
             memory=None if after.request.memory == before.request.memory else after.request.memory,
             avoid_node=after.avoid_node,
+            avoid_devices=after.avoid_devices,
         )
+    if before.terminal or before.spec != after.spec:
+        return _retried(before, after)
     if after.state is not JobState.QUEUED:
         return JobSetAside(after.attempt, after.state.value, after.reason, after.retry_at)
     if before.state is JobState.HELD:
@@ -116,6 +137,19 @@ def _waits(before: Job, after: Job, ended: Attempt | None) -> JobEvent:
     if before.state is JobState.QUEUED and before.attempt == after.attempt:
         return JobWaiting(after.reason)
     return JobQueued(after.attempt, after.reason)
+
+
+def _retried(before: Job, after: Job) -> JobRetried:
+    was, now = before.request, after.request
+    return JobRetried(
+        after.attempt,
+        after.reason,
+        cpu_m=None if was.cpu_m == now.cpu_m else now.cpu_m,
+        memory=None if was.memory == now.memory else now.memory,
+        gpu=None if was.gpu == now.gpu else now.gpu,
+        share_m=None if was.share_m == now.share_m else now.share_m,
+        named=None if was.named == now.named else now.named,
+    )
 
 
 def _held(after: Job, ended: Attempt | None) -> JobHeld:
@@ -198,8 +232,11 @@ class Outbox:
     A status that an attempt enters and leaves within one tick gets no event.
     """
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, load_spec: Callable[[str], JobSpec]) -> None:
+        """Start empty; ``load_spec`` reads a job's stored specification."""
+        self._load_spec = load_spec
+        self.queue_notify: Mapping[str, tuple[Notify, ...]] = {}
+        """Who is told of the jobs in each queue that says so."""
         self._numbers = count()
         self._ended: dict[str, Attempt] = {}
         """Attempts that ended and whose job has not moved on yet, by job id; both happen in one step."""
@@ -218,11 +255,17 @@ class Outbox:
             for record in attempt_ended(attempt):
                 self.emit(events, record)
 
-    def job_changed(self, events: dict[int, EventRecord], before: Job, after: Job) -> None:
-        """Note a change of a job."""
-        event = event_of(before, after, self._ended.pop(after.id, None))
+    def job_changed(
+        self, events: dict[int, EventRecord], before: Job, after: Job, told: list[Notification] | None = None
+    ) -> None:
+        """Note a change of a job, and in ``told``, where its specification can be read, what people are told of it."""
+        event = event_of(before, after, ended := self._ended.pop(after.id, None))
         if event is not None:
             self.emit(events, EventRecord(after.id, after.updated_at, event))
+        if told is not None and after.child is None:
+            wanted = self._load_spec(after.spec).notify + self.queue_notify.get(after.queue, ())
+            if wanted:
+                told += of_job(before, after, ended, wanted)
 
     def emit(self, events: dict[int, EventRecord], record: EventRecord) -> None:
         """Note an event."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
 from enum import StrEnum
 from operator import attrgetter
+
+from holdfast.domain.record import Struct
 
 
 class FailureCondition(StrEnum):
@@ -14,7 +15,7 @@ class FailureCondition(StrEnum):
     OOM_KILLED = "OOMKilled"
     """Exceeded its memory limit, with evidence (cgroup event, kubelet reason, engine flag); 137 alone is not."""
     EVICTED = "Evicted"
-    """The node was under pressure and put the run out."""
+    """The node put the run out: it was under pressure, or is being drained."""
     PREEMPTED = "Preempted"
     """The scheduler took the place for more important work, or the machine was reclaimed."""
     DEADLINE_EXCEEDED = "DeadlineExceeded"
@@ -28,7 +29,9 @@ class FailureCondition(StrEnum):
     EXECUTOR_LOST = "ExecutorLost"
     """The executor was silent for longer than its lease."""
     LAUNCH_FAILED = "LaunchFailed"
-    """The program could not be started at all; never the user's failure."""
+    """The program could not be started at all."""
+    STALLED = "Stalled"
+    """Said or did nothing for longer than its ``stall`` allows."""
     APP_ERROR = "AppError"
     """The program itself ended with a non-zero code or by its own signal."""
 
@@ -48,12 +51,14 @@ class Cause(StrEnum):
     """It used more memory than it asked for, with evidence."""
     EXECUTION_TIMEOUT = "execution_timeout"
     """It ran longer than its deadline."""
+    STALLED = "stalled"
+    """It said or did nothing for longer than its ``stall`` allows."""
     UNKNOWN = "unknown"
     """The facts fit no other cause."""
     USER_CANCELLED = "user_cancelled"
-    """A user cancelled it; never retried."""
+    """A user ended it: cancelled the job, or held it as it ran; no failure, and never retried by itself."""
     VALIDATION_ERROR = "validation_error"
-    """What was asked for is impossible; never retried."""
+    """What was asked for is impossible, such as a program that does not exist; never retried."""
     QUOTA_EXCEEDED = "quota_exceeded"
     """A quota forbids it; never retried."""
 
@@ -71,18 +76,23 @@ class EndedBy(StrEnum):
     """A user cancelled the job."""
     DEADLINE = "deadline"
     """It ran longer than the job allows."""
+    STALL = "stall"
+    """It was silent for longer than the job allows."""
     MEMORY = "memory"
     """The memory limit: the kernel, or our own watcher with evidence."""
     PREEMPTION = "preemption"
     """Its place was taken for more important work."""
+    SUSPENSION = "suspension"
+    """A user held its job, or suspended what the job is part of."""
+    DRAIN = "drain"
+    """Its node is being drained."""
     LOST = "lost"
     """Nobody saw the end: its executor or node was lost."""
     CASCADE = "cascade"
     """We stopped it because another run of its attempt failed; it counts for nobody."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerResult:
+class ContainerResult(Struct, frozen=True):
     """How one container (or the one local process) of a run ended."""
 
     exit_code: int | None
@@ -93,7 +103,9 @@ class ContainerResult:
     reason: str = ""
     """The platform's word: ``OOMKilled``, ``Error``, ``Completed``, ``CommandNotFound``."""
     message: str = ""
-    """Its termination message, bounded by the engine."""
+    """Its termination message, bounded by the engine; the last lines of its log where it left none."""
+    message_from_log: bool = False
+    """Whether ``message`` is the last lines of the log."""
     init: bool = False
     log_tail: tuple[str, ...] = ()
     """The last lines of its own log, where containers have logs of their own."""
@@ -104,8 +116,7 @@ class ContainerResult:
         return self.exit_code is not None and self.exit_code != 0
 
 
-@dataclass(frozen=True, slots=True)
-class PodEvent:
+class PodEvent(Struct, frozen=True):
     """An engine's event about a run, as Kubernetes reports them."""
 
     type: str
@@ -114,8 +125,15 @@ class PodEvent:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
+class LogMatch(Struct, frozen=True):
+    """A pattern of a policy or category that was found in what a run printed."""
+
+    pattern: str
+    line: str
+    """Where it was found, bounded."""
+
+
+class RunOutcome(Struct, frozen=True):
     """The facts of how a run ended, written before anyone judges them."""
 
     containers: tuple[ContainerResult, ...] = ()
@@ -126,12 +144,20 @@ class RunOutcome:
     """Whether the program ever started."""
     started_at: float | None = None
     ended_at: float = 0.0
+    warned_at: float | None = None
+    """When it was given the warning that its job asks for ahead of its end."""
     node: str | None = None
     executor: str | None = None
     message: str = ""
     """The platform's message, e.g. why it could not be started."""
     log_tail: tuple[str, ...] = ()
     """The last lines of the log, for classification and explanation."""
+    log: str = ""
+    """The end of what it printed, at most 64 KiB, as its engine hands it over; searched at once, and never stored."""
+    log_matches: tuple[LogMatch, ...] = ()
+    """Which patterns of policies and categories were found there."""
+    error_line: str = ""
+    """The line of what it printed that says what went wrong, bounded."""
     events: tuple[PodEvent, ...] = ()
     progress: str = ""
     """The last progress report, as the program wrote it."""
@@ -156,8 +182,7 @@ class RunOutcome:
         return max(0.0, self.ended_at - self.started_at)
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A classified failure: the facts of the run that is judged, and what they mean."""
 
     cause: Cause
@@ -168,14 +193,22 @@ class Failure:
     subcategory: str = ""
     hint: str = ""
     """The category's advice for the user."""
+    suggestion: str = ""
+    """What the category suggests to do: the name of an action."""
     rank: int = 0
     node: str | None = None
     executor: str | None = None
+    devices: tuple[str, ...] = ()
+    """Ids of the GPUs the run had."""
     started: bool = True
     ran_s: float | None = None
     failed_at: float = 0.0
     message: str = ""
     ended_by: EndedBy = EndedBy.ITSELF
+    error_line: str = ""
+    """The line of what the program printed that says what went wrong."""
+    log_matches: tuple[LogMatch, ...] = ()
+    """Which patterns were found in what it printed."""
 
     @property
     def failed_containers(self) -> tuple[ContainerResult, ...]:
@@ -193,6 +226,7 @@ class Failure:
 
 _LOUD = (
     FailureCondition.OOM_KILLED,
+    FailureCondition.STALLED,
     FailureCondition.DEADLINE_EXCEEDED,
     FailureCondition.PREEMPTED,
     FailureCondition.EVICTED,
@@ -205,7 +239,7 @@ _LOUD = (
 
 
 def in_words(failure: Failure) -> str:
-    """Say in a few words what happened: ``exit code 3``, ``killed by SIGSEGV``, ``OOMKilled``."""
+    """Say in a few words what happened: ``exit code 3: ValueError: no such key``, ``killed by SIGSEGV``, ...."""
     for condition in _LOUD:
         if condition in failure.conditions:
             quiet = (
@@ -215,9 +249,10 @@ def in_words(failure: Failure) -> str:
     container = failure.first_failed
     if container is None:
         return failure.message or str(failure.cause)
-    if container.signal is not None:
-        return f"killed by {signal_name(container.signal)}"
-    return f"exit code {container.exit_code}"
+    how = (
+        f"exit code {container.exit_code}" if container.signal is None else f"killed by {signal_name(container.signal)}"
+    )
+    return f"{how}: {failure.error_line}" if failure.error_line else how
 
 
 def in_full(failure: Failure) -> str:

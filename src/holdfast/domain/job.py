@@ -5,55 +5,28 @@ Times are seconds since the epoch, UTC.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from functools import cache
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.domain.containers import UNKNOWN, EngineInfo
-from holdfast.domain.lifecycle import AttemptStatus, Ending, Outcome, RunStatus
+from holdfast.domain.devices import Device  # noqa: TC001 - the codec of what is stored looks it up
+from holdfast.domain.lifecycle import AttemptStatus, Ending, Interruption, Outcome, RunStatus
 from holdfast.domain.lifecycle.judge import HandlerLimits  # noqa: TC001 - the codec of what is stored looks it up
+from holdfast.domain.notifier import Notify  # noqa: TC001 - the codec of what is stored looks it up
+from holdfast.domain.record import Struct, evolve, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from holdfast.domain.failure import Failure, RunOutcome
     from holdfast.domain.policy.model import Decision
 
 
-if TYPE_CHECKING:
-    from dataclasses import replace as evolve
-else:
-
-    def evolve(record: Any, **changes: Any) -> Any:  # noqa: ANN401 - of any of its fields
-        """Return a copy of a frozen record with some fields changed, in about half the time of ``dataclasses.replace``.
-
-        A restart of many jobs copies some twenty records for each, a tenth of its work. Type checkers see
-        ``dataclasses.replace``, and so report unknown fields and wrong types.
-
-        Args:
-            record: A dataclass of at least two fields, all accepted by position by its ``__init__``.
-            changes: New values by field.
-
-        Raises:
-            KeyError: It has no such field.
-        """
-        values_of, places = _shape(type(record))
-        values = list(values_of(record))
-        for name, value in changes.items():
-            values[places[name]] = value
-        return type(record)(*values)
+Amounts = tuple[tuple[str, int], ...]
+"""Thousandths by name, in order of name."""
 
 
-@cache
-def _shape(kind: type) -> tuple[Callable[[Any], tuple[Any, ...]], Mapping[str, int]]:
-    names = [*map(attrgetter("name"), fields(kind))]
-    return attrgetter(*names), dict(zip(names, range(len(names)), strict=True))
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Resources:
+class Resources(Struct, frozen=True, order=True):
     """An amount of capacity, asked for by one run or offered by one node."""
 
     cpu_m: int = 1000
@@ -61,18 +34,56 @@ class Resources:
     memory: int = 0
     """Bytes; as a request 0 means no limit and none reserved."""
     gpu: int = 0
+    """Whole GPUs."""
+    share_m: int = 0
+    """Thousandths of one more GPU; a request for a share of one has no whole ones."""
+    named: Amounts = ()
+    """Whatever else is counted, by name and in order of it, in thousandths: ``(("licence/matlab", 1000),)``."""
+
+    @property
+    def gpus(self) -> float:
+        """GPUs with shares of them; exact in thousandths."""
+        return self.gpu + self.share_m / 1000
 
     def fits(self, free: Resources) -> bool:
         """Whether this request fits into what is free."""
-        return self.cpu_m <= free.cpu_m and self.memory <= free.memory and self.gpu <= free.gpu
+        return (
+            self.cpu_m <= free.cpu_m
+            and self.memory <= free.memory
+            and self.gpu * 1000 + self.share_m <= free.gpu * 1000 + free.share_m
+            and (not self.named or all(amount <= free.amount_of(name) for name, amount in self.named))
+        )
+
+    def amount_of(self, name: str) -> int:
+        """Return how much there is of what is counted by a name, in thousandths."""
+        return next((amount for each, amount in self.named if each == name), 0)
 
     def __add__(self, other: Resources) -> Resources:
         """Sum, per dimension."""
-        return Resources(self.cpu_m + other.cpu_m, self.memory + other.memory, self.gpu + other.gpu)
+        return Resources(
+            self.cpu_m + other.cpu_m,
+            self.memory + other.memory,
+            self.gpu + other.gpu,
+            self.share_m + other.share_m,
+            _sum(self.named, other.named, 1) if self.named or other.named else (),
+        )
 
     def __sub__(self, other: Resources) -> Resources:
         """Difference, per dimension; may be negative when a node shrank under its load."""
-        return Resources(self.cpu_m - other.cpu_m, self.memory - other.memory, self.gpu - other.gpu)
+        return Resources(
+            self.cpu_m - other.cpu_m,
+            self.memory - other.memory,
+            self.gpu - other.gpu,
+            self.share_m - other.share_m,
+            _sum(self.named, other.named, -1) if self.named or other.named else (),
+        )
+
+
+def _sum(one: Amounts, other: Amounts, sign: int) -> Amounts:
+    total = dict(one)
+    for name, amount in other:
+        total[name] = total.get(name, 0) + sign * amount
+    return tuple(sorted((name, amount) for name, amount in total.items() if amount))
 
 
 UNLIMITED = Resources(10**12, 1 << 60, 10**9)
@@ -91,32 +102,32 @@ class JobState(StrEnum):
     HELD = "Held"
     """Waits until a user releases it."""
     WAITING = "Waiting"
-    """Belongs to a job set that decides when it runs: not started, suspended, or over before its set."""
+    """Waits for other work to happen first, or belongs to a job set that decides when it runs: not started, suspended,
+    or over before its set."""
     SUCCEEDED = "Succeeded"
-    """Every run of its last attempt ended with code 0; final."""
+    """Every run of its last attempt ended with code 0. Final, unless a user retries it."""
     FAILED = "Failed"
-    """Its last attempt failed and is not retried; final."""
+    """Its last attempt failed and is not retried. Final, unless a user retries it."""
     CANCELLED = "Cancelled"
-    """A user ended it; final."""
+    """A user ended it, or what it waited for can never happen any more. Final, unless a user retries it."""
 
 
 JOB_TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 JOB_WAITING = frozenset({JobState.QUEUED, JobState.BACKOFF, JobState.HELD})
 
 
-@dataclass(frozen=True, slots=True)
-class ChildOf:
-    """Where a job stands in its job set."""
+class ChildOf(Struct, frozen=True):
+    """Where a job stands in the workload it is part of."""
 
     set_id: str
+    """Id of its job set or its array."""
     group: str
-    """Its replicated job."""
+    """Its replicated job; empty for a job of no other, such as an array's task."""
     index: int
-    """Among the jobs of its replicated job, from 0."""
+    """Among the jobs of its replicated job, from 0; of a task its index."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """A job without its history: all the controller keeps in memory while it waits."""
 
     id: str
@@ -148,9 +159,21 @@ class Job:
     retries: int = 0
     """Counted retries granted in all; what ``globalMaxRetries`` looks at."""
     avoid_node: str | None = None
+    avoid_devices: tuple[str, ...] = ()
+    """``<id>@<node>`` of each GPU its next attempt avoids."""
     cancel_requested: bool = False
     child: ChildOf | None = None
-    """The job set it belongs to, if any; such a job starts in state ``Waiting``."""
+    """The job set or array it belongs to, if any; a job of a set starts in state ``Waiting``."""
+    ready_at: float | None = None
+    """When all had happened that it waited for; its total deadline runs from here. ``None`` until then, and of one that
+    waits for nothing."""
+    met: tuple[int, ...] = ()
+    """Until then, places of the dependencies that it waits for no longer."""
+
+    @property
+    def of_set(self) -> ChildOf | None:
+        """Where it stands in its job set, which decides when it runs; ``None`` for any other job."""
+        return self.child if self.child is not None and self.child.group else None
 
     @property
     def terminal(self) -> bool:
@@ -158,8 +181,7 @@ class Job:
         return self.state in JOB_TERMINAL
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One try at a whole job; identity is (job_id, number)."""
 
     job_id: str
@@ -192,24 +214,7 @@ class Attempt:
 
     def entered(self, status: AttemptStatus, at: float) -> Attempt:
         """Return it in another status, with clock and tries reset."""
-        # Written out: ``dataclasses.replace`` takes three times as long, and every job moves six times.
-        return Attempt(
-            self.job_id,
-            self.number,
-            status,
-            at,
-            0,
-            self.dispatch,
-            self.created_at,
-            self.started_at,
-            self.ended_at,
-            self.request,
-            self.ending,
-            self.failure,
-            self.decision,
-            self.retry_at,
-            self.message,
-        )
+        return evolve(self, status=status, status_since=at, tries=0)
 
     def after(self, outcome: Outcome, to: AttemptStatus | None, at: float) -> Attempt:
         """Return it after an outcome; a change of status resets its clock and its tries."""
@@ -221,8 +226,7 @@ class Attempt:
 _COUNTED = frozenset({Outcome.NEED_RETRY, Outcome.GIVE_UP, Outcome.EXPIRED})
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One process or pod of an attempt; the thing that has an exit code."""
 
     uid: str
@@ -246,6 +250,10 @@ class Run:
     """What was decided about that."""
     generation: int = 1
     """Of its workload, when it was made."""
+    devices: tuple[str, ...] = ()
+    """Ids of the GPUs it was given, or of the one it has a share of; none where GPUs are only counted."""
+    interrupted: Interruption | None = None
+    """Why it was told to stop, if it did nothing wrong."""
 
     @property
     def dispatch(self) -> int:
@@ -254,28 +262,10 @@ class Run:
 
     def entered(self, status: RunStatus, at: float) -> Run:
         """Return it in another status."""
-        return Run(
-            self.uid,
-            self.job_id,
-            self.attempt,
-            self.rank,
-            status,
-            at,
-            self.executor,
-            self.node,
-            self.request,
-            self.started_at,
-            self.ended_at,
-            self.outcome,
-            self.progress,
-            self.failure,
-            self.decision,
-            self.generation,
-        )
+        return evolve(self, status=status, status_since=at)
 
 
-@dataclass(frozen=True, slots=True)
-class Ceiling:
+class Ceiling(Struct, frozen=True):
     """Most of each kind of capacity that may be in use at once; ``None`` is no limit."""
 
     cpu_m: int | None = None
@@ -283,8 +273,7 @@ class Ceiling:
     gpu: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(Struct, frozen=True):
     """Where jobs wait."""
 
     name: str
@@ -299,10 +288,11 @@ class Queue:
     """Accepts jobs and starts none."""
     handler_limits: HandlerLimits = field(default_factory=dict)
     """For its jobs' attempts, where they differ from the operator's."""
+    notify: tuple[Notify, ...] = ()
+    """Who is told of what becomes of the jobs and arrays in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A place with capacity inside an executor, as last reported."""
 
     name: str
@@ -312,3 +302,5 @@ class Node:
     seen_at: float = 0.0
     engine: EngineInfo = UNKNOWN
     """What runs things there."""
+    devices: tuple[Device, ...] = ()
+    """Its GPUs; none where they are only counted."""

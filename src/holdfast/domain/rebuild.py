@@ -1,11 +1,11 @@
 """Rebuilds a job from its events: a pure fold, which proves that the events are complete.
 
-What no event carries stays empty: the specification's text and the place in the order of submission.
+What no event carries stays empty: the specification's text, the place in the order of submission, and which of the
+things it waited for happened when.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.events import (
@@ -13,8 +13,10 @@ from holdfast.domain.events import (
     JobCancelRequested,
     JobFailed,
     JobHeld,
+    JobInterrupted,
     JobQueued,
     JobReleased,
+    JobRetried,
     JobRetryScheduled,
     JobSetAside,
     JobStarted,
@@ -23,6 +25,7 @@ from holdfast.domain.events import (
     JobWaiting,
 )
 from holdfast.domain.job import ChildOf, Job, JobState, Resources
+from holdfast.domain.record import evolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,8 +50,9 @@ def rebuild(events: Iterable[EventRecord | StoredEvent]) -> Job | None:
             raise ValueError(msg)
         change = _CHANGES.get(type(each.event))
         if change is not None:
-            _require(not job.terminal, f"{each.event} comes after the end of job {job.id}")
-            job = replace(change(job, each.at, each.event), updated_at=each.at)
+            is_retry = isinstance(each.event, JobRetried)
+            _require(is_retry or not job.terminal, f"{each.event} comes after the end of job {job.id}")
+            job = evolve(change(job, each.at, each.event), updated_at=each.at)
     return job
 
 
@@ -58,6 +62,7 @@ def _require(holds: bool, message: str) -> None:  # noqa: FBT001 - an assertion
 
 
 def _submitted(job_id: str, at: float, event: JobSubmitted) -> Job:
+    task = ChildOf(event.array, "", event.array_index) if event.array else None
     return Job(
         id=job_id,
         name=event.name,
@@ -65,39 +70,40 @@ def _submitted(job_id: str, at: float, event: JobSubmitted) -> Job:
         priority=event.priority,
         submitted_at=at,
         spec="",
-        request=Resources(event.cpu_m, event.memory, event.gpu),
+        request=Resources(event.cpu_m, event.memory, event.gpu, event.share_m, event.named),
         gang=event.gang,
         queued_at=at,
         updated_at=at,
-        state=JobState.WAITING if event.job_set else JobState.QUEUED,
-        child=ChildOf(event.job_set, event.replicated_job, event.job_index) if event.job_set else None,
+        state=JobState.WAITING if event.job_set or event.waits else JobState.QUEUED,
+        reason=event.waits,
+        child=ChildOf(event.job_set, event.replicated_job, event.job_index) if event.job_set else task,
     )
 
 
 def _set_aside(job: Job, _: float, event: JobSetAside) -> Job:
     state = JobState(event.state)
-    return replace(job, state=state, attempt=event.attempt, reason=event.reason, retry_at=event.retry_at)
+    return evolve(job, state=state, attempt=event.attempt, reason=event.reason, retry_at=event.retry_at)
 
 
 def _queued(job: Job, at: float, event: JobQueued) -> Job:
     state = JobState.QUEUED
-    return replace(job, state=state, attempt=event.attempt, reason=event.reason, retry_at=None, queued_at=at)
+    return evolve(job, state=state, attempt=event.attempt, reason=event.reason, retry_at=None, queued_at=at)
 
 
 def _waiting(job: Job, _: float, event: JobWaiting) -> Job:
-    return replace(job, reason=event.reason)
+    return evolve(job, reason=event.reason)
 
 
 def _started(job: Job, at: float, event: JobStarted) -> Job:
     first = job.started_at if job.started_at is not None else at
-    return replace(job, state=JobState.RUNNING, attempt=event.attempt, reason="", retry_at=None, started_at=first)
+    return evolve(job, state=JobState.RUNNING, attempt=event.attempt, reason="", retry_at=None, started_at=first)
 
 
 def _retried(job: Job, at: float, event: JobRetryScheduled) -> Job:
     counters, name = job.counters, event.counter
     if name is not None:
         counters = {**counters, name: counters.get(name, 0) + 1}
-    return replace(
+    return evolve(
         job,
         state=JobState.QUEUED if event.retry_at is None else JobState.BACKOFF,
         attempt=event.attempt,
@@ -106,33 +112,55 @@ def _retried(job: Job, at: float, event: JobRetryScheduled) -> Job:
         queued_at=at,
         counters=counters,
         retries=job.retries + (name is not None),
-        request=job.request if event.memory is None else replace(job.request, memory=event.memory),
+        request=job.request if event.memory is None else evolve(job.request, memory=event.memory),
         avoid_node=event.avoid_node,
+        avoid_devices=event.avoid_devices,
     )
 
 
 def _held(job: Job, _: float, event: JobHeld) -> Job:
-    return replace(job, state=JobState.HELD, attempt=event.attempt, reason=event.reason, retry_at=None)
+    return evolve(job, state=JobState.HELD, attempt=event.attempt, reason=event.reason, retry_at=None)
 
 
 def _released(job: Job, at: float, event: JobReleased) -> Job:
-    return replace(job, state=JobState.QUEUED, attempt=event.attempt, reason="", retry_at=None, queued_at=at)
+    return evolve(job, state=JobState.QUEUED, attempt=event.attempt, reason="", retry_at=None, queued_at=at)
+
+
+def _retried_by_hand(job: Job, at: float, event: JobRetried) -> Job:
+    names = ("cpu_m", "memory", "gpu", "share_m", "named")
+    changed = {name: getattr(event, name) for name in names if getattr(event, name) is not None}
+    return evolve(
+        job,
+        state=JobState.QUEUED,
+        attempt=event.attempt,
+        reason=event.reason,
+        retry_at=None,
+        queued_at=at,
+        started_at=None,
+        ended_at=None,
+        cancel_requested=False,
+        request=evolve(job.request, **changed),
+    )
 
 
 def _cancel_requested(job: Job, _: float, event: JobCancelRequested) -> Job:
-    return replace(job, cancel_requested=True, attempt=event.attempt, reason=event.reason)
+    return evolve(job, cancel_requested=True, attempt=event.attempt, reason=event.reason)
+
+
+def _interrupted(job: Job, _: float, event: JobInterrupted) -> Job:
+    return evolve(job, attempt=event.attempt, reason=event.reason)
 
 
 def _succeeded(job: Job, at: float, event: JobSucceeded) -> Job:
-    return replace(job, state=JobState.SUCCEEDED, attempt=event.attempt, reason="", ended_at=at)
+    return evolve(job, state=JobState.SUCCEEDED, attempt=event.attempt, reason="", ended_at=at)
 
 
 def _failed(job: Job, at: float, event: JobFailed) -> Job:
-    return replace(job, state=JobState.FAILED, attempt=event.attempt, reason=event.reason, retry_at=None, ended_at=at)
+    return evolve(job, state=JobState.FAILED, attempt=event.attempt, reason=event.reason, retry_at=None, ended_at=at)
 
 
 def _cancelled(job: Job, at: float, event: JobCancelled) -> Job:
-    return replace(
+    return evolve(
         job,
         state=JobState.CANCELLED,
         attempt=event.attempt,
@@ -151,7 +179,9 @@ _CHANGES: dict[type[Event], Callable[[Job, float, Any], Job]] = {
     JobRetryScheduled: _retried,
     JobHeld: _held,
     JobReleased: _released,
+    JobRetried: _retried_by_hand,
     JobCancelRequested: _cancel_requested,
+    JobInterrupted: _interrupted,
     JobSucceeded: _succeeded,
     JobFailed: _failed,
     JobCancelled: _cancelled,

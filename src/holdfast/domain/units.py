@@ -129,3 +129,37 @@ def parse_cpu(value: object) -> int:
 def format_cpu(millis: int) -> str:
     """Write millicores as cores: ``2``, ``0.5``."""
     return f"{millis / 1000:g}"
+
+
+_LARGEST_AMOUNT = 1 << 60
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]i?|k)?")
+
+
+def parse_amount(value: object) -> int:
+    """Read an amount of anything countable in thousandths: ``1``, ``0.5``, ``"20Gi"``, ``"1.5k"``.
+
+    Raises:
+        ValueError: Not an amount, finer than a thousandth, or too large.
+    """
+    text = str(value).strip() if isinstance(value, (int, float, str)) and not isinstance(value, bool) else ""
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
+        msg = f"{value!r} is not an amount; write for example 1, 0.5 or 20Gi"
+        raise ValueError(msg)
+    number = Decimal(match[1])
+    if number > _LARGEST_AMOUNT or number * _MEMORY_FACTOR[match[2] or ""] > _LARGEST_AMOUNT:
+        msg = f"{value!r} is out of range: amounts run from 0 to 1Ei"
+        raise ValueError(msg)
+    millis = number * _MEMORY_FACTOR[match[2] or ""] * 1000
+    if millis != int(millis):
+        msg = f"{value!r} is too fine: amounts are counted in steps of 0.001"
+        raise ValueError(msg)
+    return int(millis)
+
+
+def format_amount(millis: int) -> str:
+    """Write thousandths the way people read them: ``1``, ``0.25``, ``20Gi``."""
+    whole, rest = divmod(millis, 1000)
+    if rest:
+        return f"{Decimal(millis) / 1000:f}"
+    return format_memory(whole) if whole >= _MEMORY_FACTOR["Mi"] and whole % _MEMORY_FACTOR["Ki"] == 0 else str(whole)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.containers import Capability
 from holdfast.domain.failure import EndedBy, RunOutcome
 from holdfast.errors import Unavailable
-from holdfast.ports.engine import Observation, RunPhase, StopReason
+from holdfast.ports.engine import LEADING, Observation, RunPhase, StopReason
 from holdfast.ports.exchange import ExchangeRequest
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _TOLD_AGAIN_S = 5.0
 """How long a run that was told to stop may run on before it is told again."""
 _UNSTARTED = frozenset({RunPhase.PREPARING, RunPhase.PULLING, RunPhase.PREPARED})
-_ENDED_BY = {StopReason.USER: EndedBy.USER, StopReason.PREEMPTION: EndedBy.PREEMPTION, StopReason.LOST: EndedBy.LOST}
+_ENDED_BY = {reason: EndedBy(reason.value) for reason in (StopReason.USER, StopReason.LOST, *LEADING)}
 
 
 class Executor:
@@ -66,8 +66,8 @@ class Executor:
         self._acked: str | None = None
         # When an earlier incarnation was last answered is unknown: the runs it left have no lease yet.
         self._answered_at = float("-inf")
-        self._stopping: dict[str, tuple[float, float]] = {}
-        """The grace in seconds with which each run was last told to stop, and when."""
+        self._stopping: dict[str, tuple[float, float, StopReason]] = {}
+        """The grace in seconds with which each run was last told to stop, when, and why."""
         self._never_started: dict[str, Observation] = {}
 
     def step(self) -> bool:
@@ -108,7 +108,7 @@ class Executor:
             if wanted.stop is not None:
                 if seen is None:
                     self._never_started[uid] = self._not_started(order, wanted.stop)
-                elif self._is_worth_telling(seen, order.grace_s):
+                elif self._is_worth_telling(seen, order.grace_s, wanted.stop):
                     stops.append((uid, order.grace_s, wanted.stop))
             elif seen is None or (not wanted.prepare and seen.phase in _UNSTARTED):
                 (prepares if wanted.prepare else starts).append(order)
@@ -128,7 +128,7 @@ class Executor:
                     finished.append(uid)
                     self._stopping.pop(uid, None)
                     self._never_started.pop(uid, None)
-                elif self._is_worth_telling(seen, 0.0):
+                elif self._is_worth_telling(seen, 0.0, StopReason.LOST):
                     stops.append((uid, 0.0, StopReason.LOST))
         if finished:
             self._engine.forget(finished)
@@ -136,20 +136,22 @@ class Executor:
 
     def _stop_now(self, stops: Sequence[Stop]) -> None:
         now = self._clock.steady()
-        for uid, grace_s, _ in stops:
-            self._stopping[uid] = (grace_s, now)
+        for uid, grace_s, reason in stops:
+            self._stopping[uid] = (grace_s, now, reason)
         self._engine.stop(stops)
 
-    def _is_worth_telling(self, seen: Observation, grace_s: float) -> bool:
-        """Whether to tell a run to stop: the first time, with a shorter grace, or when it runs on as if not told.
+    def _is_worth_telling(self, seen: Observation, grace_s: float, reason: StopReason) -> bool:
+        """Whether to tell a run to stop: the first time, in less time, or when it runs on as if not told.
+
+        A reason that leaves no time for a warning ends one.
 
         The engine that was told may have been replaced since.
         """
         if seen.phase is RunPhase.FINISHED:
             return False
-        told_grace_s, told_at = self._stopping.get(seen.uid, (float("inf"), 0.0))
+        told_grace_s, told_at, why = self._stopping.get(seen.uid, (float("inf"), 0.0, reason))
         goes_on = seen.phase is not RunPhase.STOPPING and self._clock.steady() - told_at >= _TOLD_AGAIN_S
-        return grace_s < told_grace_s or goes_on
+        return grace_s < told_grace_s or goes_on or (why in LEADING and reason not in LEADING)
 
     def _not_started(self, order: RunOrder, reason: StopReason) -> Observation:
         """Report a run that is to be stopped and was never started, so that nobody waits for it."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.policy.compiled import effective_policies
+from holdfast.domain.record import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.category import FailureCategory
     from holdfast.domain.job import Queue
+    from holdfast.domain.notifier import Notifier
+    from holdfast.domain.placement.cordon import Cordon
     from holdfast.domain.policy.model import RetryPolicy, RetrySettings
     from holdfast.domain.workloads.spec import JobSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
+class Catalogue(Struct, frozen=True):
     """What operators wrote, at one instant."""
 
     version: int
@@ -31,6 +32,10 @@ class Catalogue:
     settings: RetrySettings
     default_policy: str | None = None
     """Applies when neither the queue nor the job names a policy."""
+    notifiers: Mapping[str, Notifier] = field(default_factory=dict)
+    """By name."""
+    cordons: Mapping[str, Cordon] = field(default_factory=dict)
+    """By the name of the node."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """What cannot be read, by its kind and name, and why; a policy in its place holds what fails, a queue is paused, a
     category matches nothing, and settings have their defaults, until somebody writes it again."""
@@ -104,7 +109,7 @@ class CatalogueStore(Protocol):
 
         Raises:
             AlreadyExists, NotFound: As for policies.
-            InvalidRequest: It names a policy that does not exist.
+            InvalidRequest: It names a policy or a notifier that does not exist.
         """
         ...
 
@@ -131,6 +136,31 @@ class CatalogueStore(Protocol):
         Raises:
             NotFound: There is none.
         """
+        ...
+
+    def put_notifier(self, notifier: Notifier, *, create: bool | None = None, by: Caller | None = None) -> None:
+        """Store a notifier.
+
+        Raises:
+            AlreadyExists, NotFound: As for policies.
+        """
+        ...
+
+    def delete_notifier(self, name: str, *, by: Caller | None = None) -> None:
+        """Delete a notifier; what jobs still want told there is given up, and can be replayed.
+
+        Raises:
+            NotFound: There is none.
+            Conflict: A queue names it.
+        """
+        ...
+
+    def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:
+        """Cordon a node, or drain it."""
+        ...
+
+    def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:
+        """Let work onto a node again; one that is not cordoned is left alone."""
         ...
 
     def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:

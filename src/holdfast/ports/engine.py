@@ -6,13 +6,15 @@ is capable of, and is never given a run that needs more; where it has no images 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.domain.containers import EngineInfo, Mount, Port, Role, Volume
+from holdfast.domain.devices import Device  # noqa: TC001 - the codec of messages looks it up
 from holdfast.domain.job import Resources
+from holdfast.domain.record import Struct, field
 from holdfast.domain.workloads.spec import DEFAULT_GRACE_S
+from holdfast.domain.workloads.watching import EarlyWarning, StallLimits  # noqa: TC001 - the codec of the exchange looks it up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import RunOutcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
+class Container(Struct, frozen=True, kw_only=True):
     """One program of a run."""
 
     name: str = "main"
@@ -31,6 +32,8 @@ class Container:
     is_arguments: bool = False
     """Whether ``command`` has only arguments, for the program its image starts."""
     env: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    """Variables whose values the engine looks up, by these names."""
     working_dir: str | None = None
     resources: Resources = Resources()
     """What it alone asks for."""
@@ -40,8 +43,7 @@ class Container:
     mounts: tuple[Mount, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RunOrder:
+class RunOrder(Struct, frozen=True):
     """Everything an engine needs to start one run; uids are fresh per dispatch."""
 
     uid: str
@@ -59,15 +61,28 @@ class RunOrder:
     deadline_s: float | None = None
     """From the start of its first program; the engine enforces it and reports ``DeadlineExceeded``."""
     grace_s: float = DEFAULT_GRACE_S
+    stall: StallLimits | None = None
+    """How long it may be silent; the engine enforces it and reports ``Stalled``."""
+    warning: EarlyWarning | None = None
+    """Which warning it gets ahead of its deadline, and before it is stopped for one of the reasons in ``LEADING``."""
+    checkpointed_exit_code: int | None = None
+    """The code by which it says that it has saved what it has."""
     ports: tuple[str, ...] = ()
     """Names of ports that get a free number on the node."""
     volumes: tuple[Volume, ...] = ()
     devices: Mapping[str, int] = field(default_factory=dict)
     """How many of each, by the name of the resource, beside GPUs."""
+    gpus: tuple[str, ...] = ()
+    """Ids of the GPUs it is given; it sees no others of its node's ``NodeInfo.devices``."""
     node_selector: Mapping[str, str] = field(default_factory=dict)
     """Labels a node must have, for an engine that places runs itself; others get a ``node`` that has them."""
     avoid_node: str | None = None
     """The node to stay away from, likewise, unless there is no other."""
+    separate_logs: bool = False
+    """Whether stdout and stderr are kept apart, by an engine that can; others keep them in one log."""
+    checkpoints_of: tuple[str, ...] = ()
+    """Ids of jobs that have ended. Where its own job has no checkpoint folder yet, the first of them that has one
+    leaves it to that; an engine without such folders does nothing."""
     template: Mapping[str, Any] | None = None
     """The pod template as written, where there is one, for engines that run pods."""
 
@@ -92,8 +107,7 @@ class RunPhase(StrEnum):
     FINISHED = "finished"
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """One run as its engine sees it now."""
 
     uid: str
@@ -119,19 +133,28 @@ class StopReason(StrEnum):
     USER = "user"
     CASCADE = "cascade"
     PREEMPTION = "preemption"
+    SUSPENSION = "suspension"
+    """A user holds the job, or suspends what it is part of."""
+    DRAIN = "drain"
+    """Its node is being drained."""
     LOST = "lost"
     """The controller does not know this run any more."""
     DEADLINE = "deadline"
     """The job's total deadline is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeInfo:
+LEADING = frozenset({StopReason.PREEMPTION, StopReason.SUSPENSION, StopReason.DRAIN})
+"""Reasons that leave a run the time its order asks for, from its warning until SIGTERM."""
+
+
+class NodeInfo(Struct, frozen=True):
     """A place with capacity inside an engine."""
 
     name: str
     capacity: Resources
     labels: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[Device, ...] = ()
+    """Its GPUs, if the engine can give each run its own; the capacity counts all of them."""
 
 
 class Engine(Protocol):

@@ -6,8 +6,9 @@ a reader that has seen ``seq`` is never shown a smaller one that it has not seen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events import StoredEvent
 
 
-@dataclass(frozen=True, slots=True)
-class EventFilter:
+class EventFilter(Struct, frozen=True):
     """Which events to read; every field that is set must hold."""
 
     job_id: str | None = None

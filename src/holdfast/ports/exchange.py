@@ -5,10 +5,10 @@ Complete state each way, so that a lost, late or repeated message heals itself (
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.containers import UNKNOWN, EngineInfo
+from holdfast.domain.record import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from holdfast.ports.engine import NodeInfo, Observation, RunOrder, StopReason
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredRun:
+class DesiredRun(Struct, frozen=True):
     """A run the controller wants to exist, or wants stopped; one it does not name must not be kept."""
 
     order: RunOrder
@@ -27,8 +26,7 @@ class DesiredRun:
     """Whether it is only to be prepared so far, by an engine that does that apart from starting."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExchangeRequest:
+class ExchangeRequest(Struct, frozen=True):
     """What an executor reports."""
 
     executor: str
@@ -47,8 +45,7 @@ class ExchangeRequest:
     """What runs things on its places."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExchangeResponse:
+class ExchangeResponse(Struct, frozen=True):
     """What the controller answers, once the report is durable."""
 
     sequence: int

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from holdfast.domain.record import Struct
 
-@dataclass(frozen=True, slots=True)
-class LogPart:
+
+class LogPart(Struct, frozen=True):
     """Some bytes of a run's log, and the log's current size."""
 
     data: bytes
@@ -20,9 +20,9 @@ class LogPart:
 
 
 class LogReader(Protocol):
-    """Reads the output (both streams, in order of writing) of a job's runs."""
+    """Reads the output of a job's runs: both streams in order of writing, or each, where they are kept apart."""
 
-    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
+    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:
         """Read at most ``limit`` bytes from ``offset``; a log that does not exist (yet) is empty.
 
         Raises:

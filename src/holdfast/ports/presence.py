@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 POLICY = "retry policy"
 QUEUE = "queue"
 CATEGORY = "failure category"
+NOTIFIER = "notifier"
 
 
 def no_such(kind: str, name: str, known: Iterable[str] = ()) -> NotFound:

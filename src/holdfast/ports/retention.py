@@ -5,15 +5,15 @@ Every step is bounded, so that deleting a million jobs never holds anybody up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.domain.record import Struct
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedJob:
+class FinishedJob(Struct, frozen=True):
     """A job that has ended."""
 
     seq: int
@@ -46,6 +46,14 @@ class RetentionStore(Protocol):
 
     def delete_keys(self, *, before: float, limit: int) -> int:
         """Forget up to ``limit`` idempotency keys first used before that time; returns how many."""
+        ...
+
+    def delete_notifications(self, *, settled_before: float, limit: int) -> int:
+        """Forget up to ``limit`` notifications that were delivered or given up before; returns how many."""
+        ...
+
+    def specs_with(self, part: str) -> Iterator[str]:
+        """Read the specifications of all jobs and workloads that hold a text, in parts of one transaction each."""
         ...
 
 

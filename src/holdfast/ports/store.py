@@ -6,13 +6,15 @@ the catalogue. Records are ``domain`` values; no row or session leaves an adapte
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Generic, Protocol
 
+from holdfast.domain.record import Struct, field
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.events import AuditStore, EventStore
+from holdfast.ports.notifications import NotificationStore
+from holdfast.ports.overview import OverviewStore
 from holdfast.ports.retention import RetentionStore
 from holdfast.ports.workloads import W, WorkloadQueries
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events import EventRecord, StoredEvent
     from holdfast.domain.job import Attempt, Job, JobState, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
+    from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Quarantined, Workload
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.errors import HoldfastError
@@ -48,10 +51,19 @@ class RequestKind(StrEnum):
     RESTART = "restart"
     """Restart all of it or a part, which its kind reads from ``payload``."""
     DELETE = "delete"
+    RETRY = "retry"
+    """Have a job that has ended or waits make another attempt; ``payload`` is its specification, if that changes."""
+    CORDON = "cordon"
+    """Give devices to nobody; the targets are these, as ``EXECUTOR NODE DEVICE``."""
+    UNCORDON = "uncordon"
+    """Give them away again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+OF_DEVICES = frozenset({RequestKind.CORDON, RequestKind.UNCORDON})
+"""What is not about workloads."""
+
+
+class Request(Struct, frozen=True):
     """One request to the controller, kept until the tick that acted on it commits."""
 
     kind: RequestKind
@@ -71,16 +83,14 @@ class Request:
         return self.reason or (f"cancelled by {self.actor}" if self.actor else "cancelled")
 
 
-@dataclass(frozen=True, slots=True)
-class AskedOf(Generic[W]):
+class AskedOf(Struct, Generic[W], frozen=True):
     """A workload and its pending requests, in order; both at one instant."""
 
     workload: W
     requests: Sequence[Request] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(Struct, frozen=True):
     """Jobs to append, all or none."""
 
     jobs: Sequence[Job]
@@ -93,10 +103,11 @@ class Submission:
     """What must be the id of the newest job of the first one's name, empty for none; ``None`` is not checked."""
     owner: Workload | None = None
     """The workload all of these jobs belong to; the request is to take it in, and it may have no jobs."""
+    also: Sequence[Workload] = ()
+    """Workloads of their own, to append and to take in with the jobs."""
 
 
-@dataclass(slots=True)
-class Changes:
+class Changes(Struct, gc=True):
     """Everything one tick changed; one transaction. The last value of each record wins."""
 
     jobs: dict[str, Job] = field(default_factory=dict)
@@ -120,8 +131,12 @@ class Changes:
     """By id of the workload; ``None``: it no longer is."""
     new_jobs: dict[str, Job] = field(default_factory=dict)
     """Jobs to append; ``seq`` is given by the store."""
+    notifications: list[Notification] = field(default_factory=list)
+    """What people are to be told of this; one that is known is left as it is."""
     epoch: int | None = None
     """What ``lead`` gave the writer; ``None`` is not checked, for whoever owns the store alone."""
+    specs: dict[str, str] = field(default_factory=dict)
+    """Specifications that were changed, by the id of the job."""
 
     def __bool__(self) -> bool:
         """Whether there is anything to commit."""
@@ -132,12 +147,11 @@ class Changes:
         return {key: each for key, each in self.workloads.items() if isinstance(each, kind)}
 
 
-_CONTENT = attrgetter(*(field.name for field in fields(Changes) if field.name != "epoch"))
+_CONTENT = attrgetter(*(name for name in Changes.__struct_fields__ if name != "epoch"))
 """All that a commit writes; the epoch says who writes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """All a controller needs to continue after a restart."""
 
     jobs: Sequence[Job]
@@ -193,12 +207,24 @@ class ControllerStore(Protocol):
         """List a job's runs, by attempt, dispatch and rank."""
         ...
 
+    def history(self, job_id: str) -> Sequence[HistoryRow]:
+        """List the phases a job's attempts went through, in order."""
+        ...
+
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
         """Return those workloads, by id; others are left out."""
         ...
 
+    def nodes(self) -> Sequence[Node]:
+        """List nodes as last reported."""
+        ...
+
     def children_of(self, owner: str) -> Sequence[Job]:
         """Return every job of a workload, in order of submission."""
+        ...
+
+    def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:
+        """Count jobs by state: all, or those of a workload that is made of jobs."""
         ...
 
     def catalogue_version(self) -> int:
@@ -249,7 +275,8 @@ class SubmissionStore(Protocol):
         """Append jobs and the request to take them in, in one transaction; ``seq`` is given here.
 
         Returns:
-            The ids of the jobs; those of the first call when the idempotency key is known.
+            The ids of the jobs and of the workloads beside them; those of the first call when the idempotency key is
+            known.
 
         Raises:
             Conflict: The idempotency key is known with another fingerprint.
@@ -287,25 +314,30 @@ class SubmissionStore(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class JobFilter:
+class JobFilter(Struct, frozen=True):
     """Which jobs to list; every field that is set must hold."""
 
     states: frozenset[JobState] | None = None
     queue: str | None = None
     name: str | None = None
     job_set: str | None = None
-    """Id of the job set they belong to."""
+    """Id of the job set or the array they belong to."""
     labels: tuple[tuple[str, str], ...] = ()
     quarantined: bool = False
     """Only those that are quarantined."""
+    tasks: bool = True
+    """Also the tasks of arrays."""
+    ids: frozenset[str] | None = None
+    """Only those."""
 
 
 class QueryStore(Protocol):
     """Readers' queries; every answer is a consistent snapshot."""
 
     def job(self, reference: str) -> Job:
-        """Find a job by id, or by name (the newest of that name), or by a unique id prefix of 6 or more characters.
+        """Find a job by id, by name (the newest of that name), or by a unique id prefix of 6 or more characters.
+
+        ``NAME@PREFIX`` is the one job of that name whose id begins so, however few characters that takes.
 
         Raises:
             NotFound: None matches, or a prefix is ambiguous.
@@ -320,8 +352,8 @@ class QueryStore(Protocol):
         """Return the states of those jobs, cheaply; unknown ids are left out."""
         ...
 
-    def count_by_state(self) -> Mapping[str, int]:
-        """Count jobs by state."""
+    def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:
+        """Count jobs by state: all, or those of a workload that is made of jobs."""
         ...
 
     def attempts(self, job_id: str) -> Sequence[Attempt]:
@@ -330,10 +362,6 @@ class QueryStore(Protocol):
 
     def runs(self, job_id: str) -> Sequence[Run]:
         """List a job's runs, by attempt, dispatch and rank."""
-        ...
-
-    def history(self, job_id: str) -> Sequence[HistoryRow]:
-        """List the phases a job's attempts went through, in order."""
         ...
 
     def quarantined(self) -> Mapping[str, Quarantined]:
@@ -358,6 +386,8 @@ class Store(
     EventStore,
     AuditStore,
     RetentionStore,
+    OverviewStore,
+    NotificationStore,
     Protocol,
 ):
     """All of it; one adapter implements every part."""

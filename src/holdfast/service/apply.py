@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
+from holdfast.domain.record import Struct, evolve
 from holdfast.errors import AlreadyExists, InvalidManifest, NotFound, Problem
 
 if TYPE_CHECKING:
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from holdfast.service.submit import Submitter, Written
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedJob:
+class AppliedJob(Struct, frozen=True):
     """What became of a Job that was applied."""
 
     job: Job
@@ -26,8 +25,7 @@ class AppliedJob:
     warnings: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Applier:
+class Applier(Struct, frozen=True):
     """Applies Kubernetes Jobs."""
 
     submitter: Submitter
@@ -75,4 +73,4 @@ def _suspended(spec: JobSpec) -> JobSpec:
     kube = spec.kube
     if kube is None:
         return spec
-    return replace(spec, kube=replace(kube, spec=replace(kube.spec, suspend=True), raw={**kube.raw, "suspend": True}))
+    return evolve(spec, kube=evolve(kube, spec=evolve(kube.spec, suspend=True), raw={**kube.raw, "suspend": True}))

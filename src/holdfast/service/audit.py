@@ -6,10 +6,10 @@ What was done is written by the store, in the transaction that did it; a refusal
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.domain.audit import Act, AuditEntry
+from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError, Unavailable
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 LARGEST_PAGE = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(Struct, frozen=True):
     """The audit log."""
 
     store: AuditStore

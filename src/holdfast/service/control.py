@@ -1,4 +1,4 @@
-"""Cancels, holds and releases jobs by asking the controller to.
+"""Cancels, holds, releases and retries jobs by asking the controller to.
 
 What a job's state does not allow is refused here, so that a caller hears it at once; the controller alone changes
 the job.
@@ -6,15 +6,17 @@ the job.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.codec import load_kube
+from holdfast.compiled.codec import dump_spec, load_kube, load_spec
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import Interruption
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Conflict, Unavailable
 from holdfast.ports.store import Request, RequestKind
+from holdfast.service.admission.limits import check
 from holdfast.service.audit import audited
 
 if TYPE_CHECKING:
@@ -22,14 +24,14 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
+    from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
 
 _MOST_PENDING = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Control:
+class Control(Struct, frozen=True):
     """Asks the controller to do something with a job."""
 
     store: Store
@@ -57,11 +59,11 @@ class Control:
             return self._ask(RequestKind.CANCEL, job, reason, by)
 
     def hold(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Job:
-        """Ask for a job to be held until it is released: one that waits, or one made of pods, which are stopped.
+        """Ask for a job to be held until it is released; what runs of it is warned, if it asked for that, and stopped.
 
         Raises:
             NotFound: There is no such job.
-            Conflict: It is running and not made of pods, is about to end, has ended, or belongs to a job set.
+            Conflict: It is about to end, has ended, or belongs to a job set.
         """
         with audited(self.store, by, Act.HOLD, Subject.JOB, reference):
             job = self.store.job(reference)
@@ -74,10 +76,6 @@ class Control:
             if job.cancel_requested:
                 msg = f"job {job.name!r} ({job.id}) is being cancelled: it cannot be held"
                 raise Conflict(msg)
-            if job.state is JobState.RUNNING and self._pods(job) is None:
-                msg = f"job {job.name!r} ({job.id}) is running: only a job that waits can be held"
-                hint = "cancel it, or give it a retry rule with action Hold that holds it at its next failure"
-                raise Conflict(msg, hint=hint)
             return self._ask(RequestKind.HOLD, job, reason, by)
 
     def release(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Job:
@@ -95,6 +93,66 @@ class Control:
                 msg = f"job {job.name!r} ({job.id}) is {job.state}: only a held job can be released"
                 raise Conflict(msg)
             return self._ask(RequestKind.RELEASE, job, reason, by)
+
+    def retry(
+        self,
+        reference: str,
+        reason: str = "",
+        *,
+        change: Callable[[JobSpec], JobSpec] | None = None,
+        by: Caller | None = None,
+    ) -> Job:
+        """Ask for another attempt of a job that has ended or waits, whatever its policies say; it counts as no retry.
+
+        Args:
+            reference: The job.
+            reason: Why, for people.
+            change: Makes what it asks for from now on of what it asks for now.
+            by: Who asks.
+
+        Raises:
+            NotFound: There is no such job.
+            Conflict: It runs, or other things decide when it runs, or no time is left for it.
+            InvalidManifest: What it would ask for is not valid.
+            Refused: A limit of its queue could never hold that.
+        """
+        with audited(self.store, by, Act.RETRY, Subject.JOB, reference):
+            job = self.store.job(reference)
+            self._check_retry(job)
+            wanted, payload = load_spec(job.spec), ""
+            if change is not None:
+                wanted = change(evolve(wanted, resources=job.request))
+                error = check(wanted, self.store.catalogue(), self.store.nodes)
+                if error is not None:
+                    raise error
+                payload = dump_spec(wanted)
+            total_s = wanted.total_deadline_s
+            if total_s is not None and job.submitted_at + total_s <= self.clock.now():
+                msg = f"the total deadline of job {job.name!r} ({job.id}) is over"
+                raise Conflict(msg, hint="give it more: holdfast retry JOB --set totalDeadline=48h")
+            return self._ask(RequestKind.RETRY, job, reason, by, payload)
+
+    def _check_retry(self, job: Job) -> None:
+        """Refuse to retry what is not for a user to start."""
+        named = f"job {job.name!r} ({job.id})"
+        if job.of_set is not None:
+            msg, hint = f"{named} belongs to a job set, which decides when it runs", "holdfast restart job NAME"
+            raise Conflict(msg, hint=hint)
+        if job.child is not None and job.terminal:
+            msg, hint = (
+                f"{named} is a task of an array that has counted it",
+                f"run it again in an array of its own: holdfast rerun {_array_of(job)} --index {job.child.index}",
+            )
+            raise Conflict(msg, hint=hint)
+        if load_kube(job.spec) is not None:
+            msg, hint = f"{named} is a Kubernetes Job, which has ended once it has", "delete it and create it again"
+            raise Conflict(msg, hint=hint)
+        if job.state is JobState.WAITING:
+            msg = f"{named} waits for others, and is not retried before they have ended"
+            raise Conflict(msg, hint=f"holdfast why {job.id}")
+        if job.state is JobState.RUNNING or (job.cancel_requested and not job.terminal):
+            msg = f"{named} is {'being cancelled' if job.cancel_requested else 'running'}: it cannot be retried yet"
+            raise Conflict(msg, hint=f"holdfast wait {job.id}")
 
     def suspend_as(self, job: Job, *, suspend: bool, by: Caller | None = None) -> bool:
         """Have a Kubernetes Job suspended or not, as its manifest says; returns whether that changes anything."""
@@ -116,9 +174,9 @@ class Control:
         kube = load_kube(job.spec)
         return kube is not None and kube.spec.suspend
 
-    def _ask(self, kind: RequestKind, job: Job, reason: str, by: Caller | None) -> Job:
+    def _ask(self, kind: RequestKind, job: Job, reason: str, by: Caller | None, payload: str = "") -> Job:
         actor = self.actor if by is None else by.actor
-        request = Request(kind, (job.id,), self.clock.now(), actor=actor, reason=reason)
+        request = Request(kind, (job.id,), self.clock.now(), actor=actor, reason=reason, payload=payload)
         try:
             self.store.append(request, by=by)
         except Unavailable:
@@ -137,9 +195,14 @@ class Control:
         return held or job.id in self.store.quarantined()
 
     def _stops(self, job: Job) -> bool:
-        """Whether a job was held as it ran, and is Held once its pods have stopped."""
-        pods = self._pods(job) if job.state is JobState.RUNNING else None
-        return pods is not None and pods.suspended
+        """Whether a job was held as it ran, and is Held once that has stopped."""
+        if job.state is not JobState.RUNNING:
+            return False
+        pods = self._pods(job)
+        if pods is not None:
+            return pods.suspended
+        runs = self.store.runs(job.id)
+        return any(run.attempt == job.attempt and run.interrupted is Interruption.HOLD for run in runs)
 
     def _hold_is_pending(self, job: Job) -> bool:
         """Whether the controller has yet to act on a hold, as when no server is running."""
@@ -147,8 +210,13 @@ class Control:
         return not job.terminal and any(one.kind is RequestKind.HOLD and job.id in one.targets for one in pending)
 
 
+def _array_of(task: Job) -> str:
+    """Name the array that a task is of."""
+    return task.name.rpartition("-")[0]
+
+
 def _check_free(job: Job, verb: str) -> None:
     """Refuse to steer a job that is its set's to start and stop."""
-    if job.child is not None and not job.terminal:
+    if job.of_set is not None and not job.terminal:
         msg = f"job {job.name!r} ({job.id}) belongs to a job set, which starts and stops it: it cannot be {verb}"
         raise Conflict(msg, hint="restart the job, or suspend, restart or delete its job set instead")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.domain.events import BY_NAME
+from holdfast.domain.record import Struct
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.events import EventFilter
 from holdfast.service.naming import set_id_of
@@ -21,8 +21,7 @@ TYPE_PREFIX = "dev.holdfast."
 _FAMILIES = tuple(dict.fromkeys(name.partition(".")[0] for name in BY_NAME))
 
 
-@dataclass(frozen=True, slots=True)
-class EventPart:
+class EventPart(Struct, frozen=True):
     """Some events in order."""
 
     events: Sequence[StoredEvent]
@@ -34,8 +33,7 @@ class EventPart:
     """Whether there may be more at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventLog:
+class EventLog(Struct, frozen=True):
     """The event log."""
 
     store: Store

@@ -9,20 +9,21 @@ decision, the deciding policy is shown alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import Cause
-from holdfast.domain.policy.builtin import INFRASTRUCTURE
+from holdfast.domain.policy.builtin import CHECKPOINTED, INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import GLOBAL_LIMIT, decide
 from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import RetryHistory
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.errors import NotFound
 from holdfast.service.naming import find_attempt
 from holdfast.service.quarantined import reason_of
-from holdfast.service.summary import cancelled_line, failed_pods, job_line, pod_lines
+from holdfast.service.summary import awaited_lines, cancelled_line, failed_pods, job_line, pod_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,8 +43,7 @@ RELEASED_BY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """Why a job is where it is."""
 
     job: Job
@@ -87,7 +87,8 @@ class Explainer:
             chosen = next(judged, next((one for one in latest if one.failure is not None), None))
         if chosen is None:
             pods = failed_pods(self._store, job, number or job.attempt)
-            return Explanation(job, None, job_line(job), pod_lines(self._store, job, failed=pods), pods)
+            told = awaited_lines(self._store, job) or pod_lines(self._store, job, failed=pods)
+            return Explanation(job, None, job_line(job), told, pods)
         complete = self._complete(job, attempts, chosen)
         pods = () if complete.decision is not None else failed_pods(self._store, job, complete.number)
         summary = self._summary(job, attempts, complete, number, pods)
@@ -112,8 +113,8 @@ class Explainer:
             return attempt
         # A delay that does not come out the same had random jitter, or a back-off that was edited since.
         how = rebuilt.delay_because if rebuilt.delay_s == attempt.decision.delay_s else ""
-        decision = replace(attempt.decision, considered=rebuilt.considered, delay_because=how)
-        return replace(attempt, decision=decision)
+        decision = evolve(attempt.decision, considered=rebuilt.considered, delay_because=how)
+        return evolve(attempt, decision=decision)
 
     def _rebuilt(self, job: Job, decision: Decision, failure: Failure, history: RetryHistory) -> Decision | None:
         """Decide again as then; ``None`` when what was in force then cannot be found any more."""
@@ -133,7 +134,9 @@ class Explainer:
             spec = load_spec(job.spec)
             named, _ = catalogue.policies_for(job.queue, spec)
             policies = [self._as_then(policy, decision) for policy in named]
-            found = PolicySet.compile([*policies, *spec.inline_policies], infrastructure=INFRASTRUCTURE)
+            found = PolicySet.compile(
+                [*policies, *spec.inline_policies], infrastructure=INFRASTRUCTURE, first=first_policies(spec)
+            )
             if len(self._compiled) >= _MOST_COMPILED:
                 self._compiled = {}
             self._compiled[key] = found
@@ -148,6 +151,8 @@ class Explainer:
         """Compile the deciding policy alone: the stored revision, the one written in the job, or the built-in one."""
         if decision.policy == INFRASTRUCTURE.name:
             yield PolicySet.compile([], infrastructure=INFRASTRUCTURE)
+        if decision.policy == CHECKPOINTED:
+            yield PolicySet.compile([], first=first_policies(load_spec(job.spec)))
         named = self._revision(decision)
         inline = [policy for policy in load_spec(job.spec).inline_policies if policy.name == decision.policy]
         for policy in (*([named] if named else []), *inline):
@@ -190,5 +195,5 @@ def settings_then(decision: Decision, today: RetrySettings) -> RetrySettings:
     """Rebuild the settings a decision was made under: its own record of the global cap counts."""
     for use in decision.limits:
         if use.name == GLOBAL_LIMIT:
-            return replace(today, global_max_retries=use.limit)
-    return replace(today, global_max_retries=None)
+            return evolve(today, global_max_retries=use.limit)
+    return evolve(today, global_max_retries=None)

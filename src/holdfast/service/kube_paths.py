@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.jobset.loading import QUEUE_LABEL
+from holdfast.dialects.native.notify import NOTIFY
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.jobset.model import QUEUE_LABEL
 
 if TYPE_CHECKING:
     from holdfast.errors import Problem
 
 QUEUE = "spec.queue"
+NOTIFIED = "spec.notify"
 JOB_POD = "spec.template.spec"
 """Where the pod of a ``batch/v1`` Job is."""
 _RESOURCE = re.compile(r"spec\.resources\.(\w+)")
@@ -21,7 +23,9 @@ _NAMES = {"gpu": "nvidia.com/gpu"}
 def in_kubernetes(problem: Problem, pod: str) -> Problem:
     """Move a problem of a native job to where a Kubernetes manifest has it; ``pod`` is the path of its pod."""
     if problem.path == QUEUE:
-        return replace(problem, path=f"metadata.labels.{QUEUE_LABEL}")
+        return evolve(problem, path=f"metadata.labels.{QUEUE_LABEL}")
+    if problem.path.startswith(NOTIFIED):
+        return evolve(problem, path=f"metadata.annotations.{NOTIFY}")
     if found := _RESOURCE.fullmatch(problem.path):
-        return replace(problem, path=f"{pod}.containers[0].resources.requests.{_NAMES.get(found[1], found[1])}")
+        return evolve(problem, path=f"{pod}.containers[0].resources.requests.{_NAMES.get(found[1], found[1])}")
     return problem

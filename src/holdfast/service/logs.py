@@ -5,16 +5,16 @@ Text is cut between characters, never inside one, and between programs that foll
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL
+from holdfast.domain.record import Struct
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import InvalidRequest, NotFound, Problem
 
 if TYPE_CHECKING:
     from holdfast.domain.job import Job
-    from holdfast.ports.logs import LogReader
+    from holdfast.ports.logs import LogPart, LogReader
     from holdfast.ports.store import Store
 
 LARGEST_PART = 1 << 20
@@ -24,8 +24,7 @@ _BLOCK = 64 * 1024
 _LONGEST_CHARACTER = 4
 
 
-@dataclass(frozen=True, slots=True)
-class LogText:
+class LogText(Struct, frozen=True):
     """A part of a run's log."""
 
     attempt: int
@@ -38,8 +37,7 @@ class LogText:
     """Which of its rank's programs in the attempt printed it, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogQuery:
+class LogQuery(Struct, frozen=True):
     """Which part of which log is wanted; ``tail`` (lines from the end) and ``offset`` (bytes) exclude each other."""
 
     attempt: int | None = None
@@ -51,10 +49,11 @@ class LogQuery:
     """Only of the newest program of the rank."""
     newest: bool = False
     """Begin no earlier than the newest program of the rank did."""
+    stderr: bool = False
+    """Standard error instead of standard output, of a job that keeps them apart; of others it is empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Logs:
+class Logs(Struct, frozen=True):
     """Reads the logs of jobs."""
 
     store: Store
@@ -74,11 +73,11 @@ class Logs:
         ended = self._ended(job, attempt)
         offset = query.offset or 0
         if query.tail is not None:
-            offset = self._tail_offset(job.id, attempt, query.rank, query.tail)
+            offset = self._tail_offset(job.id, attempt, query)
         if query.newest or query.tail is not None:
-            began = self.reader.read(job.id, attempt, query.rank, offset=0, limit=0).began
+            began = self._part(job.id, attempt, query, 0, 0).began
             offset = max(offset, *began[-1:], 0)
-        part = self.reader.read(job.id, attempt, query.rank, offset=offset, limit=min(query.limit, LARGEST_PART))
+        part = self._part(job.id, attempt, query, offset, min(query.limit, LARGEST_PART))
         following = next((began for began in part.began if began > part.offset), None)
         end = part.size if following is None else following
         data = part.data[: max(0, end - part.offset)]
@@ -100,14 +99,17 @@ class Logs:
             return True
         return any(one.number == attempt and one.status in ATTEMPT_TERMINAL for one in self.store.attempts(job.id))
 
-    def _tail_offset(self, job_id: str, attempt: int, rank: int, lines: int) -> int:
+    def _part(self, job_id: str, attempt: int, query: LogQuery, offset: int, limit: int) -> LogPart:
+        return self.reader.read(job_id, attempt, query.rank, offset=offset, limit=limit, stderr=query.stderr)
+
+    def _tail_offset(self, job_id: str, attempt: int, query: LogQuery) -> int:
         """Find where the last lines begin, reading backwards block by block."""
-        end = self.reader.read(job_id, attempt, rank, offset=0, limit=0).size
+        end, lines = self._part(job_id, attempt, query, 0, 0).size, query.tail or 0
         if lines == 0:
             return end
         position, wanted = end, lines
         while position > 0:
-            part = self.reader.read(job_id, attempt, rank, offset=max(0, position - _BLOCK), limit=_BLOCK)
+            part = self._part(job_id, attempt, query, max(0, position - _BLOCK), _BLOCK)
             start = part.offset
             block = part.data[: max(0, position - start)]
             if not block:
@@ -150,7 +152,7 @@ def _attempt(store: Store, job: Job, query: LogQuery) -> int:
 
 def _of_pods(store: Store, job: Job) -> bool:
     """Tell whether a job's ranks are completion indexes or slots, of which there may be any number."""
-    return job.child is not None or job.id in store.workloads_by_id(KubeJobRecord, [job.id])
+    return job.of_set is not None or job.id in store.workloads_by_id(KubeJobRecord, [job.id])
 
 
 def whole_characters(data: bytes) -> bytes:

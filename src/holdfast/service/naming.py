@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.containers import LOCAL
 from holdfast.domain.suggestion import closest
+from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import NotFound, Problem
 from holdfast.ports.store import JobFilter
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.job import Attempt, Job
+    from holdfast.domain.notifier import Notify
     from holdfast.ports.store import Store
 
 MOST_LISTED = 20
@@ -34,6 +36,11 @@ def unknown_names(names: Sequence[str], known: Iterable[str], kind: str, path: C
         for index, name in enumerate(names)
         if name not in existing
     ]
+
+
+def unknown_notifiers(notify: Sequence[Notify], known: Iterable[str]) -> list[Problem]:
+    """Report each notifier that is to be told and does not exist."""
+    return unknown_names([each.to for each in notify], known, "notifier", lambda index: f"spec.notify[{index}].to")
 
 
 def not_found(name: str, known: Iterable[str], kind: str) -> NotFound:
@@ -61,6 +68,20 @@ def engines_of(store: Store) -> Sequence[EngineInfo]:
     """List the engines executors have reported; while none has, programs run as local processes."""
     known = dict.fromkeys(node.engine for node in store.nodes() if node.engine.name)
     return tuple(known) or (LOCAL,)
+
+
+def array_id_of(store: Store, reference: str) -> str:
+    """Find an array's id, also of one that is gone and whose tasks are still known by it.
+
+    Raises:
+        NotFound: There is no such array, and no job was a task of it.
+    """
+    try:
+        return store.workload(Array, reference).id
+    except NotFound:
+        if store.jobs(JobFilter(job_set=reference), limit=1):
+            return reference
+        raise
 
 
 def set_id_of(store: Store, reference: str) -> str:

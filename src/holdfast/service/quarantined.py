@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import SetCondition
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def shown_jobs(jobs: Sequence[Job], known: Mapping[str, Quarantined]) -> Sequenc
     """Show jobs, those that are quarantined with that as their reason."""
     if not known:
         return jobs
-    return [replace(job, reason=reason_of(known[job.id])) if job.id in known else job for job in jobs]
+    return [evolve(job, reason=reason_of(known[job.id])) if job.id in known else job for job in jobs]
 
 
 def shown_set(job_set: JobSet, known: Mapping[str, Quarantined]) -> JobSet:
@@ -30,7 +30,7 @@ def shown_set(job_set: JobSet, known: Mapping[str, Quarantined]) -> JobSet:
     if found is None:
         return job_set
     condition = SetCondition(CONDITION, status=True, reason=CONDITION, message=found.message, since=found.since)
-    return replace(job_set, state=replace(job_set.state, conditions=(*job_set.state.conditions, condition)))
+    return evolve(job_set, state=evolve(job_set.state, conditions=(*job_set.state.conditions, condition)))
 
 
 def reason_of(quarantined: Quarantined) -> str:

@@ -5,20 +5,23 @@ A job comes with its attempts, runs and explained decisions; lists come in pages
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_kube, set_spec_of
+from holdfast.domain.job import JOB_TERMINAL, JobState
+from holdfast.domain.record import Struct, evolve, field
+from holdfast.domain.workloads.gang.reconcile import retried as retried_by_hand
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import InvalidRequest, NotFound, Problem
+from holdfast.ports.store import RequestKind
 from holdfast.service.quarantined import shown_jobs
 from holdfast.service.summary import set_decisions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.domain.job import Attempt, Job, JobState, Run
+    from holdfast.domain.job import Attempt, Job, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.jobset.state import SetDecision
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
@@ -27,10 +30,10 @@ if TYPE_CHECKING:
 
 MOST_STATES = 10_000
 LARGEST_PAGE = 1000
+_MOST_PENDING = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class JobDetail:
+class JobDetail(Struct, frozen=True):
     """A job with everything known of it; the decisions say which rules were considered."""
 
     job: Job
@@ -42,8 +45,7 @@ class JobDetail:
     """What its job set decided about its attempts, by their numbers; not in lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodsOf:
+class PodsOf(Struct, frozen=True):
     """What is known of a job's pods."""
 
     known: KubeJobRecord | None
@@ -52,8 +54,7 @@ class PodsOf:
     """What it asks for; ``None`` when that went with its job set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A part of the list of jobs."""
 
     jobs: Sequence[Job]
@@ -61,8 +62,7 @@ class Page:
     """Where the list continues; ``None`` on the last page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Queries:
+class Queries(Struct, frozen=True):
     """Reads jobs and nodes."""
 
     store: Store
@@ -74,8 +74,8 @@ class Queries:
         Raises:
             NotFound: There is no such job.
         """
-        detail = self.detail_of(*shown_jobs([self.store.job(reference)], self.store.quarantined()))
-        return replace(detail, set_decisions=set_decisions(self.store, detail.job, detail.attempts))
+        detail = self.detail_of(*self._shown([self.store.job(reference)]))
+        return evolve(detail, set_decisions=set_decisions(self.store, detail.job, detail.attempts))
 
     def detail_of(self, job: Job) -> JobDetail:
         """Read everything known of a job."""
@@ -83,14 +83,14 @@ class Queries:
         return JobDetail(job, self.explainer.explained(job, attempts), self.store.runs(job.id), self._pods_of(job))
 
     def _pods_of(self, job: Job) -> PodsOf | None:
-        if job.child is None:
+        if job.of_set is None:
             kube = load_kube(job.spec)
             return None if kube is None else PodsOf(self._known_pods(job), kube.spec)
         try:
-            row = self.store.workload(JobSet, job.child.set_id)
+            row = self.store.workload(JobSet, job.of_set.set_id)
         except NotFound:
             return PodsOf(self._known_pods(job), None)
-        group = set_spec_of(row).by_name.get(job.child.group)
+        group = set_spec_of(row).by_name.get(job.of_set.group)
         return PodsOf(self._known_pods(job), None if group is None else group.job)
 
     def _known_pods(self, job: Job) -> KubeJobRecord | None:
@@ -100,7 +100,7 @@ class Queries:
         """List jobs in order of submission; what is submitted meanwhile appears on later pages."""
         jobs = self.store.jobs(where, after=after, limit=limit + 1)
         more = len(jobs) > limit
-        return Page(shown_jobs(jobs[:limit], self.store.quarantined()), jobs[limit - 1].seq if more else None)
+        return Page(self._shown(jobs[:limit]), jobs[limit - 1].seq if more else None)
 
     def history(self, reference: str) -> Sequence[HistoryRow]:
         """List the phases a job's attempts went through.
@@ -115,4 +115,18 @@ class Queries:
         if len(job_ids) > MOST_STATES:
             msg = "too many ids"
             raise InvalidRequest(msg, problems=[Problem("ids", f"holds {len(job_ids)}; at most {MOST_STATES}")])
-        return self.store.job_states(job_ids)
+        states = self.store.job_states(job_ids)
+        retried = self._retried() if JOB_TERMINAL.intersection(states.values()) else frozenset()
+        return {key: JobState.QUEUED if key in retried else state for key, state in states.items()}
+
+    def _shown(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        """Show jobs as they are: one that a user has just retried has not ended, though nobody has acted on it yet."""
+        retried = self._retried() if any(job.terminal for job in jobs) else frozenset()
+        found = [
+            retried_by_hand(job, "", job.updated_at) if job.terminal and job.id in retried else job for job in jobs
+        ]
+        return shown_jobs(found, self.store.quarantined())
+
+    def _retried(self) -> frozenset[str]:
+        asked = self.store.requests(limit=_MOST_PENDING)
+        return frozenset(key for one in asked if one.kind is RequestKind.RETRY for key in one.targets)

@@ -1,27 +1,37 @@
 """Deletes jobs that ended long enough ago, or whose time to live is over.
 
-Those older than a given time go, except the newest of them; in bounded steps, each of which may be the last. Files
-go first and rows last, so that after an interruption the next sweep still knows what is left to delete.
+Those older than a given time go, except the newest of them, and tasks that an array in progress reruns, which takes
+over their checkpoints. It goes in bounded steps, each of which may be the last. Files go first and rows last, so that
+after an interruption the next sweep still knows what is left to delete.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.domain.workloads.array.model import Array
+from holdfast.ports.retention import RetentionStore
+from holdfast.ports.workloads import WorkloadQueries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from holdfast.ports.retention import RetentionStore, RunFiles
+    from holdfast.ports.retention import RunFiles
 
 _JOBS_PER_STEP = 200
 """One transaction; about 20 ms on SQLite."""
-_KEYS_PER_STEP = 5000
+_ROWS_PER_STEP = 5000
+"""Of what has no files."""
+
+
+class OldWork(RetentionStore, WorkloadQueries, Protocol):
+    """What retention asks of the store."""
 
 
 class Retention:
     """Forgetting, over a store and the files of runs."""
 
-    def __init__(self, store: RetentionStore, files: RunFiles) -> None:
+    def __init__(self, store: OldWork, files: RunFiles) -> None:
         """Remember where rows and files are."""
         self._store = store
         self._files = files
@@ -46,10 +56,12 @@ class Retention:
             if not page:
                 break
             left, after = left - len(page), page[-1].seq
-            old = [job.job_id for job in page if job.ended_at < ended_before]
+            kept = self._rerun()
+            old = [job.job_id for job in page if job.ended_at < ended_before and not job.job_id.startswith(kept)]
             yield len(old) if dry_run else self._forget(old)
         if not dry_run:
-            yield from self._forget_keys(ended_before)
+            yield from self._forget_all_of(self._store.delete_keys, before=ended_before)
+            yield from self._forget_all_of(self._store.delete_notifications, settled_before=ended_before)
 
     def expire(self, now: float) -> int:
         """Take one step at the jobs whose own time to live is over.
@@ -62,6 +74,11 @@ class Retention:
         """
         return self._forget(self._store.expired_jobs(until=now, limit=_JOBS_PER_STEP))
 
+    def _rerun(self) -> tuple[str, ...]:
+        """Return what the ids of tasks begin with that arrays in progress rerun."""
+        going_on = (one for one in self._store.workloads(Array) if not one.ended)
+        return tuple(f"{origin.id}-" for one in going_on for origin in one.origins)
+
     def _forget(self, job_ids: Sequence[str]) -> int:
         if not job_ids:
             return 0
@@ -69,6 +86,7 @@ class Retention:
             self._files.discard(job_id)
         return self._store.delete_finished(job_ids)
 
-    def _forget_keys(self, before: float) -> Iterator[int]:
-        while self._store.delete_keys(before=before, limit=_KEYS_PER_STEP) == _KEYS_PER_STEP:
+    @staticmethod
+    def _forget_all_of(forget: Callable[..., int], **before: float) -> Iterator[int]:
+        while forget(**before, limit=_ROWS_PER_STEP) == _ROWS_PER_STEP:
             yield 0

@@ -1,4 +1,4 @@
-"""Submits jobs: checks them against the catalogue, gives them ids, stores them once.
+"""Submits jobs and arrays: checks them against the catalogue, gives them ids, stores them once.
 
 In a bulk each job is accepted or refused with its own problems.
 """
@@ -6,65 +6,77 @@ In a bulk each job is accepted or refused with its own problems.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
 from holdfast.compiled.codec import dump_spec
 from holdfast.domain.job import Job
-from holdfast.domain.units import format_cpu, format_memory
-from holdfast.errors import HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Origin
+from holdfast.domain.workloads.spec import JobSpec
+from holdfast.errors import AlreadyExists, HoldfastError, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import Submission
+from holdfast.service.admission.dependencies import NOTHING, Resolver, Submitted
+from holdfast.service.admission.limits import check, check_count, check_key
+from holdfast.service.admission.secrets import unknown_secrets
 from holdfast.service.kube_paths import JOB_POD, in_kubernetes
-from holdfast.service.naming import unknown_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from holdfast.domain.job import Ceiling, Queue, Resources
-    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.domain.job import Node
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
-
-MOST_JOBS = 10_000
-"""In one submission."""
-LONGEST_KEY = 255
-LARGEST_TOTAL_MEMORY = 1 << 60
-LARGEST_TOTAL_CPU_M = 1_000_000_000
+    from holdfast.service.admission.dependencies import Resolved
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A job as someone wrote it."""
+class Written(Struct, frozen=True):
+    """A job or an array as someone wrote it."""
 
     spec: JobSpec
-    """What it asks for; when it could not be read, at least the queue and the policies it names."""
+    """What it asks for; when it could not be read, at least its name, the queue and the policies it names."""
     error: HoldfastError | None = None
     """Why it could not be read."""
     flat: bool = False
     """In the short form, whose fields are not under ``spec``."""
     warnings: tuple[Problem, ...] = ()
     """What is dubious in it."""
+    array: ArraySpec | None = None
+    """Of an array, what it is; ``spec`` is that of its tasks."""
+    manifest: str = ""
+    """Of an array, what that was compiled from."""
+    origins: tuple[Origin, ...] = ()
+    """Of an array, those whose tasks it runs again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one item of a submission; exactly one of ``job`` and ``error`` is set."""
+Item: TypeAlias = "JobSpec | Written | HoldfastError"
+"""A specification, a job or an array as it was written, or the error that reading one gave."""
+
+
+class Outcome(Struct, frozen=True):
+    """What became of one item of a submission; exactly one of ``made`` and ``error`` is set."""
 
     index: int
     name: str | None = None
-    job: Job | None = None
+    made: Job | Array | None = None
     error: HoldfastError | None = None
     warnings: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Submitter:
-    """Submits jobs."""
+class Submitter(Struct, frozen=True):
+    """Submits jobs and arrays."""
 
     store: Store
     clock: Clock
     ids: Ids
+    sets: Collection[str] = ()
+    """Names of job sets to take for existing."""
+    nodes: Callable[[], Sequence[Node]] | None = None
+    """Lists the nodes that jobs can count on; by default those that were reported."""
+    secrets: Secrets | None = None
+    """Where the values of secret variables are; ``None``: nowhere."""
 
     def submit(self, item: JobSpec | Written, *, key: str | None = None, newest: str | None = None) -> Job:
         """Submit one job.
@@ -80,18 +92,34 @@ class Submitter:
             Conflict: The idempotency key was used for something else, or there is a newer job of its name.
         """
         written = _written(item)
-        error = _error_of(written, self.store.catalogue())
-        if error is not None:
+        resolver = self._resolver([written])
+        for error in self._refused([written], resolver).values():
             raise error
-        return self._store([(0, written.spec)], key, newest)[0]
+        return cast("Job", self._store({0: written}, resolver, key, newest)[0])
 
-    def submit_many(
-        self, items: Sequence[JobSpec | Written | HoldfastError], *, atomic: bool = True, key: str | None = None
-    ) -> list[Outcome]:
-        """Submit many jobs in one transaction.
+    def submit_array(self, written: Written, *, key: str | None = None) -> Array:
+        """Submit one array.
+
+        Raises:
+            InvalidManifest: It is not valid, or names something that does not exist; with all problems.
+            Refused: A limit of its queue could never hold one of its tasks.
+            AlreadyExists: There is one of that name.
+            Conflict: The idempotency key was used for something else.
+        """
+        resolver = self._resolver([written])
+        for error in self._refused([written], resolver).values():
+            if key is None or not isinstance(error, AlreadyExists):
+                raise error
+        try:
+            return cast("Array", self._store({0: written}, resolver, key)[0])
+        except AlreadyExists:
+            raise array_exists(written.spec.name) from None
+
+    def submit_many(self, items: Sequence[Item], *, atomic: bool = True, key: str | None = None) -> list[Outcome]:
+        """Submit many jobs and arrays in one transaction; they may wait for each other, by their names.
 
         Args:
-            items: Specifications, jobs as they were written, or the error that reading one gave.
+            items: What to submit.
             atomic: Store all or nothing; else what is valid, and say of each what became of it.
             key: Sending the same again with this key stores nothing and answers as the first time.
 
@@ -99,68 +127,169 @@ class Submitter:
             InvalidManifest: Something is wrong and ``atomic`` was asked for; with the problems of every item.
             Conflict: The idempotency key was used for something else.
         """
-        written = [item if isinstance(item, HoldfastError) else _written(item) for item in items]
-        errors = self.refusals(written)
-        if errors and atomic:
+        written = [_written(item) for item in items]
+        resolver = self._resolver(written)
+        errors = self._refused(written, resolver)
+        # Sent again, what is there already may be what the first call made; the store knows.
+        again = {} if key is None else {at: one for at, one in errors.items() if isinstance(one, AlreadyExists)}
+        refused = {at: one for at, one in errors.items() if at not in again}
+        if refused and atomic:
             raise _all_of(errors, len(items))
-        accepted = [(i, item.spec) for i, item in enumerate(written) if i not in errors and isinstance(item, Written)]
-        jobs = dict(zip((index for index, _ in accepted), self._store(accepted, key), strict=True))
+        try:
+            return self._stored(written, resolver, refused, key)
+        except AlreadyExists:
+            if not again:
+                raise
+            if atomic:
+                raise _all_of(again, len(items)) from None
+        return self._stored(written, resolver, errors, key)
+
+    def _stored(
+        self,
+        items: Sequence[Written | HoldfastError],
+        resolver: Resolver,
+        errors: Mapping[int, HoldfastError],
+        key: str | None,
+    ) -> list[Outcome]:
+        """Store what is not refused, nor waits for what is."""
+        errors = _with_what_waits(items, resolver, errors) if errors else errors
+        accepted = {at: item for at, item in enumerate(items) if at not in errors and isinstance(item, Written)}
+        made = self._store(accepted, resolver, key)
         return [
-            Outcome(index, _name(item), jobs.get(index), errors.get(index), _warnings(item))
-            for index, item in enumerate(written)
+            Outcome(at, _name(item), made.get(at), errors.get(at), _warnings(item)) for at, item in enumerate(items)
         ]
 
-    def check_many(self, items: Sequence[JobSpec | Written | HoldfastError]) -> list[str | None]:
+    def check_many(self, items: Sequence[Item]) -> list[str | None]:
         """Check what a submission of these would be refused for; store nothing, and return their names.
 
         Raises:
             InvalidManifest: Something is wrong; with the problems of every item.
         """
-        written = [item if isinstance(item, HoldfastError) else _written(item) for item in items]
-        errors = self.refusals(written)
+        errors = self.refusals(items)
         if errors:
             raise _all_of(errors, len(items))
-        return [_name(item) for item in written]
+        return [_name(_written(item)) for item in items]
 
-    def refusals(self, items: Sequence[Written | HoldfastError]) -> dict[int, HoldfastError]:
+    def refusals(self, items: Sequence[Item]) -> dict[int, HoldfastError]:
         """Say of each item that cannot be accepted why, by its place.
 
         Raises:
             InvalidRequest: There are none, or too many.
         """
-        _check_count(len(items))
-        catalogue = self.store.catalogue()
-        return {
-            index: error
-            for index, item in enumerate(items)
-            if (error := item if isinstance(item, HoldfastError) else _error_of(item, catalogue)) is not None
-        }
+        written = [_written(item) for item in items]
+        return self._refused(written, self._resolver(written))
+
+    def _resolver(self, items: Sequence[Written | HoldfastError]) -> Resolver:
+        known = [Submitted(item.spec, item.array) if isinstance(item, Written) else None for item in items]
+        return Resolver(self.store, known, self.sets)
+
+    def _refused(self, items: Sequence[Written | HoldfastError], resolver: Resolver) -> dict[int, HoldfastError]:
+        check_count(len(items))
+        catalogue, awaited = self.store.catalogue(), resolver.problems()
+        nodes = cache(self.nodes or self.store.nodes)
+        found: dict[int, HoldfastError] = {}
+        arrays: set[str] = set()
+        for place, item in enumerate(items):
+            error = (
+                item
+                if isinstance(item, HoldfastError)
+                else _error_of(item, catalogue, self._unknown(item, awaited.get(place, ())), nodes)
+            )
+            if error is None and isinstance(item, Written) and item.array is not None:
+                error = self._taken(item.spec.name, arrays)
+            if error is not None:
+                found[place] = error
+        return found
+
+    def _unknown(self, item: Written, awaited: Sequence[Problem]) -> Sequence[Problem]:
+        """Add the secrets that are not there to what is wrong with what an item waits for."""
+        return [*awaited, *unknown_secrets(item.spec, self.secrets)] if item.spec.secrets else awaited
+
+    def _taken(self, name: str, submitted: set[str]) -> HoldfastError | None:
+        """Check that an array's name is free, also among those that are submitted with it."""
+        if name in submitted:
+            return InvalidManifest(problems=[Problem("metadata.name", f"another array here is called {name!r}, too")])
+        submitted.add(name)
+        try:
+            known = self.store.workload(Array, name)
+        except NotFound:
+            return None
+        return array_exists(name) if known.name == name else None
 
     def _store(
-        self, accepted: Sequence[tuple[int, JobSpec]], key: str | None, newest: str | None = None
-    ) -> Sequence[Job]:
+        self, accepted: Mapping[int, Written], resolver: Resolver, key: str | None, newest: str | None = None
+    ) -> Mapping[int, Job | Array]:
+        """Store what was accepted; returns it by its place."""
         if not accepted:
-            return []
+            return {}
         check_key(key)
         now = self.clock.now()
-        jobs = [new_job(spec, self.ids.new(), now) for _, spec in accepted]
-        ids = self.store.submit(
-            Submission(
-                jobs=jobs,
-                labels={job.id: spec.labels for job, (_, spec) in zip(jobs, accepted, strict=True) if spec.labels},
-                idempotency_key=key,
-                fingerprint=_fingerprint(accepted, jobs) if key else "",
-                newest=newest,
-            )
+        ids = {place: self.ids.new() for place in accepted}
+        jobs: dict[int, Job] = {}
+        arrays: dict[int, Array] = {}
+        for place, item in accepted.items():
+            awaited = resolver.resolved(place, ids) if item.spec.after else NOTHING
+            if item.array is None:
+                spec = evolve(item.spec, after=awaited.after) if awaited.after else item.spec
+                jobs[place] = awaited.applied(new_job(spec, ids[place], now))
+            else:
+                arrays[place] = evolve(
+                    new_array(item.array, awaited, item.manifest, ids[place], now), origins=item.origins
+                )
+        labels = {job.id: accepted[place].spec.labels for place, job in jobs.items() if accepted[place].spec.labels}
+        submission = Submission(
+            jobs=[*jobs.values()],
+            labels=labels,
+            idempotency_key=key,
+            fingerprint=_fingerprint(accepted) if key else "",
+            newest=newest,
+            also=[*arrays.values()],
         )
-        if ids and ids[0] != jobs[0].id:
-            return self._first_time(ids)
-        return jobs
+        stored = self.store.submit(submission)
+        if stored[0] != ids[next(iter((*jobs, *arrays)))]:
+            return dict(zip((*jobs, *arrays), self._first_time(stored), strict=True))
+        return {**jobs, **arrays}
 
-    def _first_time(self, ids: Sequence[str]) -> Sequence[Job]:
-        """Return the jobs that the same submission made before, in the order they were sent."""
-        found = {job.id: job for job in self.store.jobs_by_id(ids)}
-        return [found[job_id] for job_id in ids]
+    def _first_time(self, ids: Sequence[str]) -> Sequence[Job | Array]:
+        """Return what the same submission made before, in the order of its ids."""
+        found: dict[str, Job | Array] = {job.id: job for job in self.store.jobs_by_id(ids)}
+        found |= self.store.workloads_by_id(Array, [one for one in ids if one not in found])
+        return [found[one] for one in ids]
+
+
+def _with_what_waits(
+    items: Sequence[Written | HoldfastError], resolver: Resolver, errors: Mapping[int, HoldfastError]
+) -> Mapping[int, HoldfastError]:
+    """Refuse also what waits for something that is refused, and what waits for that."""
+    found, before = dict(errors), -1
+    while before != len(found):
+        before = len(found)
+        for place in range(len(items)):
+            other = None if place in found else resolver.depends_on(place, found.keys())
+            if other is not None:
+                problem = Problem("spec.dependsOn", f"waits for {other!r}, which is refused")
+                found[place] = InvalidManifest(problems=[problem])
+    return found
+
+
+def new_array(spec: ArraySpec, awaited: Resolved, manifest: str, key: str, now: float) -> Array:
+    """Make the record of an array that was just submitted."""
+    if awaited.after:
+        spec = evolve(spec, job=evolve(spec.job, after=awaited.after))
+    return Array(
+        id=key,
+        name=spec.name,
+        spec=dump_spec(spec),
+        manifest=manifest,
+        created_at=now,
+        updated_at=now,
+        state=ArrayState(met=awaited.met),
+    )
+
+
+def array_exists(name: str) -> AlreadyExists:
+    """Say that the name of an array is taken."""
+    return AlreadyExists(f"array {name!r} exists already", hint=f"use another name, or: holdfast delete array {name}")
 
 
 def new_job(spec: JobSpec, job_id: str, now: float) -> Job:
@@ -179,26 +308,22 @@ def new_job(spec: JobSpec, job_id: str, now: float) -> Job:
     )
 
 
-def check(spec: JobSpec, catalogue: Catalogue) -> HoldfastError | None:
-    """Say what keeps a valid specification from being accepted here, if anything."""
-    problems = unknown_names((spec.queue,), catalogue.queues, "queue", lambda _: "spec.queue")
-    problems += unknown_names(
-        spec.retry_policies, catalogue.policies, "retry policy", lambda i: f"spec.retryPolicies[{i}]"
-    )
-    problems += _too_much(spec)
-    if problems:
-        return InvalidManifest(f"job {spec.name!r} is not valid", problems=problems)
-    beyond = _beyond_queue(spec, catalogue.queues[spec.queue])
-    return Refused(f"queue {spec.queue!r} could never run job {spec.name!r}", problems=beyond) if beyond else None
+@overload
+def _written(item: JobSpec | Written) -> Written: ...
+@overload
+def _written(item: Item) -> Written | HoldfastError: ...
+def _written(item: Item) -> Written | HoldfastError:
+    return Written(item) if isinstance(item, JobSpec) else item
 
 
-def _written(item: JobSpec | Written) -> Written:
-    return item if isinstance(item, Written) else Written(item)
-
-
-def _error_of(item: Written, catalogue: Catalogue) -> HoldfastError | None:
+def _error_of(
+    item: Written, catalogue: Catalogue, awaited: Sequence[Problem], nodes: Callable[[], Sequence[Node]]
+) -> HoldfastError | None:
     """Say all that keeps a job from being accepted: how it is written, and what it names."""
-    found = check(item.spec, catalogue)
+    found = check(item.spec if item.array is None else evolve(item.spec, notify=item.array.notify), catalogue, nodes)
+    if awaited:
+        known = found.problems if isinstance(found, InvalidManifest) else ()
+        found = InvalidManifest(f"{_noun(item)} {item.spec.name!r} is not valid", problems=[*known, *awaited])
     if found is not None:
         found = type(found)(found.message, problems=[_placed(one, item) for one in found.problems], hint=found.hint)
     if item.error is None:
@@ -209,65 +334,15 @@ def _error_of(item: Written, catalogue: Catalogue) -> HoldfastError | None:
     return type(item.error)(item.error.message, problems=problems, hint=item.error.hint)
 
 
+def _noun(item: Written) -> str:
+    return "job" if item.array is None else Array.noun
+
+
 def _placed(problem: Problem, item: Written) -> Problem:
     """Say where in what was written a problem is."""
     if item.spec.kube is not None:
         return in_kubernetes(problem, JOB_POD)
-    return replace(problem, path=problem.path.removeprefix("spec.")) if item.flat else problem
-
-
-def _too_much(spec: JobSpec) -> list[Problem]:
-    """Check that the whole gang's request is an amount that could exist."""
-    problems = []
-    if spec.gang * spec.resources.memory > LARGEST_TOTAL_MEMORY:
-        message = f"{spec.gang} ranks of {format_memory(spec.resources.memory)} are more than 1Ei in all"
-        problems.append(Problem("spec.resources.memory", message, hint="the amount is for each rank"))
-    if spec.gang * spec.resources.cpu_m > LARGEST_TOTAL_CPU_M:
-        message = f"{spec.gang} ranks of {format_cpu(spec.resources.cpu_m)} cpu are more than 1000000 in all"
-        problems.append(Problem("spec.resources.cpu", message, hint="the amount is for each rank"))
-    return problems
-
-
-def _beyond_queue(spec: JobSpec, queue: Queue) -> list[Problem]:
-    """Check that the queue's own limit does not keep the job out for ever."""
-    hint = "ask for less, or for another queue"
-    return [
-        Problem(
-            f"spec.resources.{name}",
-            f"{spec.gang} x {shown(asked)} is more than the {shown(limit)} that queue {queue.name!r} may use at once",
-            hint=hint,
-        )
-        for name, asked, limit, shown in _dimensions(spec.resources, queue.max_running)
-        if limit is not None and asked * spec.gang > limit
-    ]
-
-
-def _dimensions(request: Resources, limit: Ceiling) -> Iterable[tuple[str, int, int | None, Callable[[int], str]]]:
-    yield "cpu", request.cpu_m, limit.cpu_m, format_cpu
-    yield "memory", request.memory, limit.memory, format_memory
-    yield "gpu", request.gpu, limit.gpu, str
-
-
-def _check_count(count: int) -> None:
-    if count == 0:
-        msg = "nothing to submit"
-        raise InvalidRequest(msg, problems=[Problem("items", "is empty", hint="send at least one manifest")])
-    if count > MOST_JOBS:
-        problem = Problem("items", f"holds {count} jobs", allowed=(f"1 to {MOST_JOBS}",), hint="submit in parts")
-        msg = "there is too much to submit at once"
-        raise InvalidRequest(msg, problems=[problem])
-
-
-def check_key(key: str | None) -> None:
-    """Check that an idempotency key can be kept.
-
-    Raises:
-        InvalidRequest: It cannot.
-    """
-    if key is not None and not (key.isprintable() and 0 < len(key) <= LONGEST_KEY):
-        problem = Problem("Idempotency-Key", "must be printable text", allowed=(f"1 to {LONGEST_KEY} characters",))
-        msg = "the idempotency key is not valid"
-        raise InvalidRequest(msg, problems=[problem])
+    return evolve(problem, path=problem.path.removeprefix("spec.")) if item.flat else problem
 
 
 def _all_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:
@@ -293,11 +368,11 @@ def _within(index: int, problem: Problem) -> Problem:
     return Problem(path, problem.message, allowed=problem.allowed, hint=problem.hint, line=problem.line)
 
 
-def _fingerprint(accepted: Sequence[tuple[int, JobSpec]], jobs: Sequence[Job]) -> str:
+def _fingerprint(accepted: Mapping[int, Written]) -> str:
     """Tell submissions apart: by what was accepted, and at which places."""
     digest = hashlib.sha256()
-    for (index, _), job in zip(accepted, jobs, strict=True):
-        digest.update(f"{index}\0{job.name}\0{job.spec}\0".encode())
+    for index, item in accepted.items():
+        digest.update(f"{index}\0{item.spec.name}\0{dump_spec(item.array or item.spec)}\0".encode())
     return digest.hexdigest()
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.codec import load_kube
-from holdfast.domain.failure import Cause, in_full
+from holdfast.compiled.codec import load_kube, load_spec
+from holdfast.domain.failure import Cause, EndedBy, in_full
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import Ending
 from holdfast.domain.policy.decide import in_short
 from holdfast.domain.policy.explain import failure_lines
 from holdfast.domain.policy.model import Action, SetAction
 from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.dependencies import waits_for
 from holdfast.domain.workloads.jobset.explain import attempt_of, explain
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Attempt, ChildOf, Job, Run
     from holdfast.domain.policy.model import Decision
+    from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.kubejob.model import KubeJobState
     from holdfast.ports.store import Store
 
 _PART = 1000
 _MOST_PODS = 100
 _TOLD_PODS = 3
+_TOLD_AWAITED = 10
 _STATE_WORDS = {
     JobState.QUEUED: "is queued",
     JobState.RUNNING: "is running",
@@ -46,6 +49,8 @@ _STATE_WORDS = {
 
 def job_line(job: Job, told: Attempt | None = None) -> str:
     """Say where a job is and why; not why if that is what the attempt told afterwards shows."""
+    if job.state is JobState.WAITING and job.of_set is None:
+        return f"Job {job.name} {job.reason}"
     words = _STATE_WORDS[job.state]
     if job.attempt and job.state in {JobState.RUNNING, JobState.SUCCEEDED}:
         words += f" on attempt {job.attempt}" if job.state is JobState.SUCCEEDED else f", attempt {job.attempt}"
@@ -53,6 +58,26 @@ def job_line(job: Job, told: Attempt | None = None) -> str:
         words += f" after {job.attempt} attempt{'s' if job.attempt > 1 else ''}"
     reason = "" if told is not None and _is_why(told, job) else job.reason
     return f"Job {job.name} {words}" + (f": {reason}" if reason else "")
+
+
+def awaited_lines(store: Store, job: Job) -> tuple[str, ...]:
+    """Say how each thing stands that a job still waits for; nothing of a job that waits for none."""
+    if job.ready_at is not None or job.terminal or job.of_set is not None or '"after":' not in job.spec:
+        return ()
+    left = [one for place, one in enumerate(load_spec(job.spec).after) if place not in job.met]
+    known = {each.id: each for each in store.jobs_by_id([one.id for one in left[:_TOLD_AWAITED]])}
+    lines = [_awaited(one, known.get(one.id)) for one in left[:_TOLD_AWAITED]]
+    more = len(left) - len(lines)
+    return (*lines, f"It waits for {more} more.") if more else tuple(lines)
+
+
+def _awaited(one: Dependency, job: Job | None) -> str:
+    wanted = waits_for([one]).removeprefix("waits for ")
+    if job is not None:
+        return f"It waits for {wanted}. {job_line(job)}. More: holdfast why {job.id}"
+    if one.array:
+        return f"It waits for {wanted}, which has not been made yet."
+    return f"It waits for {wanted}. More: holdfast why {one.target} {one.name}"
 
 
 def _is_why(attempt: Attempt, job: Job) -> bool:
@@ -69,7 +94,9 @@ def cancelled_line(attempt: Attempt, failure: Failure) -> str:
     """Say how an attempt ended that no policy was asked about."""
     why = f": {failure.message}" if failure.message else ""
     when = "" if failure.started else " before its program started"
-    return f"Attempt {attempt.number} was ended{when} by a user{why}. A cancelled job is never retried."
+    if failure.ended_by is EndedBy.SUSPENSION:
+        return f"Attempt {attempt.number} was stopped{when} because a user held the job{why}. That used no retry."
+    return f"Attempt {attempt.number} was ended{when} by a user{why}. A cancelled job is retried only by hand."
 
 
 def failed_pods(store: Store, job: Job, attempt: int) -> Sequence[Run]:
@@ -116,9 +143,9 @@ def pod_lines(
         now: Whether to tell of its current pods, too.
     """
     kube = load_kube(job.spec)
-    if job.child is None and kube is None:
+    if job.of_set is None and kube is None:
         return ()
-    if job.child is None and kube is not None and kube.spec.managed_by not in {None, CONTROLLER}:
+    if job.of_set is None and kube is not None and kube.spec.managed_by not in {None, CONTROLLER}:
         return (f"It is managed by {kube.spec.managed_by}, so Holdfast does not run it.",)
     failure = None if attempt is None else attempt.failure
     how = () if attempt is None or failure is None else tuple(failure_lines(failure, attempt.number))
@@ -128,7 +155,7 @@ def pod_lines(
         *how,
         *failed_pod_lines(failed),
         *pods,
-        *(() if job.child is None else _of_set(store, job, job.child, attempt)),
+        *(() if job.of_set is None else _of_set(store, job, job.of_set, attempt)),
     )
 
 
@@ -163,7 +190,7 @@ def _of_set(store: Store, job: Job, at: ChildOf, attempt: Attempt | None) -> tup
 
 def set_decisions(store: Store, job: Job, attempts: Sequence[Attempt]) -> dict[int, SetDecision]:
     """Find what a job's set decided about its attempts: about their failures, or to replace them, by their numbers."""
-    if job.child is None:
+    if job.of_set is None:
         return {}
     found: dict[int, SetDecision] = {}
     replaced = {
@@ -172,7 +199,7 @@ def set_decisions(store: Store, job: Job, attempts: Sequence[Attempt]) -> dict[i
         if attempt.ending is Ending.CANCELLED
     }
     after = 0
-    while part := store.set_log(job.child.set_id, after=after, limit=_PART):
+    while part := store.set_log(job.of_set.set_id, after=after, limit=_PART):
         for entry in part:
             if not isinstance(entry.what, SetDecision):
                 continue

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import EndedBy, FailureCondition, RunOutcome
+from holdfast.domain.record import evolve
 from holdfast.engines.simulated.engine import SimulatedEngine
 from holdfast.ports.engine import Engine, Observation, RunPhase, StopReason
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.containers import EngineInfo
-    from holdfast.engines.simulated.engine import SimulatedRun
+    from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import NodeInfo, RunOrder
     from holdfast.simulation.agenda import Agenda
 
@@ -129,13 +129,13 @@ class Machine(Engine):
         self.look()
         for uid, each in self._engine.observe().items():
             if uid in ended and each.outcome is not None:
-                gone = replace(
+                gone = evolve(
                     each.outcome,
                     conditions=frozenset({FailureCondition.NODE_LOST}),
                     ended_by=EndedBy.LOST,
                     message=f"node {node} stopped answering",
                 )
-                self._overruled[uid] = replace(each, outcome=gone)
+                self._overruled[uid] = evolve(each, outcome=gone)
         return len(ended)
 
     def lose_everything(self) -> int:

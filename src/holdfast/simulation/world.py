@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.controller.controller import ControllerSettings
-    from holdfast.engines.simulated.engine import SimulatedRun
+    from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import NodeInfo, RunOrder
     from holdfast.ports.store import ControllerStore
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from holdfast.domain.audit import Act, on_job, on_workload
+from holdfast.domain.audit import Act, on_device, on_job, on_workload
 from holdfast.domain.event_mapping import submitted
-from holdfast.domain.events import EventRecord, JobSetCreated
+from holdfast.domain.events import EventRecord, JobSetCreated, NotificationDead, NotificationDelivered
+from holdfast.domain.notifications.notification import DeliveryState
+from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.base import JOBSET
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import (
@@ -20,16 +22,19 @@ from holdfast.errors import (
     Problem,
     VersionConflict,
 )
-from holdfast.ports.store import Request, RequestKind
+from holdfast.ports.store import OF_DEVICES, Request, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.job import Queue
+    from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Workload
     from holdfast.ports.store import Submission
 
+MOST_NEAR = 300
+"""Names that a misspelt one is compared with."""
 SHORTEST_PREFIX = 6
 """Of a job's id, to be taken as one."""
 REVISION = "revision of a retry policy"
@@ -40,14 +45,17 @@ _ACTS = {
     RequestKind.RELEASE: Act.RELEASE,
     RequestKind.RESTART: Act.RESTART,
     RequestKind.DELETE: Act.DELETE,
+    RequestKind.RETRY: Act.RETRY,
+    RequestKind.CORDON: Act.CORDON,
+    RequestKind.UNCORDON: Act.UNCORDON,
 }
-_ACTS_ON_NAMED = {**_ACTS, RequestKind.HOLD: Act.SUSPEND, RequestKind.RELEASE: Act.RESUME}
-"""On workloads that have names of their own."""
+_ACTS_ON_SETS = {**_ACTS, RequestKind.HOLD: Act.SUSPEND, RequestKind.RELEASE: Act.RESUME}
 
 
-def no_such_job(reference: str) -> NotFound:
-    """Say that no job matches a reference."""
-    return NotFound(f"no job has the id or name {reference!r}", hint="list jobs with: holdfast get jobs")
+def no_such_job(reference: str, names: Sequence[str] = ()) -> NotFound:
+    """Say that no job matches a reference, and which of some names may have been meant."""
+    hint = closest(reference, names) or "list jobs with: holdfast get jobs"
+    return NotFound(f"no job has the id or name {reference!r}", hint=hint)
 
 
 def ambiguous_job(prefix: str, ids: Sequence[str]) -> NotFound:
@@ -125,6 +133,49 @@ def require_policies(queue: Queue, known: Collection[str]) -> None:
         raise InvalidRequest(message, problems=problems, hint="create the policy first")
 
 
+def require_notifiers(queue: Queue, known: Collection[str]) -> None:
+    """Check that every notifier a queue names exists.
+
+    Raises:
+        InvalidRequest: One does not.
+    """
+    problems = [
+        Problem(f"notify[{index}].to", f"notifier {each.to!r} does not exist", tuple(sorted(known)))
+        for index, each in enumerate(queue.notify)
+        if each.to not in known
+    ]
+    if problems:
+        message = f"queue {queue.name!r} names a notifier that does not exist"
+        raise InvalidRequest(message, problems=problems, hint="create the notifier first")
+
+
+def require_unused_notifier(name: str, *, queues: Iterable[Queue]) -> None:
+    """Check that no queue names a notifier that is to be deleted.
+
+    Raises:
+        Conflict: One does.
+    """
+    users = [f"queue {queue.name!r}" for queue in queues if any(each.to == name for each in queue.notify)]
+    if users:
+        message = f"notifier {name!r} is used by {', '.join(users)}"
+        raise Conflict(message, hint="take it out there first")
+
+
+def no_such_notification(key: str) -> NotFound:
+    """Say that no notification has an id."""
+    return NotFound(f"no notification has the id {key!r}", hint="list them with: holdfast notify list")
+
+
+def settled_events(changed: Iterable[Notification]) -> Iterator[EventRecord]:
+    """Yield the events of notifications that were delivered or given up."""
+    for one in changed:
+        at, about = one.settled_at or 0.0, one.report.id
+        if one.state is DeliveryState.DELIVERED:
+            yield EventRecord(None, at, NotificationDelivered(one.id, one.to, about, one.tries))
+        elif one.state is DeliveryState.DEAD:
+            yield EventRecord(None, at, NotificationDead(one.id, one.to, about, one.tries, one.error))
+
+
 def require_default_policy(name: str | None, known: Collection[str]) -> None:
     """Check that the settings' default policy exists.
 
@@ -191,8 +242,13 @@ def request_of(submission: Submission) -> Request:
     owner = submission.owner
     if owner is not None:
         return Request(RequestKind.SUBMIT, (owner.id,), owner.created_at)
-    now = max(job.submitted_at for job in submission.jobs)
-    return Request(RequestKind.SUBMIT, tuple(job.id for job in submission.jobs), now)
+    now = max((*(job.submitted_at for job in submission.jobs), *(each.created_at for each in submission.also)))
+    return Request(RequestKind.SUBMIT, ids_of(submission), now)
+
+
+def ids_of(submission: Submission) -> tuple[str, ...]:
+    """Return the ids of all that a submission appends, but for a workload that its jobs belong to."""
+    return (*(job.id for job in submission.jobs), *(each.id for each in submission.also))
 
 
 def submission_events(submission: Submission) -> Iterator[EventRecord]:
@@ -213,8 +269,11 @@ def audited_changes(request: Request, by: Caller | None, named: Mapping[str, str
     """
     kind, audited = request.kind, []
     for key in request.targets if by is not None and kind in _ACTS else ():
-        if key in named:
-            audited.append(on_workload(by, _ACTS_ON_NAMED[kind], named[key], key, request.reason))
+        if kind in OF_DEVICES:
+            audited.append(on_device(by, _ACTS[kind], key.rpartition(" ")[2], request.reason))
+        elif key in named:
+            act = (_ACTS_ON_SETS if named[key] == JOBSET else _ACTS)[kind]
+            audited.append(on_workload(by, act, named[key], key, request.reason))
         else:
             audited.append(on_job(by, _ACTS[kind], key, request.reason))
     return [change for change in audited if change is not None]

@@ -37,6 +37,8 @@ class CategoryView(Response):
     name: str
     spec: dict[str, Any]
     """As in a manifest of kind FailureCategory."""
+    built_in: bool = False
+    """Whether it is part of the failure catalogue that comes with Holdfast."""
 
 
 class SettingsView(Response):
@@ -51,6 +53,8 @@ class SettingsView(Response):
     """Applies when neither the queue nor the job names a policy."""
     handler_limits: dict[str, Any] = Field(default_factory=dict, alias="handlerLimits")
     """How patient the lifecycle's handlers are, by name, where that differs from their table."""
+    resources: dict[str, int | float] = Field(default_factory=dict)
+    """What the whole cluster has of what is counted by a name."""
 
 
 class NodeView(Response):
@@ -68,6 +72,44 @@ class NodeView(Response):
     """What runs things there: ``process`` for local processes."""
     capabilities: list[str] = Field(default_factory=list)
     """What that can do beyond running one program in a place the controller chose."""
+    state: str = "Ready"
+    """``Ready``, ``Cordoned``: it gets nothing new, ``Draining``: what runs there is stopped, or ``Drained``."""
+    reason: str = ""
+    """Why it is not ready, as whoever cordoned it said."""
+
+
+class DeviceUser(Response):
+    """A run that has a device, or a share of it."""
+
+    job: str
+    """The job's id."""
+    name: str
+    """The job's name."""
+    uid: str
+    """The run's."""
+    share: float = 1.0
+
+
+class DeviceView(Response):
+    """One GPU of a node, as last reported."""
+
+    id: str
+    node: str
+    executor: str
+    index: int
+    type: str = ""
+    """The name of its model."""
+    memory: str = "0"
+    """Bytes with a unit; ``0`` where it is not known."""
+    maker: str = ""
+    state: str
+    """Free, Shared (there is room for another share), InUse, Foreign (other programs use it), Unhealthy or Cordoned."""
+    reason: str = ""
+    """Why it is given to nobody, if so."""
+    cordoned_at: Timestamp | None = None
+    used: float
+    """How much of it runs have."""
+    runs: list[DeviceUser] = Field(default_factory=list)
 
 
 class PolicyPage(Response):
@@ -92,6 +134,12 @@ class NodePage(Response):
     """All nodes, by executor and name."""
 
     items: list[NodeView]
+
+
+class DevicePage(Response):
+    """All GPUs, by executor and node and in the order of the bus."""
+
+    items: list[DeviceView]
 
 
 class VersionView(Response):

@@ -39,6 +39,8 @@ class DecisionView(Response):
     """How the delay was computed."""
     retry_at: Timestamp | None = None
     avoid_node: str | None = None
+    avoid_devices: list[str] = Field(default_factory=list)
+    """GPUs the next attempt avoids, each as ``<id>@<node>``."""
     memory: str | None = None
     """The next attempt's memory request, when it changes."""
     limits: list[LimitView] = Field(default_factory=list)
@@ -88,8 +90,12 @@ class Why(Response):
     category: str | None = None
     subcategory: str | None = None
     hint: str | None = None
+    suggestion: str | None = None
+    """The action its category suggests."""
     conditions: list[str] = Field(default_factory=list)
     message: str = ""
+    error_line: str = ""
+    """The line of its output that says what went wrong."""
     exit_code: int | None = None
     signal: int | None = None
     node: str | None = None

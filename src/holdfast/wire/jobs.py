@@ -18,7 +18,10 @@ class ResourcesView(Response):
     """Cores: ``2``, ``0.5``."""
     memory: str
     """Bytes with a unit: ``512Mi``; ``0`` is no limit."""
-    gpu: int
+    gpu: int | float
+    """Whole GPUs, or a share of one: ``0.25``."""
+    named: dict[str, str] = Field(default_factory=dict)
+    """What else is counted, by name: ``{"licence/matlab": "1"}``."""
 
 
 class ContainerView(Response):
@@ -32,6 +35,7 @@ class ContainerView(Response):
     """Set when a signal ended it; an exit with 137 leaves it empty."""
     reason: str = ""
     message: str = ""
+    """Its termination message; the last lines of its log where it failed and left none."""
 
 
 class RunView(Response):
@@ -44,6 +48,8 @@ class RunView(Response):
     phase: str
     node: str | None = None
     executor: str | None = None
+    devices: list[str] = Field(default_factory=list)
+    """Ids of the GPUs it was given, or of the one it has a share of."""
     exit_code: int | None = None
     signal: int | None = None
     started_at: Timestamp | None = None
@@ -53,6 +59,8 @@ class RunView(Response):
     conditions: list[str] = Field(default_factory=list)
     containers: list[ContainerView] = Field(default_factory=list)
     log_tail: list[str] = Field(default_factory=list)
+    error_line: str = ""
+    """The line of what it printed that says what went wrong."""
     progress: str = ""
     """What it last wrote to its progress file, as of a few seconds ago while it runs."""
     peak_memory: int | None = None
@@ -74,8 +82,12 @@ class AttemptView(Response):
     category: str | None = None
     subcategory: str | None = None
     hint: str | None = None
+    suggestion: str | None = None
+    """The action its category suggests."""
     conditions: list[str] = Field(default_factory=list)
     message: str = ""
+    error_line: str = ""
+    """The line of its output that says what went wrong."""
     exit_code: int | None = None
     signal: int | None = None
     node: str | None = None
@@ -89,6 +101,23 @@ class AttemptView(Response):
     decision: DecisionView | None = None
 
 
+class DependencyView(Response):
+    """Something that has to happen before a job or an array may start."""
+
+    kind: str
+    """``job``, ``array`` or ``jobset``."""
+    id: str
+    name: str
+    condition: str
+    """``ok``, ``failed``, ``ended`` or ``started``."""
+    by_index: bool = False
+    """Each task waits for the one of its own index."""
+    on_unmet: str = "cancel"
+    """What becomes of the job when that can never happen any more: ``cancel``, ``hold`` or ``run``."""
+    waits: bool = False
+    """Whether it is waited for now."""
+
+
 class JobSummary(Response):
     """A job as lists show it."""
 
@@ -96,7 +125,7 @@ class JobSummary(Response):
     name: str
     queue: str
     state: str
-    """Queued, Running, BackOff, Held, Waiting (for its job set), Succeeded, Failed or Cancelled."""
+    """Queued, Running, BackOff, Held, Waiting (for other work, or its job set), Succeeded, Failed or Cancelled."""
     reason: str = ""
     priority: int = 0
     gang: int = 1
@@ -116,6 +145,28 @@ class JobSummary(Response):
     """Of that set."""
     job_index: int | None = None
     """Among the jobs of its replicated job, from 0."""
+    array: str | None = None
+    """Id of the array it is a task of."""
+    array_index: int | None = None
+    """Its index in that."""
+    depends_on: list[DependencyView] = Field(default_factory=list)
+    """What had to happen before it could start, or still has to."""
+
+
+class JobOutcome(JobSummary):
+    """A job as lists show it, with its labels and how its current or last attempt went."""
+
+    labels: dict[str, str]
+    node: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    cause: str | None = None
+    category: str | None = None
+    subcategory: str | None = None
+    error_line: str = ""
+    """The line of its output that says what went wrong."""
+    progress: str = ""
+    """What its runs last wrote of how far they are, after their ranks where there are several."""
 
 
 class JobAccepted(JobSummary):
@@ -132,10 +183,9 @@ class JobApplied(JobAccepted):
     """``created``, ``suspended``, ``resumed`` or ``unchanged``."""
 
 
-class JobView(JobSummary):
+class JobView(JobOutcome):
     """A job with everything known of it."""
 
-    labels: dict[str, str]
     annotations: dict[str, str] = Field(default_factory=dict)
     counters: dict[str, int]
     """Retries granted, by ``<policy>/<rule>``."""
@@ -147,9 +197,9 @@ class JobView(JobSummary):
 
 
 class JobPage(Response):
-    """Part of a list of jobs; items are ``JobView`` when asked for with ``fields=full``."""
+    """Part of a list of jobs; ``fields`` says what items are: ``full`` is ``JobView``, ``outcome`` ``JobOutcome``."""
 
-    items: Sequence[JobView | JobSummary]
+    items: Sequence[JobView | JobOutcome | JobSummary]
     next_cursor: str | None = None
     """Pass it as ``cursor`` for what follows; absent on the last page."""
 
@@ -203,6 +253,8 @@ class BulkItem(Response):
     """``created`` or ``rejected``; of a dry run ``valid``."""
     id: str | None = None
     name: str | None = None
+    kind: str = "job"
+    """``job`` or ``array``."""
     error: ProblemDetails | None = None
     warnings: list[ProblemEntry] = Field(default_factory=list)
     """What is legal but dubious in it, or accepted only by a lenient reading."""
@@ -218,6 +270,13 @@ class Reason(Body):
     """Why a user cancels, holds or releases a job."""
 
     reason: str = Field(default="", max_length=1000)
+
+
+class RetryRequest(Reason):
+    """How a user retries a job."""
+
+    set: dict[str, Any] = Field(default_factory=dict)
+    """What it asks for from now on, as a merge patch of its manifest in the short form."""
 
 
 class StatesQuery(Body):
@@ -246,3 +305,16 @@ class LogChunk(Response):
     """Nothing will ever follow ``next_offset``."""
     run: int = 1
     """Which of its rank's programs in the attempt printed ``text``, from 1; pods in place of each other share a log."""
+
+
+class SecretBody(Body):
+    """A secret for jobs that are about to be submitted."""
+
+    value: str
+
+
+class SecretKept(Response):
+    """Where a secret is."""
+
+    name: str
+    """For ``{secret: NAME}`` in ``env`` of a manifest."""

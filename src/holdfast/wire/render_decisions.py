@@ -31,6 +31,7 @@ def decision_view(decision: Decision, *, retry_at: float | None) -> DecisionView
         delay_because=decision.delay_because,
         retry_at=optional_timestamp(retry_at) if decision.grants_retry else None,
         avoid_node=decision.avoid_node,
+        avoid_devices=list(decision.avoid_devices),
         memory=None if decision.memory is None else format_memory(decision.memory),
         limits=limit_views(decision.limits),
         considered=considered_views(decision.considered),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.audit import Subject
-from holdfast.domain.events import NodeLost, OperatorActed
+from holdfast.domain.events import DeviceCordoned, DeviceUncordoned, NodeLost, OperatorActed
 from holdfast.wire.base import timestamp
 from holdfast.wire.events import AuditView, EventView
 
@@ -19,12 +19,14 @@ _COLLECTIONS = {
     Subject.POLICY: "retry-policies",
     Subject.QUEUE: "queues",
     Subject.CATEGORY: "failure-categories",
+    Subject.DEVICE: "devices",
 }
 _OF_FAMILY = {
-    "policy": Subject.POLICY,
-    "queue": Subject.QUEUE,
-    "category": Subject.CATEGORY,
-    "jobset": Subject.JOB_SET,
+    "policy": _COLLECTIONS[Subject.POLICY],
+    "queue": _COLLECTIONS[Subject.QUEUE],
+    "category": _COLLECTIONS[Subject.CATEGORY],
+    "jobset": _COLLECTIONS[Subject.JOB_SET],
+    "array": "arrays",
 }
 
 
@@ -46,12 +48,13 @@ def _subject(stored: StoredEvent) -> str:
         return f"jobs/{stored.job_id}"
     if isinstance(stored.event, NodeLost):
         return f"executors/{stored.event.executor}"
+    if isinstance(stored.event, DeviceCordoned | DeviceUncordoned):
+        return f"devices/{stored.event.device}"
     name = getattr(stored.event, "name", "")
     if isinstance(stored.event, OperatorActed):
         collection = _COLLECTIONS.get(Subject(stored.event.kind))
     else:
-        family = stored.type.name.partition(".")[0]
-        collection = _COLLECTIONS[_OF_FAMILY[family]] if family in _OF_FAMILY else None
+        collection = _OF_FAMILY.get(stored.type.name.partition(".")[0])
     return f"{collection}/{name}" if collection else "settings"
 
 

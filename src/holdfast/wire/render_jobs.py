@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import Cause, EndedBy, in_words
 from holdfast.domain.lifecycle import RUN_TERMINAL, AttemptStatus, Ending, RunStatus
-from holdfast.domain.units import format_cpu, format_memory
+from holdfast.domain.units import format_amount, format_cpu, format_memory
+from holdfast.ports.overview import MOST_RANKS
 from holdfast.wire.base import optional_timestamp, timestamp
 from holdfast.wire.decisions import FailedPod, Why
 from holdfast.wire.jobs import (
     AttemptView,
     ContainerView,
+    DependencyView,
     HistoryEntry,
     HistoryStep,
     JobAccepted,
     JobApplied,
+    JobOutcome,
     JobSummary,
     JobView,
     ResourcesView,
@@ -26,17 +30,23 @@ from holdfast.wire.problems import problem_entry
 from holdfast.wire.render_decisions import decision_view
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from holdfast.domain.failure import ContainerResult, Failure, RunOutcome
     from holdfast.domain.job import Attempt, ChildOf, Job, Resources, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.policy.model import Decision
+    from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.errors import Problem
+    from holdfast.ports.overview import Latest
     from holdfast.wire.decisions import DecisionView
     from holdfast.wire.pods import PodsView
 
+_AFTER = '"after":'
+"""In the text of a specification that waits for something, which few do."""
 _METADATA = frozenset({"name", "labels", "annotations"})
+_OUTCOME = ("node", "exit_code", "signal", "cause", "category", "subcategory", "error_line")
+"""What is said of a job that its last attempt says."""
 _ENDING_STATE = {
     Ending.SUCCEEDED: "Succeeded",
     Ending.FAILED: "Failed",
@@ -47,7 +57,12 @@ _ENDING_STATE = {
 
 def resources_view(amount: Resources) -> ResourcesView:
     """Write an amount of capacity."""
-    return ResourcesView(cpu=format_cpu(amount.cpu_m), memory=format_memory(amount.memory), gpu=amount.gpu)
+    return ResourcesView(
+        cpu=format_cpu(amount.cpu_m),
+        memory=format_memory(amount.memory),
+        gpu=amount.gpus if amount.share_m else amount.gpu,
+        named={name: format_amount(each) for name, each in amount.named},
+    )
 
 
 def job_summary(job: Job) -> JobSummary:
@@ -58,6 +73,31 @@ def job_summary(job: Job) -> JobSummary:
 def job_accepted(job: Job, warnings: Sequence[Problem]) -> JobAccepted:
     """Show a job that was submitted."""
     return JobAccepted(**_header(job), warnings=[problem_entry(warning) for warning in warnings])
+
+
+def job_outcome(job: Job, latest: Latest) -> JobOutcome:
+    """Show a job with how its last attempt went."""
+    failure = None if latest.attempt is None else latest.attempt.failure
+    first = next(iter(latest.runs), None)
+    container = telling_container(failure) or _first_container(first.outcome if first else None)
+    return JobOutcome(
+        **_header(job),
+        labels=dict(latest.labels),
+        node=(failure.node if failure else first.node if first else None) or None,
+        exit_code=container.exit_code if container else None,
+        signal=container.signal if container else None,
+        cause=str(failure.cause) if failure else None,
+        category=(failure.category or None) if failure else None,
+        subcategory=(failure.subcategory or None) if failure else None,
+        error_line=failure.error_line if failure else "",
+        progress=_progress(job.gang, [run_view(run) for run in latest.runs]),
+    )
+
+
+def _progress(gang: int, runs: Sequence[RunView]) -> str:
+    """Write how far runs of the first ranks are, after their ranks where there are several."""
+    said = [(run.rank, run.progress) for run in runs[:MOST_RANKS] if run.progress]
+    return said[0][1] if gang == 1 and said else "; ".join(f"{rank}: {text}" for rank, text in said)
 
 
 def job_applied(job: Job, result: str, warnings: Sequence[Problem]) -> JobApplied:
@@ -75,13 +115,17 @@ def job_view(
     pods: PodsView | None = None,
 ) -> JobView:
     """Show a job with everything known of it; ``manifest`` is its specification in the short form."""
+    shown = attempt_views(attempts, runs, of_set)
+    last = shown[-1] if shown and shown[-1].number == job.attempt else None
     return JobView(
         **_header(job),
+        **({} if last is None else {name: getattr(last, name) for name in _OUTCOME}),
+        progress="" if last is None else _progress(job.gang, last.runs),
         labels=manifest.get("labels", {}),
         annotations=manifest.get("annotations", {}),
         counters=dict(job.counters),
         spec={field: value for field, value in manifest.items() if field not in _METADATA},
-        attempts=attempt_views(attempts, runs, of_set),
+        attempts=shown,
         pods=pods,
     )
 
@@ -103,10 +147,34 @@ def _header(job: Job) -> dict[str, Any]:
         "ended_at": optional_timestamp(job.ended_at),
         "retry_at": optional_timestamp(job.retry_at),
         **({} if job.child is None else _place(job.child)),
+        **({} if _AFTER not in job.spec else {"depends_on": _awaited(job)}),
     }
 
 
+def _awaited(job: Job) -> list[DependencyView]:
+    over = job.terminal or job.ready_at is not None
+    return dependency_views(load_spec(job.spec).after, job.met, over=over)
+
+
+def dependency_views(after: Sequence[Dependency], met: Collection[int], *, over: bool) -> list[DependencyView]:
+    """Show what is waited for; ``met`` are the places of what is not any more, ``over`` is that nothing is."""
+    return [
+        DependencyView(
+            kind=str(one.target),
+            id=one.id,
+            name=one.name,
+            condition=one.condition.value,
+            by_index=one.by_index,
+            on_unmet=one.on_unmet.value,
+            waits=not over and place not in met,
+        )
+        for place, one in enumerate(after)
+    ]
+
+
 def _place(at: ChildOf) -> dict[str, Any]:
+    if not at.group:
+        return {"array": at.set_id, "array_index": at.index}
     return {"job_set": at.set_id, "replicated_job": at.group, "job_index": at.index}
 
 
@@ -155,8 +223,10 @@ def attempt_view(
         category=(failure.category or None) if failure else None,
         subcategory=(failure.subcategory or None) if failure else None,
         hint=(failure.hint or None) if failure else None,
+        suggestion=(failure.suggestion or None) if failure else None,
         conditions=sorted(failure.conditions) if failure else [],
         message=attempt.message or (failure.message if failure else ""),
+        error_line=failure.error_line if failure else "",
         exit_code=container.exit_code if container else None,
         signal=container.signal if container else None,
         node=(place.node or None) if place else None,
@@ -211,6 +281,7 @@ def run_view(run: Run) -> RunView:
         phase=str(run.status),
         node=run.node or None,
         executor=run.executor or None,
+        devices=list(run.devices),
         exit_code=container.exit_code if container else None,
         signal=container.signal if container else None,
         started_at=optional_timestamp(run.started_at),
@@ -227,6 +298,7 @@ def _outcome_fields(outcome: RunOutcome) -> dict[str, Any]:
         "conditions": sorted(outcome.conditions),
         "containers": [_container_view(container) for container in outcome.containers],
         "log_tail": list(outcome.log_tail),
+        "error_line": outcome.error_line,
         "progress": outcome.progress,
         "peak_memory": outcome.peak_memory,
     }
@@ -251,7 +323,7 @@ def run_state(run: Run) -> str:
         return "Cancelled"
     if run.outcome is not None and run.outcome.succeeded:
         return "Succeeded"
-    stopped = run.outcome is None or run.outcome.ended_by in {EndedBy.USER, EndedBy.CASCADE}
+    stopped = run.outcome is None or run.outcome.ended_by in {EndedBy.USER, EndedBy.SUSPENSION, EndedBy.CASCADE}
     return "Cancelled" if stopped and run.status is RunStatus.TERMINATED else "Failed"
 
 
@@ -318,8 +390,10 @@ def _facts(failure: Failure) -> dict[str, Any]:
         "category": failure.category or None,
         "subcategory": failure.subcategory or None,
         "hint": failure.hint or None,
+        "suggestion": failure.suggestion or None,
         "conditions": sorted(failure.conditions),
         "message": failure.message,
+        "error_line": failure.error_line,
         "exit_code": container.exit_code if container else None,
         "signal": container.signal if container else None,
         "node": failure.node,

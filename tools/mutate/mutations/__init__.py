@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from tools.mutate.mutations import controller, executor, policy, shim, storage
+from tools.mutate.mutations import (
+    controller,
+    dependencies,
+    devices,
+    executor,
+    interruptions,
+    notify,
+    policy,
+    shim,
+    storage,
+    terminal,
+)
 
 MUTATIONS = (
     *controller.MUTATIONS,
     *policy.MUTATIONS,
     *storage.MUTATIONS,
+    *devices.MUTATIONS,
+    *dependencies.MUTATIONS,
+    *notify.MUTATIONS,
     *executor.MUTATIONS,
     *shim.MUTATIONS,
+    *terminal.MUTATIONS,
+    *interruptions.MUTATIONS,
 )

@@ -43,7 +43,7 @@ MUTATIONS = (
     Mutation(
         "what nobody knows goes on",
         "executor/executor.py",
-        "elif self._is_worth_telling(seen, 0.0):",
+        "elif self._is_worth_telling(seen, 0.0, StopReason.LOST):",
         "elif seen.phase is None:",
         ("unit/test_controller.py",),
     ),

@@ -15,9 +15,16 @@ MUTATIONS = (
     Mutation(
         "a job's policies are compiled when it fails",
         "controller/workloads/gangs.py",
-        "            self._judging.catalog.compiled(active.job, active.spec)",
-        "            pass",
+        "                catalog.compiled(active.job, active.spec)",
+        "                pass",
         ("unit/test_policy_catalog.py",),
+    ),
+    Mutation(
+        "a container's reason is forgotten where conditions rule a category out",
+        "domain/classify.py",
+        "            there.add(container.reason)",
+        "            pass",
+        ("unit/test_category.py",),
     ),
     Mutation(
         "each job has its policies compiled for itself",
@@ -50,8 +57,8 @@ MUTATIONS = (
     Mutation(
         "a retry is granted past the total deadline",
         "domain/workloads/gang/reconcile.py",
-        "max(now, due) >= job.submitted_at + total_s",
-        "now >= job.submitted_at + total_s",
+        "max(now, due) >= counted_from(job) + total_s",
+        "now >= counted_from(job) + total_s",
         ("unit/test_total_deadline.py",),
     ),
     Mutation(
@@ -92,27 +99,27 @@ MUTATIONS = (
     Mutation(
         "a rank that we stopped is blamed",
         "domain/classify.py",
-        "and outcome.ended_by is not EndedBy.CASCADE",
+        "and outcome.ended_by not in _STOPPED_BY_US",
         "and outcome.ended_by is not None",
         ("unit/test_classify.py",),
     ),
     Mutation(
         "a gang is placed in part",
-        "domain/placement.py",
+        "domain/placement/fit.py",
         ("        if len(chosen) == shape.gang:\n            return chosen"),
         ("        if chosen:\n            return chosen"),
         ("unit/test_scheduling.py",),
     ),
     Mutation(
         "a paused queue goes on while it runs something",
-        "domain/scheduling.py",
+        "domain/placement/scheduling.py",
         "if queue.paused:",
         "if queue.paused and not usage.jobs:",
         (WORLDS,),
     ),
     Mutation(
         "a queue runs one job too many",
-        "domain/scheduling.py",
+        "domain/placement/scheduling.py",
         "usage.jobs >= queue.max_running_jobs",
         "usage.jobs > queue.max_running_jobs",
         ("unit/test_scheduling.py",),

@@ -74,7 +74,7 @@ MUTATIONS = (
     Mutation(
         "an end for which there is little room is not written",
         "engines/process/shim/record.py",
-        'self._add({"outcome": {**outcome, "message": "", "log_tail": []}, "progress": ""})',
+        'self._add({"outcome": {**outcome, "message": "", "log": "", "log_tail": []}, "progress": ""})',
         "raise",
         ("unit/test_process_engine_parts.py",),
     ),

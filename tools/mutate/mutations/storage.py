@@ -6,6 +6,20 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "secrets that jobs name are swept",
+        "service/admission/secrets.py",
+        "found.difference_update(_QUOTED.findall(text))",
+        "found.intersection_update(_QUOTED.findall(text))",
+        ("unit/test_secrets.py",),
+    ),
+    Mutation(
+        "others may read what is secret",
+        "storage/secrets.py",
+        "_PRIVATE_FOLDER, _PRIVATE = 0o700, 0o600",
+        "_PRIVATE_FOLDER, _PRIVATE = 0o755, 0o644",
+        ("unit/test_secrets.py",),
+    ),
+    Mutation(
         "SQLite does not sync",
         "storage/sql/engine.py",
         "PRAGMA synchronous=FULL",

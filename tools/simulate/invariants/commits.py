@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import Cause
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Ending, RunStatus
-from holdfast.domain.policy.builtin import INFRASTRUCTURE
+from holdfast.domain.policy.builtin import CHECKPOINTED, INFRASTRUCTURE
 from holdfast.domain.policy.decide import GLOBAL_LIMIT
 from holdfast.domain.policy.model import Action
 from holdfast.domain.rebuild import rebuild
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.gang.checkpoints import first_policies
+from tools.simulate.invariants.watching import WatchChecks
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from tools.simulate.invariants.record import Record
     from tools.simulate.machines.programs import Programs
 
+_HELD_ENDINGS = {Ending.CANCELLED, Ending.NEVER_STARTED}
 _AFTER_CANCEL = {JobState.RUNNING, JobState.CANCELLED, JobState.SUCCEEDED}
 
 
@@ -36,6 +39,7 @@ class CommitChecks:
         """Remember what to compare with; ``clocks`` are the controllers'."""
         self._clocks = clocks
         self._record = record
+        programs.on_end = WatchChecks(record).ended
         self._programs = programs
         self._caps = caps
 
@@ -98,7 +102,7 @@ class CommitChecks:
         if job.state is JobState.SUCCEEDED and job.id not in self._record.pods:
             self._truly_succeeded(job)
         rebuilt = rebuild(self._record.events[job.id])
-        if rebuilt is None or rebuilt != replace(job, spec="", seq=0, updated_at=rebuilt.updated_at):
+        if rebuilt is None or rebuilt != _as_told(job, rebuilt.updated_at):
             refuse("replay", f"job {job.id} is {job}, its events make it {rebuilt}")
 
     def _truly_succeeded(self, job: Job) -> None:
@@ -122,8 +126,12 @@ class CommitChecks:
         if attempt.number == 1:
             return
         before = self._record.attempts[attempt.job_id].get(attempt.number - 1)
-        if before is None or before.status not in ATTEMPT_TERMINAL or before.decision is None:
+        if before is None or before.status not in ATTEMPT_TERMINAL:
             refuse("asked-for", f"attempt {attempt.key} follows {before}")
+        if before.decision is None:
+            if attempt.job_id not in self._record.held or before.ending not in _HELD_ENDINGS:
+                refuse("asked-for", f"attempt {attempt.key} follows {before}, and nobody held the job")
+            return
         if not before.decision.grants_retry and before.decision.action is not Action.HOLD:
             refuse("asked-for", f"attempt {attempt.key} follows a decision to {before.decision.action}")
 
@@ -139,8 +147,9 @@ class CommitChecks:
         if total_s is None or decision is None or not decision.grants_retry:
             return
         begins = max(attempt.ended_at or 0.0, attempt.retry_at or 0.0)
-        if begins >= job.submitted_at + total_s:
-            late = f"and the job had until {job.submitted_at + total_s:.3f}"
+        until = (job.ready_at or job.submitted_at) + total_s
+        if begins >= until:
+            late = f"and the job had until {until:.3f}"
             refuse("in-total-time", f"the retry after {attempt.key} begins at {begins:.3f} or later, {late}")
 
     @staticmethod
@@ -216,7 +225,14 @@ def _policy(decision: Decision, job: Job, store: Store) -> RetryPolicy:
     """Find the policy that decided, as it was then."""
     if decision.policy == INFRASTRUCTURE.name:
         return INFRASTRUCTURE
+    if decision.policy == CHECKPOINTED:
+        return first_policies(load_spec(job.spec))[0]
     for policy in load_spec(job.spec).inline_policies:
         if policy.name == decision.policy:
             return policy
     return store.policy_revision(decision.policy or "", decision.policy_revision or 0)
+
+
+def _as_told(job: Job, updated_at: float) -> Job:
+    """Return a job without what no event tells."""
+    return evolve(job, spec="", seq=0, ready_at=None, met=(), updated_at=updated_at)

@@ -6,17 +6,22 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.job import JobState
-from holdfast.domain.placement import Place, ever_fits
+from holdfast.domain.placement.fit import Place, ever_fits, on_nodes
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.reconcile import shape_of
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Job
+    from holdfast.domain.workloads.array.model import Array
     from holdfast.domain.workloads.jobset.state import JobSet
+    from holdfast.ports.engine import NodeInfo
     from holdfast.ports.store import Store
+    from tools.simulate.invariants.arrays import ArrayChecks
+    from tools.simulate.invariants.dependencies import DependencyChecks
     from tools.simulate.invariants.record import Record
     from tools.simulate.invariants.setrecord import SetRecord
     from tools.simulate.machines.machine import FaultyMachine
@@ -26,22 +31,31 @@ if TYPE_CHECKING:
 class EndChecks:
     """What must hold in the end."""
 
-    def __init__(self, record: Record, sets: SetRecord, programs: Programs, machines: Sequence[FaultyMachine]) -> None:
+    def __init__(
+        self,
+        record: Record,
+        sets: SetRecord,
+        arrays: ArrayChecks,
+        dependencies: DependencyChecks,
+        programs: Programs,
+        machines: Sequence[FaultyMachine],
+    ) -> None:
         """Remember what was committed, what ran, and where."""
+        self._arrays = arrays
+        self._dependencies = dependencies
         self._record = record
         self._sets = sets
         self._programs = programs
         self._machines = machines
-        self._places = [
-            Place((machine.name, node.name), node.capacity, node.labels)
-            for machine in machines
-            for node in machine.all_nodes()
-        ]
+        self._places = [_place(machine.name, node) for machine in machines for node in machine.all_nodes()]
+        self.cluster: Collection[str] = ()
+        """Names of what the whole cluster has, which is enough for any job by itself."""
 
     def settled(self) -> bool:
         """Whether every job has ended or waits for good reason, and all machines are empty."""
         sets = all(row.state.terminal or self._may_stay(row) for row in self._sets.rows.values())
-        return sets and all(self._may_wait(job) for job in self._record.unfinished()) and not self._left()
+        ends = sets and not self._arrays.unfinished(self._array_may_wait)
+        return ends and all(self._may_wait(job) for job in self._record.unfinished()) and not self._left()
 
     def _set_may_wait(self, row: JobSet) -> bool:
         """Whether a set is suspended, or one of its jobs can never be placed."""
@@ -58,18 +72,27 @@ class EndChecks:
         return any(self._record.jobs[job.id].state is JobState.HELD for job in self._sets.jobs[row.id].values())
 
     def _hopeless(self, job: Job) -> bool:
-        return not ever_fits(shape_of(job, load_spec(job.spec).node_selector), self._places)
+        return not ever_fits(on_nodes(shape_of(job, load_spec(job.spec)), self.cluster), self._places)
+
+    def _array_may_wait(self, row: Array) -> bool:
+        if row.ended or row.deleting:
+            return False
+        if row.state.held and not row.state.stopping:
+            return True
+        waits = self._dependencies.array_may_wait(row, self._may_wait, self._array_may_wait)
+        return waits or self._arrays.may_go_on(row, self._may_wait)
 
     def _may_wait(self, job: Job) -> bool:
         if job.state is JobState.HELD:
             return True
-        if job.child is not None:
-            row = self._sets.rows.get(job.child.set_id)
+        if job.state is JobState.WAITING and job.of_set is None:
+            return self._dependencies.may_wait(job, self._may_wait, array=self._array_may_wait)
+        if job.of_set is not None:
+            row = self._sets.rows.get(job.of_set.set_id)
             if row is None or row.state.terminal:
                 return False
             return self._set_may_wait(row) or (job.state is JobState.WAITING and self._has_held_job(row))
-        shape = shape_of(job, load_spec(job.spec).node_selector)
-        return job.state in {JobState.QUEUED, JobState.BACKOFF} and not ever_fits(shape, self._places)
+        return job.state in {JobState.QUEUED, JobState.BACKOFF} and self._hopeless(job)
 
     def _left(self) -> list[str]:
         return [uid for machine in self._machines for uid in machine.seen()]
@@ -82,6 +105,8 @@ class EndChecks:
         for row in self._sets.rows.values():
             if not row.state.terminal and not self._may_stay(row):
                 refuse("all-ends", f"job set {row.name} goes on and on: {row.state}")
+        for told in self._arrays.unfinished(self._array_may_wait):
+            refuse("all-ends", told)
         if self._left() or any(True for _ in self._programs.live()):
             refuse("nothing-left", f"machines still have {self._left()}")
         if state is None:
@@ -106,3 +131,9 @@ class EndChecks:
             really = f"seen as {seen[uid].phase}" if uid in seen else "not known"
             told += f"; run {uid} is {run.status} on {run.executor}/{run.node}, and {really} there"
         return told
+
+
+def _place(executor: str, node: NodeInfo) -> Place:
+    """Describe a node by what it can give in the end: no device that is in trouble."""
+    well = tuple(device for device in node.devices if not device.trouble)
+    return Place((executor, node.name), evolve(node.capacity, gpu=len(well)), node.labels, devices=well)

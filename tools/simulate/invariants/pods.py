@@ -85,7 +85,7 @@ class PodChecks:
         ended = self._record.record.runs.get(last.run)
         if last.due is not None or ended is None or ended.ended_at is None:
             return last.due
-        row, child = self._record.set_of(ended.job_id), self._record.record.jobs[ended.job_id].child
+        row, child = self._record.set_of(ended.job_id), self._record.record.jobs[ended.job_id].of_set
         policies = row and child and self._record.spec(row).by_name[child.group].retry_policies
         by_itself = pod.restarts == last.restarts + 1 and not policies and pod.in_place == last.in_place
         return ended.ended_at + delay_s(POD_BACKOFF, pod.restarts, seed="") if by_itself else None
@@ -106,14 +106,14 @@ class PodChecks:
 
     def _in_order(self, run: Run, row: JobSet, changes: Changes) -> None:
         """Require that what a replicated job waits for has come, at least once."""
-        spec, child = self._record.spec(row), self._record.record.jobs[run.job_id].child
+        spec, child = self._record.spec(row), self._record.record.jobs[run.job_id].of_set
         names = [group.name for group in spec.replicated_jobs]
         mine = child.group if child is not None else ""
         earlier = names[: names.index(mine)] if spec.startup is StartupOrder.IN_ORDER else []
         awaited = [(name, DependencyStatus.READY) for name in earlier]
         awaited += [(one.name, one.status) for one in spec.by_name[mine].depends_on]
         for name, status in awaited:
-            jobs = (job for job in self._record.jobs[row.id].values() if job.child and job.child.group == name)
+            jobs = (job for job in self._record.jobs[row.id].values() if job.of_set and job.of_set.group == name)
             missing = [job.name for job in jobs if not self._has_come(job.id, status, changes)]
             if missing:
                 refuse("starts-in-order", f"{run.uid} is handed out, {missing} are not {status}")
@@ -148,8 +148,8 @@ class PodChecks:
     def started(self, program: Program) -> None:
         """Check a program that has just started against all others that run."""
         job = self._record.record.jobs[program.order.job_id]
-        if job.id in self._record.record.pods and job.child is not None:
-            row = self._record.accepted[job.child.set_id]
+        if job.id in self._record.record.pods and job.of_set is not None:
+            row = self._record.accepted[job.of_set.set_id]
             self._generations(program, row)
             self._topology(program)
 
@@ -166,14 +166,14 @@ class PodChecks:
         jobs = self._record.record.jobs
         mine = self._generation(program, policy.strategy)
         for other in self._programs.live():
-            child = jobs[other.order.job_id].child
+            child = jobs[other.order.job_id].of_set
             same = child is not None and child.set_id == row.id
             if same and self._generation(other, policy.strategy) < mine:
                 self._programs.suspect("generations-apart", program, other)
 
     def _domain(self, program: Program) -> tuple[str, str] | None:
         """Return the topology domain a program has to be alone in, if any."""
-        child = self._record.record.jobs[program.order.job_id].child
+        child = self._record.record.jobs[program.order.job_id].of_set
         if child is None:
             return None
         key = self._record.spec(self._record.accepted[child.set_id]).by_name[child.group].topology

@@ -30,11 +30,15 @@ class Record:
         self.live_runs: dict[str, dict[str, Run]] = {}
         """By job id, its runs that have not ended, by uid."""
         self.events: dict[str, list[EventRecord]] = {}
+        self.held: set[str] = set()
+        """Jobs that a person held."""
         self.released: set[str] = set()
         """Jobs that a person released, whose retries therefore need not wait."""
         self._written: dict[int, EventRecord | SetLogEntry] = {}
         """By identity, the committed events and log entries; kept, so that no identity is reused."""
         self.decisions = 0
+        self.just_made: set[str] = set()
+        """Ids of jobs that the last commit submitted, which the controller is about to take in."""
         self.pods: set[str] = set()
         """Ids of jobs made of pods; what else must hold of these is checked in ``pods`` and ``sets``."""
 
@@ -44,6 +48,12 @@ class Record:
             self.jobs[job.id] = job
             self.attempts[job.id] = {}
             self.events[job.id] = [submitted(job)]
+
+    def made(self, jobs: Sequence[Job]) -> None:
+        """Take in jobs that a commit submitted; it holds the events of that, too."""
+        self.accept(jobs)
+        self.just_made = {job.id for job in jobs}
+        self.events.update({job.id: [] for job in jobs})
 
     def fold(self, changes: Changes) -> None:
         """Take in a commit."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_set_spec
 from holdfast.domain.events import JobSetChanged
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from tools.simulate.promises import refuse
@@ -66,7 +66,7 @@ class SetRecord:
 
     def set_of(self, job_id: str) -> JobSet | None:
         """Return the set of a job, as last seen; ``None`` when it has none."""
-        child = self.record.jobs[job_id].child
+        child = self.record.jobs[job_id].of_set
         return None if child is None else self.accepted[child.set_id]
 
     def pods_of(self, job_id: str) -> Sequence[PodRecord]:
@@ -102,8 +102,8 @@ class SetRecord:
     def compare(self, store: Store) -> None:
         """Require the store to hold exactly this."""
         # Versions are the store's own: they grow with what is asked for, too.
-        stored = {row.id: replace(row, version=0) for row in store.workloads(JobSet)}
-        committed = {set_id: replace(row, version=0) for set_id, row in self.rows.items()}
+        stored = {row.id: evolve(row, version=0) for row in store.workloads(JobSet)}
+        committed = {set_id: evolve(row, version=0) for set_id, row in self.rows.items()}
         if stored != committed:
             refuse("durable", f"job sets are stored as {stored}, and were committed as {committed}")
         pods = store.workloads_by_id(KubeJobRecord, list(self.record.pods))

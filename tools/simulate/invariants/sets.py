@@ -55,13 +55,13 @@ class SetChecks:
         for attempt in fresh:
             if attempt.job_id in record.record.pods:
                 self._begun(attempt)
-        for set_id in changes.forgotten:
+        for set_id in changes.forgotten.keys() & record.jobs.keys():
             self._gone(set_id)
 
     def _changed(self, changes: Changes) -> set[str]:
         """List the sets there are that a commit says anything of."""
         jobs = self._record.record.jobs
-        children = [jobs[job_id].child for job_id in (*changes.of(KubeJobRecord), *changes.jobs)]
+        children = [jobs[job_id].of_set for job_id in (*changes.of(KubeJobRecord), *changes.jobs)]
         changed = {child.set_id for child in children if child is not None}
         changed |= {*changes.workloads, *(entry.set_id for entry in changes.set_log)}
         return changed & self._record.rows.keys()
@@ -91,9 +91,9 @@ class SetChecks:
         state = row.state
         for job in self._record.jobs[row.id].values():
             kept = self._record.kube_jobs.get(job.id)
-            if kept is None or not kept.present or kept.deleting_since is not None or job.child is None:
+            if kept is None or not kept.present or kept.deleting_since is not None or job.of_set is None:
                 continue
-            own = state.restarts_of(job.child.group, job.child.index)
+            own = state.restarts_of(job.of_set.group, job.of_set.index)
             if (kept.restart, kept.job_restart) == (state.restarts, own) and kept.state.condition("Failed"):
                 yield job.name, kept
 
@@ -114,7 +114,7 @@ class SetChecks:
         granted = [
             one for one in self._record.decisions(row.id) if one.granted and one.action in _WHOLE | _GROUP | _JOB
         ]
-        where = {job.name: job.child for job in self._record.jobs[row.id].values()}
+        where = {job.name: job.of_set for job in self._record.jobs[row.id].values()}
         by_hand = self._record.by_hand[row.id]
         expected: dict[str, Counter[str]] = {"rules": Counter(), "restarts": Counter(by_hand), "counted": Counter()}
         for one in granted:
@@ -154,7 +154,10 @@ class SetChecks:
         attempt = self._record.record.attempts[job.id].get(number)
         policy = self._record.spec(row).failure
         kept = self._record.kube_jobs[job.id]
-        certain = policy is not None and policy.on_certain and kept.state.condition("FailureTarget") is not None
+        # Where commits were refused meanwhile, only the record of its next attempt is left to see.
+        late = kept.restart + kept.job_restart >= number
+        sure = late or kept.state.condition("FailureTarget") is not None
+        certain = policy is not None and policy.on_certain and sure
         if attempt is None or (attempt.ending is not Ending.FAILED and not certain):
             refuse("sets-judge-once", f"{decision.job} is judged, its attempt {number} has not failed: {attempt}")
         matched = [rule.rule for rule in decision.considered if rule.matched]
@@ -184,11 +187,11 @@ class SetChecks:
         if living:
             refuse("asked-for", f"{attempt.key} begins while attempts {living} are not over")
         row, job = self._record.set_of(attempt.job_id), self._record.record.jobs[attempt.job_id]
-        if row is None or job.child is None:
+        if row is None or job.of_set is None:
             if attempt.number != 1:
                 refuse("asked-for", f"{attempt.key} begins, and nobody restarts that job")
             return
-        state, at = row.state, job.child
+        state, at = row.state, job.of_set
         if kept.restart > state.restarts or kept.job_restart > state.restarts_of(at.group, at.index):
             refuse("asked-for", f"{attempt.key} begins, its set was restarted {state.restarts} times: {kept}")
         if (state.terminal or row.deleting) and not over and kept.deleting_since is None:

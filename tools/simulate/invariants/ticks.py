@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from holdfast.controller.active import Active
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Queue
-    from holdfast.domain.placement import PlaceKey, Usage
+    from holdfast.domain.placement.fit import PlaceKey, Usage
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.store import Store
     from tools.simulate.invariants.record import Record
@@ -44,6 +44,7 @@ class TickChecks:
         unknown = {job.id for job in self._record.unfinished()} - state.jobs.keys()
         if unknown:
             told = {job_id for request in store.requests(limit=10_000) for job_id in request.targets}
+            told |= self._record.just_made
             for set_id in told & self._sets.rows.keys():
                 told |= {job.id for job in self._sets.jobs[set_id].values()}
             if unknown - told:

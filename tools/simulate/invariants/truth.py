@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.domain.placement.fit import Shape, on_nodes
 from tools.simulate.clocks import A_MOMENT_S
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from holdfast.domain.job import Resources
     from holdfast.ports.engine import RunOrder
@@ -28,6 +29,8 @@ class TruthChecks:
         self._clocks = controllers_clocks
         self._record = record
         self._capacity = capacity
+        self.cluster: Collection[str] = ()
+        """Names of what is counted for the whole cluster, and not on nodes."""
 
     def ordered(self, order: RunOrder) -> None:
         """Check an order as its machine takes it."""
@@ -51,5 +54,6 @@ class TruthChecks:
         if early and order.job_id not in self._record.released:
             refuse("back-off-waits", f"{order.uid} started at {program.started_at:.3f}, {due:.3f} is when it is due")
         key = (program.machine, order.node)
-        if not used[key].fits(self._capacity[key]):
-            refuse("no-node-overloaded", f"{key} runs {used[key]} and has {self._capacity[key]}")
+        asked = on_nodes(Shape(used[key]), self.cluster).request
+        if not asked.fits(self._capacity[key]):
+            refuse("no-node-overloaded", f"{key} runs {asked} and has {self._capacity[key]}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.domain.record import evolve
 from holdfast.simulation.machine import Machine
 from tools.simulate.clocks import Wall
 from tools.simulate.machines.shim import Shim
@@ -12,7 +12,7 @@ from tools.simulate.machines.shim import Shim
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.engines.simulated.engine import SimulatedRun
+    from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import NodeInfo, Observation, RunOrder, StopReason
     from holdfast.simulation.agenda import Agenda
     from tools.simulate.machines.programs import Programs
@@ -121,12 +121,12 @@ class FaultyMachine(Machine):
         elif started_at is not None:
             started_at += ahead
         if outcome is not None:
-            outcome = replace(
+            outcome = evolve(
                 outcome,
                 started_at=None if outcome.started_at is None else started_at,
                 ended_at=outcome.ended_at + ahead,
             )
-        return replace(seen, started_at=started_at, outcome=outcome)
+        return evolve(seen, started_at=started_at, outcome=outcome)
 
     def forget(self, uids: Sequence[str]) -> None:
         """Drop finished runs."""

@@ -14,6 +14,7 @@ from tools.simulate.promises import refuse
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
+    from holdfast.domain.failure import RunOutcome
     from holdfast.ports.engine import Observation, RunOrder
 
 
@@ -43,6 +44,8 @@ class Programs:
         """Begin with nothing started."""
         self.on_start: Callable[[Program], None] = lambda _: None
         """Called with each program that starts."""
+        self.on_end: Callable[[Program, RunOutcome], None] = lambda *_: None
+        """Called with each program that ends, unless its machine forgot it, and how."""
         self.by_uid: dict[str, Program] = {}
         self._live: dict[str, dict[str, Program]] = {}
         self._beside: list[tuple[str, Program, Program]] = []
@@ -59,6 +62,7 @@ class Programs:
             program = self._started(machine, order, observation.started_at)
         if program is not None and outcome is not None and program.ended_at is None:
             self._ended(program, outcome.ended_at, well=outcome.succeeded)
+            self.on_end(program, outcome)
 
     def again(self, order: RunOrder) -> None:
         """Note that a machine was asked to plan a run; twice is once too often."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI
@@ -14,6 +13,7 @@ from holdfast.api.rest.gates import RequestIdGate, SizeGate, TokenGate, WriteGat
 from holdfast.api.rest.listeners import Listeners
 from holdfast.api.rest.metrics import Metrics, MetricsGate
 from holdfast.api.rest.strict import known_query_only
+from holdfast.domain.record import Struct, field
 from holdfast.service.api.endpoint import Backend
 from holdfast.wire.problems import ProblemDetails
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.logs import LogReader
+    from holdfast.ports.notifications import Sender
+    from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
 
 _DESCRIPTION = """Submit jobs, say what happens when they fail, and read why.
@@ -31,8 +33,7 @@ Every error is `application/problem+json` with a stable `code` and, for bad inpu
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Probes:
+class Probes(Struct, frozen=True):
     """How the rest of the process shows itself through the API."""
 
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
@@ -47,6 +48,10 @@ class Probes:
     """Gives up what is kept of a full disk."""
     written: Callable[[], None] = lambda: None
     """Told after each request that may have written something."""
+    sender: Callable[[], Sender] | None = None
+    """Tells people, to try it."""
+    secrets: Secrets | None = None
+    """Where the values of secret variables are, if they can be kept."""
 
 
 def create_app(
@@ -81,7 +86,16 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.backend = Backend(
-        store, clock, ids, logs, probes.make_room, probes.ready, count=metrics.count_jobs, metrics=metrics.text
+        store,
+        clock,
+        ids,
+        logs,
+        probes.make_room,
+        probes.ready,
+        count=metrics.count_jobs,
+        metrics=metrics.text,
+        sender=probes.sender,
+        secrets=probes.secrets,
     )
     app.state.listeners = Listeners(store.last_event_seq, probes.stopping)
     errors.install(app)

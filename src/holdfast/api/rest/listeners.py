@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
 
+from holdfast.domain.record import Struct, field
 from holdfast.errors import HoldfastError, Unavailable
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ READERS = anyio.CapacityLimiter(4)
 """Threads that read for streams, so that they leave the others to the rest of the API."""
 
 
-@dataclass(slots=True)
-class Listeners:
+class Listeners(Struct, gc=True):
     """How many clients listen, what the newest event is, and when all of them are to go."""
 
     newest: Callable[[], int]

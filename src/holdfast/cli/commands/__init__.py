@@ -13,12 +13,19 @@ if TYPE_CHECKING:
 
 NAMES = (
     *("run", "submit"),
-    *("get", "describe", "attempts", "logs", "events", "why", "wait"),
-    *("cancel", "hold", "release", "suspend", "resume", "restart"),
-    *("up", "apply", "create", "update", "delete", "db", "version"),
+    *("get", "describe", "attempts", "logs", "events", "why", "summary", "top", "wait", "categories", "notify"),
+    *("cancel", "hold", "release", "retry", "rerun", "suspend", "resume", "restart"),
+    *("up", "down", "apply", "create", "update", "delete", "cordon", "drain", "uncordon"),
+    *("db", "doctor", "service", "mcp", "man", "version"),
 )
-_FILES = {"cancel": "steer", "hold": "steer", "release": "steer", "resume": "suspend"}
-"""Of commands whose file has another name."""
+_FILES = {
+    **dict.fromkeys(("cancel", "hold", "release", "retry"), "steering.steer"),
+    **dict.fromkeys(("suspend", "resume"), "steering.suspend"),
+    **{name: f"steering.{name}" for name in ("rerun", "restart")},
+    **dict.fromkeys(("cordon", "drain", "uncordon"), "operate.drain"),
+    **{name: f"operate.{name}" for name in ("up", "down", "db", "doctor", "service", "mcp", "man", "version")},
+}
+"""Of commands whose file has another name, or is elsewhere."""
 
 
 def command(name: str) -> Command[Any]:

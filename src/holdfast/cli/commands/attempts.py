@@ -6,9 +6,12 @@ from functools import partial
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
-from holdfast.cli.options import FormatOption, JobArgument
-from holdfast.cli.printing import print_things, read_format
-from holdfast.cli.render.jobs import attempt_table
+from holdfast.cli.flags import Flags
+from holdfast.cli.options import FormatOption, IndexOption, JobArgument
+from holdfast.cli.printing import fields_of, list_format, print_things
+from holdfast.cli.render.jobs import attempt_table, short_attempt_table
+from holdfast.cli.targets import task_or_job
+from holdfast.cli.watching.staleness import note_if_stale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,20 +19,29 @@ class AttemptsOptions:
     """What ``attempts`` can be told."""
 
     job: JobArgument
+    index: IndexOption = None
     output: FormatOption = "table"
 
 
 def attempts(options: AttemptsOptions, cli: Cli) -> int:
     """List a job's attempts: how each ended and what was decided."""
-    form = read_format(options.output)
+    from holdfast.wire.jobs import AttemptView
+
+    flags = Flags()
+    form = list_format(flags, options.output, lambda: fields_of(AttemptView))
+    index = flags.integer("--index", options.index)
+    flags.finish()
     with cli.connect() as client:
-        found = client.attempts(options.job)
+        job = task_or_job(client, options.job, index)
+        found = client.attempts(job)
+        note_if_stale(client, cli, client.job(job))
     print_things(
         cli.output(),
         found,
         form,
-        table=partial(attempt_table, now_s=cli.clock()),
+        table=partial(attempt_table if form == "wide" else short_attempt_table, now_s=cli.clock()),
         name=lambda attempt: str(attempt.number),
+        model=AttemptView,
     )
     return exit_codes.OK
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def create(options: EditOptions, cli: Cli) -> int:
-    """Create retry policies, queues, categories or job sets, and submit jobs.
+    """Create retry policies, queues, categories, notifiers or job sets, and submit jobs.
 
     From files, or a queue or a simple retry policy from flags. Names that already exist are refused; see apply and
     update.

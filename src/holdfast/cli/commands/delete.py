@@ -8,12 +8,11 @@ import typer
 
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
-from holdfast.cli.each import do_each
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import KINDS, read_manifests
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.options import FilesOption, LenientOption, TimeoutOption
-from holdfast.cli.targets import required
+from holdfast.cli.targets import do_each, required
 from holdfast.cli.things import SINGULAR, WRITTEN, resource_writer
 from holdfast.cli.watching.follow import ENDED
 from holdfast.cli.watching.waiting import JOB_SETS, Wanted, wait_until_gone
@@ -28,7 +27,9 @@ if TYPE_CHECKING:
 class DeleteOptions:
     """What ``delete`` can be told."""
 
-    kind: Annotated[str, typer.Argument(metavar="[KIND]", help="jobset, retrypolicy, queue or category.")] = ""
+    kind: Annotated[
+        str, typer.Argument(metavar="[KIND]", help="jobset, array, retrypolicy, queue, category or notifier.")
+    ] = ""
     names: Annotated[
         list[str], typer.Argument(metavar="NAME...", help="One or more names; or KIND/NAME, without KIND.")
     ] = field(default_factory=list)
@@ -42,11 +43,11 @@ class DeleteOptions:
 
 
 def delete(options: DeleteOptions, cli: Cli) -> int:
-    """Delete job sets, retry policies, queues or categories.
+    """Delete job sets, arrays, retry policies, queues, categories or notifiers.
 
-    A job set's programs are stopped first; its jobs stay as history. A policy that a queue names, and a queue with jobs
-    that have not ended, are refused. With --file, what the files describe is deleted, job sets first; Kubernetes Jobs
-    of their own are cancelled.
+    The programs of a job set or an array are stopped first; its jobs stay as history. A policy that a queue names, and
+    a queue with jobs that have not ended, are refused. With --file, what the files describe is deleted, job sets first;
+    Kubernetes Jobs of their own are cancelled.
     """
     flags = Flags()
     if bool(options.kind) is bool(options.file):
@@ -54,7 +55,7 @@ def delete(options: DeleteOptions, cli: Cli) -> int:
         flags.finish()
     if options.file:
         return _delete_described(options, flags.duration("--timeout", options.timeout), flags, cli)
-    noun = read_noun(options.kind, WRITTEN)
+    noun = read_noun(options.kind, (*WRITTEN, Noun.ARRAY))
     timeout_s = flags.duration("--timeout", options.timeout)
     if options.timeout and not (options.wait and noun is Noun.JOB_SET):
         flags.wrong("--timeout", "has nothing to limit", hint="only the deletion of job sets is waited for")
@@ -65,6 +66,10 @@ def delete(options: DeleteOptions, cli: Cli) -> int:
 
 def _delete(noun: Noun, names: Sequence[str], cli: Cli) -> int:
     with cli.connect() as client:
+        if noun is Noun.ARRAY:
+            if cli.is_unserved():
+                cli.say("no server is running: the array is deleted when one is started: holdfast up")
+            return do_each(names, client.delete_array, cli, what=SINGULAR[noun], done="deletion requested")
         return do_each(names, resource_writer(client, noun).delete, cli, what=SINGULAR[noun], done="deleted")
 
 
@@ -73,7 +78,9 @@ def _delete_described(options: DeleteOptions, timeout_s: float | None, flags: Fl
     flags.finish()
     manifests = read_manifests(options.file, cli, allowed=tuple(KINDS.values()), lenient=options.lenient)
     written = [Written.of(manifest) for manifest in manifests]
-    codes = [_cancel([one.name for one in written if one.noun is Noun.JOB], cli)]
+    arrays = [one.name for one in manifests if one.is_array]
+    codes = [_cancel([one.name for one in written if one.noun is Noun.JOB and one.name not in arrays], cli)]
+    codes += [_delete(Noun.ARRAY, arrays, cli)] if arrays else []
     for noun in reversed(WRITTEN):
         names = [one.name for one in written if one.noun is noun]
         if names:

@@ -15,6 +15,7 @@ from holdfast.cli.render.describe import job_facts, job_sections
 from holdfast.cli.render.jobsets import jobset_facts, jobset_sections
 from holdfast.cli.targets import JOBS_OR_SETS
 from holdfast.cli.things import READERS
+from holdfast.cli.watching.staleness import note_if_stale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +48,8 @@ def describe(options: DescribeOptions, cli: Cli) -> int:
             if place:
                 cli.output().text("" if noun in JOBS_OR_SETS else "---")
             thing = READERS[noun].fetched(client, name)
+            if noun in JOBS_OR_SETS:
+                note_if_stale(client, cli, thing)
             if noun is Noun.JOB:
                 sections = job_sections(thing, client.history(thing.id), now_s=cli.clock())
                 _print(job_facts(thing), sections, cli.output())

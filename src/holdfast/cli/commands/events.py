@@ -1,7 +1,7 @@
 """``holdfast events``: what happened, and what happens."""
 
-import json
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,14 +12,20 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.options import FormatOption
-from holdfast.cli.printing import LIST_FORMATS, plain, print_things
-from holdfast.cli.render.events import COLUMNS, event_line, event_row, event_table, short_type
+from holdfast.cli.printing import fields_of, json_line, list_format, plain, print_csv, print_things
+from holdfast.cli.render.custom_columns import custom_table, is_custom, read_columns
+from holdfast.cli.render.events import COLUMNS, about, event_row, event_table, job_of, short_type, wide_event_table
+from holdfast.cli.render.references import references
+from holdfast.cli.render.words import clock_time, when
+from holdfast.cli.things import batched
 from holdfast.cli.watching.insistence import insistent_interrupts
+from holdfast.cli.watching.staleness import note_if_stale
 from holdfast.errors import Unauthenticated, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from holdfast.client import Client
     from holdfast.client.events import EventsWanted
     from holdfast.wire.events import EventView
 
@@ -69,29 +75,55 @@ class EventsOptions:
 def events(options: EventsOptions, cli: Cli) -> int:
     """Print events, oldest first; with --follow also new ones as they happen.
 
-    Following survives a lost connection and a restart of the server: every event is printed once. As JSON it prints
-    one event a line.
+    Following survives a lost connection and a restart of the server: every event is printed once, as JSON one a line.
     """
     flags = Flags()
-    form = flags.choice("--output", options.output, LIST_FORMATS)
+    form = list_format(flags, options.output, _fields)
     from_now = options.after == NOW
     after = None if from_now else flags.integer("--after", options.after)
     limit = flags.integer("--limit", options.limit)
     types = flags.names(options.type)
     flags.finish()
     with cli.connect() as client:
-        job = client.job(options.job).id if options.job is not None else None  # a name may mean another job later
-        job_set = client.job_set(options.jobset).id if options.jobset is not None else None
-        where: EventsWanted = {"job": job, "types": types, "queue": options.queue, "job_set": job_set}
+        job = client.job(options.job) if options.job is not None else None
+        job_set = client.job_set(options.jobset) if options.jobset is not None else None
+        if not options.follow:
+            note_if_stale(client, cli, *(one for one in (job, job_set) if one is not None))
+        where: EventsWanted = {
+            "job": job.id if job else None,  # a name may mean another job later
+            "types": types,
+            "queue": options.queue,
+            "job_set": job_set.id if job_set else None,
+        }
         newest = client.last_event()
         begin = newest if from_now else after or 0
         wanted = [] if options.follow else list(islice(client.events(**where, after=begin), limit))
+        names = names_of(client, wanted) if form == "table" else {}
     if options.follow:
         with insistent_interrupts():
             _print_as_they_come(islice(_until_over(_followed(cli, where, begin), _last(options)), limit), cli, form)
     else:
-        print_things(cli.output(), wanted, form, table=event_table, name=lambda event: event.id)
+        _print(wanted, form, names, cli)
     return exit_codes.OK
+
+
+def _fields() -> "Sequence[str]":
+    from holdfast.wire.events import EventView
+
+    return fields_of(EventView)
+
+
+def _print(found: "list[EventView]", form: str, names: "Mapping[str, str]", cli: Cli) -> None:
+    from holdfast.wire.events import EventView
+
+    table = wide_event_table if form == "wide" else partial(event_table, names=names, now_s=cli.clock())
+    print_things(cli.output(), found, form, table=table, name=lambda event: event.id, model=EventView)
+
+
+def names_of(client: "Client", found: "Iterable[EventView]") -> "dict[str, str]":
+    """Return what the jobs are called that events are about, by id; several of one name by a part of it, too."""
+    ids = list(dict.fromkeys(job for job in map(job_of, found) if job is not None))
+    return references((job.id, job.name) for some in batched(ids) for job in client.jobs(ids=some))
 
 
 def _followed(cli: Cli, where: "EventsWanted", last: int) -> "Iterator[EventView]":
@@ -111,6 +143,7 @@ def _followed(cli: Cli, where: "EventsWanted", last: int) -> "Iterator[EventView
 
 def _until_lost(cli: Cli, where: "EventsWanted", after: int) -> "Iterator[EventView]":
     with cli.connect() as client:
+        note_if_stale(client, cli)
         yield from client.events(**where, after=after, follow=True, patience_s=_PATIENCE_S)
 
 
@@ -127,18 +160,56 @@ def _until_over(found: "Iterator[EventView]", last: frozenset[str]) -> "Iterator
 
 
 def _print_as_they_come(found: "Iterator[EventView]", cli: Cli, form: str) -> None:
-    output = cli.output()
-    write: dict[str, Callable[[EventView], None]] = {
-        "table": lambda event: output.text(event_line(event_row(event))),
-        "json": lambda event: output.text(json.dumps(plain(event), ensure_ascii=False)),
-        "yaml": lambda event: output.document([plain(event)], "yaml"),
-        "name": lambda event: output.text(event.id),
-    }
-    if form == "table":
-        output.text(event_line(COLUMNS))
+    write = _writer(cli, form)
     for event in found:
-        write[form](event)
+        write(event)
         cli.stdout.flush()
+
+
+def _writer(cli: Cli, form: str) -> "Callable[[EventView], None]":
+    """Return what prints one event after the other."""
+    from holdfast.wire.events import EventView
+
+    output = cli.output()
+    if form == "json":
+        return lambda event: output.text(json_line(event))
+    if form == "yaml":
+        return lambda event: output.document([plain(event)], "yaml")
+    if form == "name":
+        return lambda event: output.text(event.id)
+    if form == "csv":
+        print_csv(output, [], EventView)
+        return lambda event: print_csv(output, [event], EventView, header=False)
+    rows = _rows(cli, form)
+    custom = [name for name, _ in read_columns(form)] if is_custom(form) else None
+    columns = custom or COLUMNS
+    listing = output.listing(columns, whole=form != "table")
+    listing.head()
+    return lambda event: listing.rows([rows(event)])
+
+
+def _rows(cli: Cli, form: str) -> "Callable[[EventView], Sequence[str]]":
+    """Return what makes one event a row."""
+    if is_custom(form):
+        columns = read_columns(form)
+        return lambda event: custom_table(columns, [plain(event)])[1][0]
+    if form == "wide":
+        return lambda event: event_row(event, when(event.time), event.subject)
+    names: dict[str, str] = {}
+
+    def short(event: "EventView") -> "Sequence[str]":
+        job = job_of(event)
+        if job is not None and job not in names:
+            names[job] = event.data["name"] if short_type(event) == "job.submitted" else _name_of(cli, event)
+        return event_row(event, clock_time(event.time, cli.clock()), about(event, names))
+
+    return short
+
+
+def _name_of(cli: Cli, event: "EventView") -> str:
+    job = str(job_of(event))
+    with cli.connect() as client:
+        return next((one.name for one in client.jobs(ids=[job])), job)
 
 
 EVENTS = Command(

@@ -1,6 +1,6 @@
 """``holdfast get``: lists, and single things."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,19 +11,28 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.job_manifest import API_VERSION
 from holdfast.cli.manifests import KINDS
 from holdfast.cli.nouns import Noun, read_noun
-from holdfast.cli.printing import GET_FORMATS, plain, print_thing, print_things
-from holdfast.cli.render.catalogue import settings_table
-from holdfast.cli.things import READERS, SINGULAR, WRITTEN, table_of
+from holdfast.cli.options import FormatOption
+from holdfast.cli.printing import TABLES, fields_of, list_format, plain, print_thing, print_things
+from holdfast.cli.render.arrays import with_arrays
+from holdfast.cli.render.tree import tree_table
+from holdfast.cli.submission.job_manifest import API_VERSION
+from holdfast.cli.targets import JOBS_OR_SETS
+from holdfast.cli.things import WRITTEN, Selection, model_of, name_of, table_of
+from holdfast.cli.watching.staleness import note_if_stale
 from holdfast.cli.watching.waiting import JOB_STATES, SET_STATES
 
 if TYPE_CHECKING:
+    from holdfast.cli.render.words import Table
     from holdfast.client import Client
+    from holdfast.wire.arrays import ArrayView
 
 
 _SET_STATES = (*SET_STATES, "Deleting", "Unmanaged")
+_ARRAY_STATES = ("Queued", "Waiting", "Running", "Stopping", "Succeeded", "Failed", "Cancelled", "Deleting")
+_CHANGING = (*JOBS_OR_SETS, Noun.NODE, Noun.DEVICE)
+"""What a server changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +42,9 @@ class GetOptions:
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="KIND", help="jobs, jobsets, queues, retrypolicies, categories, nodes, settings or audit."
+            metavar="KIND",
+            help="jobs, arrays, jobsets, queues, retrypolicies, categories, notifiers, nodes, devices, settings or"
+            " audit.",
         ),
     ]
     names: Annotated[
@@ -51,63 +62,87 @@ class GetOptions:
         typer.Option("--label", "-l", metavar="K=V", help="Jobs, or job sets, with this label. Repeatable; all hold."),
     ] = field(default_factory=list)
     jobset: Annotated[str | None, typer.Option("--jobset", metavar="NAME", help="Jobs of this job set.")] = None
+    array: Annotated[str | None, typer.Option("--array", metavar="NAME", help="Jobs that are tasks of this array.")] = (
+        None
+    )
+    tree: Annotated[bool, typer.Option("--tree", help="Jobs and arrays below what they wait for, or waited for.")] = (
+        False
+    )
     quarantined: Annotated[
         bool, typer.Option("--quarantined", help="Jobs that Holdfast itself failed to look after.")
     ] = False
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Print at most N; default all.")] = None
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="FORMAT", help="How to print: table, wide, json, yaml or name."),
-    ] = "table"
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Go on: redraw the list on a terminal, else print what changed.")
+    ] = False
+    output: FormatOption = "table"
 
 
 def get(options: GetOptions, cli: Cli) -> int:
-    """List jobs, job sets, queues, retry policies, categories or nodes, or get some of them.
+    """List jobs, arrays, job sets, queues, retry policies, categories, notifiers, nodes or devices, or some of them.
 
-    Prints everything unless --limit is given; as JSON or YAML a list is {"items": [...]}. A single job
-    as JSON contains everything known about it. -o wide adds columns. As YAML, job sets, queues, retry policies and
-    categories are manifests that can be applied again; what else is known of a job set is in its status.
+    A list of jobs shows an array in one row, and its tasks with --array. Prints everything unless --limit is given; as
+    JSON or YAML a list is {"items": [...]}. A single job as JSON contains everything known about it. As YAML, job sets,
+    queues, retry policies, categories and notifiers are manifests that can be applied again; what else is known of a
+    job set is in its status. CSV (RFC 4180) has a column for each plain field.
+
+    On a terminal a row is one line: what does not fit is cut. -o wide cuts nothing, and has ids, times and more
+    columns. Jobs that share a name are shown as NAME@ID, with as much of the id as tells them apart; every command
+    takes that for a job.
+
+    --watch goes on until Ctrl-C. On a terminal the table is redrawn; elsewhere, and as JSON, CSV or names, each thing
+    is printed again when it has changed, as JSON one document a line. It goes on after the server was away for a while.
 
     TOOK is counted from the first start of a program to the last end, or until now while the job runs; waiting before
     that does not count.
     """
     flags = Flags()
     noun = read_noun(options.kind)
-    form = flags.choice("--output", options.output, GET_FORMATS)
+    form = list_format(flags, options.output, lambda: fields_of(model_of(noun, single=True)))
     limit = flags.integer("--limit", options.limit)
     where = _filters(options, noun, flags)
+    if options.tree and noun is not Noun.JOB:
+        flags.wrong("--tree", "only draws jobs", hint="holdfast get jobs --tree")
+    if options.watch and (options.tree or form == "yaml"):
+        flags.wrong("--watch", f"cannot show {'a tree' if options.tree else 'YAML'}", hint="-o json: a document a line")
     flags.finish()
+    asked = Selection(noun, options.names, where, limit, form)
+    if options.watch:
+        return _watch(asked, cli)
     with cli.connect() as client:
-        if noun is Noun.SETTINGS:
-            print_thing(
-                cli.output(),
-                client.settings(),
-                form,
-                table=lambda found: settings_table(found[0]),
-                name=lambda _: str(noun),
-            )
+        things = asked.read(client)
+        if noun in _CHANGING:
+            note_if_stale(client, cli, *(things if options.names and noun not in {Noun.NODE, Noun.DEVICE} else ()))
+        beside = _beside(client, where) if noun is Noun.JOB and not options.names and form in TABLES else []
+        if form == "yaml" and noun in WRITTEN:
+            cli.output().document(_as_manifests(client, noun, things, single=asked.single), form)
             return exit_codes.OK
-        things = (
-            _fetched(client, noun, options.names)
-            if options.names
-            else _listed(client, noun, where, limit, full=form == "wide")
-        )
-    table = table_of(noun, now_s=cli.clock(), wide=form == "wide")
-    name = partial(_name, noun)
-    if form == "yaml" and noun in WRITTEN:
-        with cli.connect() as client:
-            cli.output().document(_as_manifests(client, noun, things, single=len(options.names) == 1), form)
-    elif len(options.names) == 1:
-        print_thing(cli.output(), things[0], form, table=table, name=name)
+    table = partial(_table, asked, cli=cli, beside=beside)
+    if options.tree:
+        table = partial(tree_table, arrays=beside)
+    name, model = partial(name_of, noun), asked.model
+    if asked.single:
+        print_thing(cli.output(), things[0], form, table=table, name=name, model=model)
     else:
-        print_things(cli.output(), things, form, table=table, name=name)
+        print_things(cli.output(), things, form, table=table, name=name, model=model)
     return exit_codes.OK
 
 
-def _name(noun: Noun, thing: Any) -> str:  # noqa: ANN401 - a thing of any kind
-    """Name a thing so that other commands understand it; several jobs may have one name, so they have their id."""
-    named = thing.id if noun in {Noun.JOB, Noun.AUDIT} else thing.name
-    return f"{SINGULAR[noun]}/{named}"
+def _table(asked: Selection, things: Sequence[Any], beside: Sequence[Any], *, cli: Cli) -> "Table":
+    """Tabulate things, and arrays that are shown among jobs."""
+    now_s = cli.clock()
+    table = table_of(asked.noun, now_s=now_s, wide=asked.form == "wide")(things)
+    return with_arrays(table, beside, now_s=now_s) if beside else table
+
+
+def _watch(asked: Selection, cli: Cli) -> int:
+    """Show a list while it changes."""
+    from holdfast.cli.watching.changes import ChangingList
+    from holdfast.cli.watching.lists import Watched, watch_list
+
+    mixed = asked.noun is Noun.JOB and not asked.names and asked.form in TABLES
+    beside: Callable[[Client], Sequence[Any]] = partial(_beside, where=asked.where) if mixed else lambda _: []
+    return watch_list(Watched(ChangingList(asked, beside, cli.now), asked, partial(_table, asked, cli=cli)), cli)
 
 
 def _as_manifests(client: "Client", noun: Noun, things: Sequence[Any], *, single: bool) -> dict[str, Any]:
@@ -131,31 +166,29 @@ def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
         "--queue": options.queue,
         "--label": options.label,
         "--jobset": options.jobset,
+        "--array": options.array,
         "--quarantined": options.quarantined,
     }
-    of_sets = {"--state", "--label"} if noun is Noun.JOB_SET else set()
+    of_sets = {"--state", "--label"} if noun in {Noun.JOB_SET, Noun.ARRAY} else set()
     for flag, value in given.items():
         if value and (options.names or (noun is not Noun.JOB and flag not in of_sets)):
             flags.wrong(flag, "only filters lists of jobs", hint="holdfast get jobs")
-    known = _SET_STATES if noun is Noun.JOB_SET else JOB_STATES
+    known = {Noun.JOB_SET: _SET_STATES, Noun.ARRAY: _ARRAY_STATES}.get(noun, JOB_STATES)
     states = [flags.choice("--state", state, known) for state in flags.names(options.state)]
     labels = flags.pairs("--label", options.label)
-    if noun is Noun.JOB_SET:
+    if noun in {Noun.JOB_SET, Noun.ARRAY}:
         return {"states": states, "labels": labels}
     wanted: dict[str, Any] = {"states": states, "queue": options.queue, "labels": labels, "job_set": options.jobset}
-    return {**wanted, "quarantined": options.quarantined}
+    return {**wanted, "quarantined": options.quarantined, "array": options.array, "tasks": False}
 
 
-def _fetched(client: "Client", noun: Noun, names: Sequence[str]) -> Sequence[Any]:
-    return [READERS[noun].fetched(client, name) for name in names]
-
-
-def _listed(client: "Client", noun: Noun, where: dict[str, Any], limit: int | None, *, full: bool) -> Sequence[Any]:
-    if noun is Noun.JOB_SET:
-        return list(client.job_sets(**where, limit=limit))
-    if noun is Noun.JOB:
-        return list((client.full_jobs if full else client.jobs)(**where, limit=limit))
-    return list(READERS[noun].listed(client))[:limit]
+def _beside(client: "Client", where: Mapping[str, Any]) -> "list[ArrayView]":
+    """Return the arrays to show among jobs: those that the same filters are true of."""
+    if where["job_set"] or where["array"] or where["quarantined"]:
+        return []
+    states, queue = where["states"], where["queue"]
+    found = client.arrays(labels=where["labels"])
+    return [one for one in found if (not states or one.state in states) and queue in {None, one.queue}]
 
 
 GET = Command(
@@ -165,8 +198,12 @@ GET = Command(
     "Look",
     examples=(
         "holdfast get jobs --state Failed,Held",
+        "holdfast get jobs --tree",
+        "holdfast get jobs --watch",
         "holdfast get job train -o json",
         "holdfast get jobsets",
         "holdfast get queues -o name",
+        "holdfast get jobs -o csv > jobs.csv",
+        "holdfast get jobs -o custom-columns=NAME:.name,NODE:.node,TEAM:.labels.team",
     ),
 )

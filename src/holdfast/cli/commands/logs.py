@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -10,25 +11,60 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.options import AttemptOption
-from holdfast.cli.watching.follow import ENDED, Follower, Prefixed, RankLog, Shown, many_ranks, ranks_of, tell_left_out
+from holdfast.cli.options import AttemptOption, IndexOption
+from holdfast.cli.selection import ChooseOptions, chooses, read_choice, select
+from holdfast.cli.targets import task_or_job
+from holdfast.cli.watching.follow import (
+    BOTH,
+    ENDED,
+    Follower,
+    Part,
+    RankLog,
+    Shown,
+    many_ranks,
+    outputs,
+    ranks_of,
+    streams_of,
+    tell_left_out,
+)
 from holdfast.cli.watching.pacing import Pace
-from holdfast.errors import NotFound
+from holdfast.cli.watching.staleness import note_if_stale
+from holdfast.cli.watching.waiting import JOB_STATES
+from holdfast.errors import InvalidRequest, NotFound
 
 if TYPE_CHECKING:
-    from holdfast.wire.jobs import AttemptView, JobView
+    from collections.abc import Callable, Mapping
+
+    from holdfast.cli.selection import Chosen
+    from holdfast.cli.watching.follow import Prefixed
+    from holdfast.client import Client
+    from holdfast.wire.jobs import AttemptView, JobSummary, JobView
+    from holdfast.wire.jobsets import ChildView
+
+MOST_LINES = 10_000
+"""What the API returns at once."""
+
+
+class Asked(NamedTuple):
+    """What part of a job's log."""
+
+    attempt: int | None
+    rank: int | None
+    tail: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogsOptions:
+class LogsOptions(ChooseOptions):
     """What ``logs`` can be told."""
 
-    job: Annotated[
-        str, typer.Argument(metavar="[JOB]", help="A job's id, its name (the newest of that name), or start of its id.")
-    ] = ""
+    jobs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[JOB]...", help="Ids, names (the newest of that name), or starts of ids."),
+    ] = None
     jobset: Annotated[
         str | None, typer.Option("--jobset", metavar="NAME", help="Every job of this job set, instead of JOB.")
     ] = None
+    index: IndexOption = None
     attempt: AttemptOption = None
     rank: Annotated[
         str | None,
@@ -41,73 +77,143 @@ class LogsOptions:
     every: Annotated[
         bool, typer.Option("--all", help="For a job made of pods: also print the logs of pods that were replaced.")
     ] = False
+    tail: Annotated[
+        str | None,
+        typer.Option("--tail", "-n", metavar="LINES", help="Only the last lines of each log, at most 10000."),
+    ] = None
+    stdout: Annotated[
+        bool, typer.Option("--stdout", help="Only standard output, of jobs that keep the two apart (logs: separate).")
+    ] = False
+    stderr: Annotated[bool, typer.Option("--stderr", help="Only standard error, likewise.")] = False
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow until the job, or the attempt, has ended.")] = (
         False
     )
 
 
 def logs(options: LogsOptions, cli: Cli) -> int:
-    """Print what a job printed, or all jobs of a job set.
+    """Print what jobs printed, or all jobs of a job set.
 
-    Prints the newest attempt; each line of a gang follows its rank. With --follow and no --attempt, later attempts
-    are printed too. In a job made of pods, a rank is a completion index, and the newest run of each is printed; with
-    --all also those before it. A line on standard error marks where one run ends and the next begins. With --jobset
-    each line follows its job.
+    Prints the newest attempt; each line of a gang follows its rank, and each line of one of several jobs its job. With
+    --follow and no --attempt, later attempts are printed too. In a job made of pods, a rank is a completion index, and
+    the newest run of each is printed; with --all also those before it. A line on standard error marks where one run
+    ends and the next begins. With --jobset each line follows its job. Where a job keeps standard output and standard
+    error apart, each is printed to its own.
     """
     flags = Flags()
     attempt = flags.integer("--attempt", options.attempt, low=1)
     rank = flags.integer("--rank", options.rank)
-    if bool(options.job) is (options.jobset is not None):
-        flags.wrong("JOB", "is required, or --jobset NAME, and not both", hint="holdfast logs train")
-    if options.jobset is not None and (options.attempt or options.rank):
-        flags.wrong("--jobset", "prints all ranks of the newest attempts", hint="ask for one job of the set")
+    tail = flags.integer("--tail", options.tail, high=MOST_LINES)
+    index = flags.integer("--index", options.index)
+    jobs = options.jobs or []
+    if options.index and len(jobs) != 1:
+        flags.wrong("--index", "is of one array", hint="holdfast logs sweep --index 7")
+    chosen = _chosen(options, flags)
+    if (options.jobset is not None or len(jobs) > 1) and (options.attempt or options.rank):
+        what = "--jobset" if options.jobset is not None else "JOB"
+        flags.wrong(what, "prints all ranks of the newest attempts", hint="ask for one job")
+    if options.stdout and options.stderr:
+        flags.wrong("--stderr", "with --stdout is both, which is what is printed without them")
     flags.finish()
     if options.jobset is not None:
-        return _logs_of_set(options, options.jobset, cli)
+        return _logs_of_set(options, options.jobset, tail, cli)
+    if chosen is not None:
+        with cli.connect() as client:
+            jobs = [one.id for one in select(client, chosen, cli)]
+    if chosen is not None or len(jobs) > 1:
+        return _logs_of_jobs(options, jobs, tail, cli)
+    return _logs_of_job(options, jobs[0], index, Asked(attempt, rank, tail), cli)
+
+
+def _chosen(options: LogsOptions, flags: Flags) -> "Chosen | None":
+    """Read by what jobs are chosen; ``None`` if they, or their set, are named."""
+    if chooses(options) and not options.jobs and options.jobset is None:
+        return read_choice(options, flags, names=(), every=False, states=JOB_STATES)
+    if bool(options.jobs) is (options.jobset is not None) or chooses(options):
+        message = "is required, or --jobset NAME or what chooses jobs, and only one of these"
+        flags.wrong("JOB", message, hint="holdfast logs train")
+    return None
+
+
+def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked: Asked, cli: Cli) -> int:
+    """Print what one job printed."""
+    attempt, rank, tail = asked
     with cli.connect() as client:
-        job = client.job(options.job)
+        job = client.job(task_or_job(client, reference, index))
+        note_if_stale(client, cli, job)
         _check_rank(job, rank)
+        _check_streams(job, options)
         ranks = None if rank is None else (rank,)
         if options.follow and attempt is None:
             begin = job.attempt or 1
-            _follow_job(Follower(client, job.id, cli, Shown(begin, ranks, not options.every)), cli)
+            shown = Shown(begin, ranks, not options.every, tail=tail, streams=_streams(options))
+            _follow_job(Follower(client, job.id, cli, shown), cli)
         elif job.attempts or attempt is not None:
             found = _attempt(job, attempt or job.attempt)
             newest = job.pods is not None and not options.every
             wanted = ranks_of(job, found) if ranks is None else ranks
-            readers = [RankLog(client, job.id, found.number, one, newest=newest) for one in wanted]
+            readers = [
+                RankLog(client, job.id, found.number, one, Part(newest, tail, stderr))
+                for one, stderr in product(wanted, streams_of(job, _streams(options)))
+            ]
             many = many_ranks(job) if ranks is None else False
-            _print(readers, Prefixed(cli.stdout, cli.say, many=many), cli, follow=options.follow)
+            _print(readers, outputs(cli, many=many), cli, follow=options.follow)
         else:
             cli.say(f"job {job.name} has not started yet{f': {job.reason}' if job.reason else ''}")
     return exit_codes.OK
 
 
-def _logs_of_set(options: LogsOptions, name: str, cli: Cli) -> int:
+def _logs_of_set(options: LogsOptions, name: str, tail: int | None, cli: Cli) -> int:
     """Print the newest attempts of all jobs of a set; following, until the set has ended, later ones too."""
-    pace = Pace(cli.sleep)
     with cli.connect() as client:
         found = client.job_set(name)
-        followers = [
-            Follower(client, job.id, cli, Shown(job.attempt or 1, newest=not options.every, of=job.name))
-            for job in client.job_set_jobs(found.id)
-        ]
-        while True:
-            over = not options.follow or client.job_set(found.id).terminal is not None
-            for follower in followers:
-                follower.look()
-            if over:
-                break
-            pace.rest(news=any(follower.news for follower in followers))
-        for follower in followers:
-            follower.close()
+        followers = [_beside(client, job, options, tail, cli) for job in client.job_set_jobs(found.id)]
+        _print_all(followers, cli, lambda: not options.follow or client.job_set(found.id).terminal is not None)
     return exit_codes.OK
+
+
+def _logs_of_jobs(options: LogsOptions, names: Sequence[str], tail: int | None, cli: Cli) -> int:
+    """Print the newest attempts of several jobs; following, until all have ended, later ones too."""
+    with cli.connect() as client:
+        ids = {job.id: job for job in map(client.job, names)}
+        followers = [_beside(client, job, options, tail, cli) for job in ids.values()]
+        _print_all(followers, cli, lambda: not options.follow or ENDED.issuperset(client.states(list(ids)).values()))
+    return exit_codes.OK
+
+
+def _beside(
+    client: "Client", job: "JobSummary | ChildView", options: LogsOptions, tail: int | None, cli: Cli
+) -> Follower:
+    shown = Shown(job.attempt or 1, newest=not options.every, of=job.name, tail=tail, streams=_streams(options))
+    return Follower(client, job.id, cli, shown)
+
+
+def _print_all(followers: Sequence[Follower], cli: Cli, is_over: "Callable[[], bool]") -> None:
+    pace = Pace(cli.sleep)
+    while True:
+        over = is_over()
+        for follower in followers:
+            follower.look()
+        if over:
+            break
+        pace.rest(news=any(follower.news for follower in followers))
+    for follower in followers:
+        follower.close()
 
 
 def _follow_job(follower: Follower, cli: Cli) -> None:
     pace = Pace(cli.sleep)
     while follower.look().state not in ENDED:
         pace.rest(news=follower.news)
+
+
+def _streams(options: LogsOptions) -> Sequence[bool]:
+    return tuple(stderr for stderr in BOTH if not (options.stdout if stderr else options.stderr))
+
+
+def _check_streams(job: "JobView", options: LogsOptions) -> None:
+    if (options.stdout or options.stderr) and streams_of(job) != BOTH:
+        msg = f"job {job.name} keeps standard output and standard error in one log"
+        raise InvalidRequest(msg, hint="submit it with 'logs: separate' to keep them apart")
 
 
 def _check_rank(job: "JobView", rank: int | None) -> None:
@@ -126,15 +232,16 @@ def _attempt(job: "JobView", number: int) -> "AttemptView":
     return found
 
 
-def _print(readers: Sequence[RankLog], out: Prefixed, cli: Cli, *, follow: bool) -> None:
+def _print(readers: Sequence[RankLog], out: "Mapping[bool, Prefixed]", cli: Cli, *, follow: bool) -> None:
     """Print one attempt, once or until its logs are finished."""
     pace = Pace(cli.sleep)
-    news = [reader.print(out) for reader in readers]
+    news = [reader.print(out[reader.stderr]) for reader in readers]
     tell_left_out(readers, cli)
     while follow and not all(reader.finished for reader in readers):
         pace.rest(news=any(news))
-        news = [reader.print(out) for reader in readers]
-    out.close()
+        news = [reader.print(out[reader.stderr]) for reader in readers]
+    for one in out.values():
+        one.close()
 
 
 LOGS = Command(
@@ -142,5 +249,12 @@ LOGS = Command(
     LogsOptions,
     logs,
     "Look",
-    examples=("holdfast logs train -f", "holdfast logs train --attempt 1", "holdfast logs --jobset train"),
+    examples=(
+        "holdfast logs train -f",
+        "holdfast logs train --tail 20",
+        "holdfast logs train --attempt 1",
+        "holdfast logs sweep-1 sweep-2 -f",
+        "holdfast logs -l team=vision -s Failed --since 2h --tail 5",
+        "holdfast logs --jobset train",
+    ),
 )

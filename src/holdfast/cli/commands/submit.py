@@ -9,10 +9,21 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.manifests import read_manifests
+from holdfast.cli.manifests import all_after, read_manifests
 from holdfast.cli.nouns import Noun
-from holdfast.cli.options import DryRunOption, FilesOption, LenientOption, TimeoutOption
-from holdfast.cli.submission import Submitted, submit_all
+from holdfast.cli.options import (
+    AfterOption,
+    DryRunOption,
+    ExportOption,
+    FilesOption,
+    LenientOption,
+    SecretEnvOption,
+    TimeoutOption,
+)
+from holdfast.cli.submission.export import NONE, carrying, exported
+from holdfast.cli.submission.secrets import secret_values, sent, with_secrets
+from holdfast.cli.submission.sending import Submitted, submit_all
+from holdfast.cli.watching.arrays import wait_for_arrays
 from holdfast.cli.watching.waiting import JOB_SETS, Wanted, wait_for, wait_for_sets
 from holdfast.cli.writing import WAIT_FOR_SETS, write_manifests
 
@@ -25,6 +36,9 @@ class SubmitOptions:
     """What ``submit`` can be told."""
 
     file: FilesOption = field(default_factory=list)
+    after: AfterOption = field(default_factory=list)
+    export: ExportOption = None
+    secret_env: SecretEnvOption = field(default_factory=list)
     lenient: LenientOption = False
     dry_run: DryRunOption = False
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait until every job and job set has ended.")] = False
@@ -38,10 +52,13 @@ class SubmitOptions:
 
 
 def submit(options: SubmitOptions, cli: Cli) -> int:
-    """Submit the jobs and job sets of some files.
+    """Submit the jobs, arrays and job sets of some files.
 
     Prints one line per job set, then one per job, in the order of the files. Either every job is accepted or none is:
     what does not fit into one request of 10,000 is checked as a whole before the first is sent, and so are job sets.
+    Jobs and arrays run as they would in this shell: with the variables that --export names, and in its working
+    directory, unless they say something else, or --export NONE. Job sets and Jobs of Kubernetes run as written.
+    With --after all of them wait for something else, beside what their dependsOn says.
     With --wait the exit code is 0 when all succeeded and 1 otherwise.
     """
     flags = Flags()
@@ -51,16 +68,26 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
         flags.wrong("--file", "is required", hint="holdfast submit -f jobs.yaml")
     if options.timeout and not options.wait:
         flags.wrong("--timeout", "has nothing to limit", hint="add --wait")
+    env = exported(options.export, cli.environ, flags)
+    secrets = secret_values(options.secret_env, cli.environ, flags)
     flags.finish()
     manifests = read_manifests(options.file, cli, allowed=(Noun.JOB, Noun.JOB_SET), lenient=options.lenient)
+    if options.after:
+        manifests = all_after(manifests, options.after)
+    if options.export != NONE:
+        manifests = carrying(manifests, env, cli)
+    if secrets:
+        with_secrets(manifests, {})
     if options.dry_run:
         return write_manifests(manifests, "create", cli, lenient=options.lenient, dry_run=True)
     with cli.connect(drive=options.wait) as client:
+        if secrets:
+            manifests = with_secrets(manifests, sent(client, secrets))
         submitted = submit_all(client, manifests, cli, lenient=options.lenient)
         _print(submitted, form, cli)
         if options.wait:
             return _wait(client, submitted, timeout_s, cli)
-    if submitted.jobs:
+    if submitted.jobs or submitted.arrays:
         cli.note_unserved()
     else:
         cli.note_unserved("job sets start", WAIT_FOR_SETS)
@@ -70,6 +97,7 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
 def _print(submitted: Submitted, form: str, cli: Cli) -> None:
     """Print before waiting, so that a reader can start at once."""
     sets = [(one.id, one.name, f"jobset/{one.name}") for one in submitted.sets]
+    sets += [(str(one.id), str(one.name), f"array/{one.name}") for one in submitted.arrays]
     things = [*sets, *((str(job.id), job.name, f"job/{job.id}") for job in submitted.jobs)]
     if form == "json":
         cli.output().document({"items": [{"id": one_id, "name": name} for one_id, name, _ in things]}, form)
@@ -80,13 +108,20 @@ def _print(submitted: Submitted, form: str, cli: Cli) -> None:
 
 
 def _wait(client: "Client", submitted: Submitted, timeout_s: float | None, cli: Cli) -> int:
-    """Wait for jobs, then for job sets with what is left of the time."""
+    """Wait for jobs, then for arrays and for job sets with what is left of the time."""
     begun, jobs, sets = cli.now(), submitted.jobs, submitted.sets
     code = wait_for(client, [str(job.id) for job in jobs], Wanted(timeout_s=timeout_s), cli) if jobs else exit_codes.OK
+    if submitted.arrays and code != exit_codes.TIMED_OUT:
+        names = [str(one.name) for one in submitted.arrays]
+        code = wait_for_arrays(client, names, _left(timeout_s, begun, cli), cli) or code
     if not sets or code == exit_codes.TIMED_OUT:
         return code
-    left_s = None if timeout_s is None else max(0.0, timeout_s - (cli.now() - begun))
-    return wait_for_sets(client, [one.id for one in sets], Wanted(timeout_s=left_s, kind=JOB_SETS), cli) or code
+    wanted = Wanted(timeout_s=_left(timeout_s, begun, cli), kind=JOB_SETS)
+    return wait_for_sets(client, [one.id for one in sets], wanted, cli) or code
+
+
+def _left(timeout_s: float | None, begun: float, cli: Cli) -> float | None:
+    return None if timeout_s is None else max(0.0, timeout_s - (cli.now() - begun))
 
 
 SUBMIT = Command(
@@ -97,6 +132,7 @@ SUBMIT = Command(
     examples=(
         "holdfast submit -f jobs.yaml --wait",
         "generate-jobs | holdfast submit -f -",
+        "holdfast submit -f report.yaml --after sweep:ended",
         "holdfast submit -f jobset.yaml --wait",
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,12 +17,13 @@ from holdfast.cli.printing import plain
 from holdfast.cli.render.catalogue import settings_table
 from holdfast.cli.things import READERS, WRITTEN
 from holdfast.cli.writing import Written, dry_run_of, write_each
+from holdfast.domain.units import parse_amount
 
 if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.client import Client
 
-_OF_SETTINGS = ("--global-max-retries", "--default-policy", "--handler-limit")
+_OF_SETTINGS = ("--global-max-retries", "--default-policy", "--handler-limit", "--resource")
 _UPDATED = (Noun.QUEUE, Noun.RETRY_POLICY, Noun.SETTINGS)
 
 
@@ -38,6 +39,14 @@ class UpdateOptions(EditOptions):
         str | None,
         typer.Option(metavar="NAME|none", help="Settings: the policy of jobs that name none."),
     ] = None
+    resource: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=AMOUNT",
+            help="Settings: what the whole cluster has of something, such as licence/matlab=2; 0 is nothing any more. "
+            "Repeatable.",
+        ),
+    ] = field(default_factory=list)
 
 
 def update(options: UpdateOptions, cli: Cli) -> int:
@@ -92,7 +101,10 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
         changes["globalMaxRetries"] = None if cap == "none" else flags.integer("--global-max-retries", cap)
     if options.default_policy is not None:
         changes["defaultPolicyName"] = None if options.default_policy == "none" else options.default_policy
-    if not changes and not options.handler_limit:
+    resources = flags.pairs("--resource", options.resource)
+    for name, amount in resources.items():
+        flags.parsed(f"--resource {name}", amount, parse_amount)
+    if not changes and not options.handler_limit and not resources:
         flags.wrong("settings", "no flag says what to change", allowed=_OF_SETTINGS)
     if spec_of(options, Noun.SETTINGS, flags):
         flags.wrong("settings", "only its own flags apply", allowed=_OF_SETTINGS)
@@ -101,6 +113,7 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
     with cli.connect() as client:
         changed = {**plain(client.settings()), **changes}
         changed["handlerLimits"] = with_limits(changed["handlerLimits"], options.handler_limit, Flags())
+        changed["resources"] = {**changed["resources"], **resources}
         if options.dry_run:
             client.put_settings(changed, dry_run=True)
             cli.output().document(changed, "yaml")

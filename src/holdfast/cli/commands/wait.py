@@ -1,7 +1,8 @@
-"""``holdfast wait``: until jobs or job sets have ended, or are in a state."""
+"""``holdfast wait``: until jobs, job sets or arrays have ended, or are in a state."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,46 +11,76 @@ from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import Noun
 from holdfast.cli.options import TimeoutOption
+from holdfast.cli.selection import AllOption, ChooseOptions, Selected, read_choice, select
 from holdfast.cli.targets import job_or_set
+from holdfast.cli.watching.arrays import wait_for_arrays
 from holdfast.cli.watching.waiting import JOB_SETS, JOB_STATES, SET_STATES, TERMINAL, Wanted, wait_for, wait_for_sets
+
+if TYPE_CHECKING:
+    from holdfast.client import Client
+
+_ARRAY_STATES = ("Queued", "Running", "Stopping", "Succeeded", "Failed", "Cancelled")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaitOptions:
+class WaitOptions(ChooseOptions):
     """What ``wait`` can be told."""
 
     what: Annotated[
         list[str],
         typer.Argument(
-            metavar="[KIND] NAME...",
-            help="Jobs: ids, names (the newest of that name), or starts of ids; with the KIND jobset, job sets.",
+            metavar="[KIND] [NAME]...",
+            help="Jobs: ids, names (the newest of that name), or starts of ids; with the KIND jobset or array, those.",
         ),
-    ]
-    state: Annotated[
+    ] = field(default_factory=list)
+    until: Annotated[
         str,
         typer.Option("--for", metavar="STATE", help="terminal, or a state such as Running or Held."),
     ] = TERMINAL
+    every: AllOption = False
     timeout: TimeoutOption = None
 
 
 def wait(options: WaitOptions, cli: Cli) -> int:
-    """Wait until jobs or job sets have ended.
+    """Wait until jobs, job sets or arrays have ended.
 
     The exit code is 0 when all succeeded (or reached the state of --for), 1 when some job failed, was cancelled, or
     can no longer reach that state, and 124 when the time ran out first. A job set has succeeded when it is Completed.
+    Instead of by names, jobs and arrays can be chosen by a label, a queue, a state, a cause or their age.
+
+    Ends with a line for each: its name and state, why, and the last line it printed; of more than 20 jobs, the others
+    are counted. Ctrl-C leaves the jobs as they are.
     """
-    target = job_or_set(options.what)
     flags = Flags()
+    chosen = read_choice(
+        options,
+        flags,
+        names=options.what,
+        every=options.every,
+        states=JOB_STATES,
+        array_states=_ARRAY_STATES,
+    )
+    target = job_or_set(options.what)
     states = SET_STATES if target.noun is Noun.JOB_SET else JOB_STATES
-    state = flags.choice("--for", options.state, (TERMINAL, *states))
+    state = flags.choice("--for", options.until, (TERMINAL,) if target.noun is Noun.ARRAY else (TERMINAL, *states))
     timeout_s = flags.duration("--timeout", options.timeout)
     flags.finish()
     with cli.connect(drive=True) as client:
+        if chosen is not None:
+            return _wait_for_chosen(client, select(client, chosen, cli), Wanted(state, timeout_s), cli)
         if target.noun is Noun.JOB_SET:
             return wait_for_sets(client, target.names, Wanted(state, timeout_s, JOB_SETS), cli)
+        if target.noun is Noun.ARRAY:
+            return wait_for_arrays(client, target.names, timeout_s, cli)
         known = client.states(target.names)
         ids = [job if job in known else client.job(job).id for job in target.names]
         return wait_for(client, ids, Wanted(state, timeout_s), cli)
+
+
+def _wait_for_chosen(client: "Client", found: Sequence[Selected], wanted: Wanted, cli: Cli) -> int:
+    code = wait_for(client, [one.id for one in found if not one.is_array], wanted, cli)
+    arrays = [one.id for one in found if one.is_array]
+    return code or (wait_for_arrays(client, arrays, wanted.timeout_s, cli) if arrays else code)
 
 
 WAIT = Command(
@@ -57,5 +88,9 @@ WAIT = Command(
     WaitOptions,
     wait,
     "Look",
-    examples=("holdfast wait train --timeout 1h", "holdfast wait jobset train --timeout 1h"),
+    examples=(
+        "holdfast wait train --timeout 1h",
+        "holdfast wait jobset train --timeout 1h",
+        "holdfast wait -l team=vision --since 1d",
+    ),
 )

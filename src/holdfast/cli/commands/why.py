@@ -1,5 +1,6 @@
 """``holdfast why``: the explanation of a decision."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,16 +13,21 @@ from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import Noun
 from holdfast.cli.options import AttemptOption, DocumentOption
 from holdfast.cli.printing import TEXT_FORMATS, plain
+from holdfast.cli.render.arrays import print_array_why
 from holdfast.cli.render.decisions import considered_table, failed_pod_table, limit_table
 from holdfast.cli.render.pods import condition_table, pod_facts
 from holdfast.cli.render.words import when
 from holdfast.cli.targets import job_or_set
+from holdfast.cli.watching.staleness import note_if_stale
+from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.cli.render.output import Output
+    from holdfast.cli.targets import Target
     from holdfast.client import Client
+    from holdfast.wire.arrays import ArrayWhy
     from holdfast.wire.decisions import Why
     from holdfast.wire.jobsets import JobSetWhy
     from holdfast.wire.pods import PodsView
@@ -50,31 +56,49 @@ class WhyOptions:
 
 
 def why(options: WhyOptions, cli: Cli) -> int:
-    """Explain why a job or a job set is where it is.
+    """Explain why a job, a job set or an array is where it is.
 
     Shows what happened to an attempt, which rule decided, and what follows; for a job set, each decision about one of
-    its failed jobs. As JSON or YAML it always contains everything that --all shows.
+    its failed jobs; for an array, its failed tasks by how they failed and what was decided. As JSON or YAML it always
+    contains everything that --all shows.
     """
     target = job_or_set(options.what)
     flags = Flags()
     attempt = flags.integer("--attempt", options.attempt, low=1)
-    if options.attempt and target.noun is Noun.JOB_SET:
-        flags.wrong("--attempt", "means nothing for job sets", hint="holdfast why JOB --attempt N")
+    what = "job sets" if target.noun is Noun.JOB_SET else target.noun.value
+    if options.attempt and target.noun is not Noun.JOB:
+        flags.wrong("--attempt", f"means nothing for {what}", hint="holdfast why JOB --attempt N")
     if options.job and target.noun is not Noun.JOB_SET:
-        flags.wrong("--job", "means nothing for jobs", hint="holdfast why jobset NAME --job JOB")
+        flags.wrong("--job", f"means nothing for {what}", hint="holdfast why jobset NAME --job JOB")
     form = flags.choice("--output", options.output, TEXT_FORMATS)
     flags.finish()
     with cli.connect() as client:
         if target.noun is Noun.JOB_SET:
             set_why = client.job_set_why(target.one, job=options.job)
+            note_if_stale(client, cli, set_why)
             _print(set_why, form, lambda: print_set_why(set_why, cli.output(), everything=options.all), cli)
+        elif (array_why := _array_why(client, target)) is not None:
+            _print(array_why, form, lambda: print_array_why(array_why, cli.output()), cli)
         else:
             found = client.why(target.one, attempt=attempt)
+            note_if_stale(client, cli, found)
             _print(found, form, lambda: _print_job(client, found, cli.output(), everything=options.all), cli)
     return exit_codes.OK
 
 
-def _print(found: "Why | JobSetWhy", form: str, as_text: "Callable[[], None]", cli: Cli) -> None:
+def _array_why(client: "Client", target: "Target") -> "ArrayWhy | None":
+    """Explain the array that is meant: named as such, or by a name that is no job's."""
+    if target.noun is Noun.ARRAY:
+        return client.array_why(target.one)
+    try:
+        client.job(target.one)
+    except NotFound:
+        with suppress(NotFound):
+            return client.array_why(target.one)
+    return None
+
+
+def _print(found: "Why | JobSetWhy | ArrayWhy", form: str, as_text: "Callable[[], None]", cli: Cli) -> None:
     if form == "text":
         as_text()
     else:

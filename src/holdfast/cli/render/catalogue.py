@@ -1,16 +1,17 @@
-"""What tables say of queues, retry policies, failure categories, nodes and settings."""
+"""What tables say of queues, retry policies, failure categories, nodes, GPUs and settings."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.render.words import pairs, when
+from holdfast.cli.render.words import age, pairs, when
+from holdfast.domain.units import format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.cli.render.words import Table
-    from holdfast.wire.catalogue import CategoryView, NodeView, PolicyView, QueueView, SettingsView
+    from holdfast.wire.catalogue import CategoryView, DeviceView, NodeView, PolicyView, QueueView, SettingsView
 
 
 def _text(value: object, absent: str = "") -> str:
@@ -57,12 +58,14 @@ def _rule(place: int, rule: dict[str, Any]) -> str:
 
 def category_table(categories: Sequence[CategoryView]) -> Table:
     """Tabulate failure categories, in order of evaluation."""
-    columns = ("NAME", "PRECEDENCE", "RULES", "HINT")
+    columns = ("NAME", "FROM", "PRECEDENCE", "RULES", "SUBCATEGORIES", "HINT")
     rows = [
         (
             category.name,
+            "built-in" if category.built_in else "you",
             _text(category.spec.get("precedence"), "0"),
             str(len(category.spec.get("rules") or ())),
+            ", ".join(dict.fromkeys(rule["subcategory"] for rule in _rules(category) if rule.get("subcategory"))),
             _text(category.spec.get("hint")),
         )
         for category in categories
@@ -70,24 +73,77 @@ def category_table(categories: Sequence[CategoryView]) -> Table:
     return columns, rows
 
 
-def node_table(nodes: Sequence[NodeView]) -> Table:
-    """Tabulate nodes with what is used of them."""
-    columns = ("NAME", "EXECUTOR", "CPU", "MEMORY", "GPU", "RUNS", "ENGINE", "LABELS", "SEEN")
+def kind_table(categories: Sequence[CategoryView]) -> Table:
+    """Tabulate each kind of failure that categories tell apart, in order of evaluation, with what to do about it."""
+    rows = [
+        (
+            "/".join(filter(None, (category.name, rule.get("subcategory")))),
+            "built-in" if category.built_in else "you",
+            _text(rule.get("suggestedAction")),
+            _text(rule.get("hint"), _text(category.spec.get("hint"))),
+        )
+        for category in categories
+        for rule in _rules(category)
+    ]
+    return ("FAILURE", "FROM", "SUGGESTED", "HINT"), rows
+
+
+def _rules(category: CategoryView) -> Sequence[dict[str, Any]]:
+    return category.spec.get("rules") or ()
+
+
+def node_table(nodes: Sequence[NodeView], *, now_s: float) -> Table:
+    """Tabulate nodes with what is used of them; how long ago they were seen is counted to ``now_s``."""
+    columns = ("NAME", "STATE", "CPU", "MEMORY", "GPU", "RUNS", "ENGINE", "SEEN")
+    rows = [
+        (node.name, node.state, *_usage(node), str(node.runs), node.engine, age(node.seen_at, now_s)) for node in nodes
+    ]
+    return columns, rows
+
+
+def _usage(node: NodeView) -> tuple[str, str, str]:
+    """Write how much of a node's cores, memory and GPUs is in use, and how much it has."""
+    used, capacity = node.used, node.capacity
+    return (f"{used.cpu}/{capacity.cpu}", f"{used.memory}/{capacity.memory}", f"{used.gpu:g}/{capacity.gpu:g}")
+
+
+def wide_node_table(nodes: Sequence[NodeView]) -> Table:
+    """Tabulate nodes with all that is known of them."""
+    columns = ("NAME", "STATE", "EXECUTOR", "CPU", "MEMORY", "GPU", "RUNS", "ENGINE", "LABELS", "SEEN", "REASON")
     rows = [
         (
             node.name,
+            node.state,
             node.executor,
-            f"{node.used.cpu}/{node.capacity.cpu}",
-            f"{node.used.memory}/{node.capacity.memory}",
-            f"{node.used.gpu}/{node.capacity.gpu}",
+            *_usage(node),
             str(node.runs),
             node.engine,
             pairs(node.labels),
             when(node.seen_at),
+            node.reason,
         )
         for node in nodes
     ]
     return columns, rows
+
+
+def device_table(devices: Sequence[DeviceView], *, wide: bool = False) -> Table:
+    """Tabulate GPUs with who has them; ``wide`` adds where each is."""
+    columns = ("DEVICE", "TYPE", "MEMORY", "STATE", "USED", "JOBS", "REASON")
+    rows = [
+        (
+            device.id,
+            device.type,
+            "" if device.memory == "0" else device.memory,
+            device.state,
+            f"{device.used:g}",
+            ",".join(dict.fromkeys(run.name for run in device.runs)),
+            device.reason,
+            *((device.node, device.executor, str(device.index)) if wide else ()),
+        )
+        for device in devices
+    ]
+    return (*columns, "NODE", "EXECUTOR", "INDEX") if wide else columns, rows
 
 
 def settings_table(settings: SettingsView) -> Table:
@@ -103,4 +159,5 @@ def settings_table(settings: SettingsView) -> Table:
             for name, value in limits.items()
         ),
     ]
+    rows += [(f"resources.{name}", format_amount(round(amount * 1000))) for name, amount in settings.resources.items()]
     return ("SETTING", "VALUE"), rows

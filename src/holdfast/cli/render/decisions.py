@@ -71,6 +71,8 @@ def _follows(decision: DecisionView) -> str:
     if decision.action not in {"Retry", "Ignore"}:
         return f"no retry: {outcome(decision)}"
     delay = f"in {format_duration(decision.delay_s)}" if decision.delay_s else "now"
+    if decision.policy is None:
+        return f"{_count(decision)} {delay}: {decision.reason}"
     growth = f" with {decision.memory} of memory" if decision.memory else ""
     return f"{_count(decision)} {delay}{growth} (rule {decision.rule or 'default'}, policy {decision.policy})"
 

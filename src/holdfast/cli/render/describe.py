@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.render.jobs import attempt_table, history_table, run_table
 from holdfast.cli.render.pods import condition_table, pod_facts
+from holdfast.cli.render.tree import awaited
 from holdfast.cli.render.words import pairs, when
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
         ("Resources", _resources(job)),
         ("Gang", "" if job.pods else str(job.gang)),
         ("Job set", _place(job)),
+        ("After", ", ".join(awaited(job.depends_on))),
         *(pod_facts(job.pods) if job.pods else ()),
         ("Submitted", when(job.submitted_at)),
         ("Started", when(job.started_at)),
@@ -80,7 +82,8 @@ def _cut(title: str, shown: int, count: int, which: str, every: str) -> str:
 def _resources(job: JobView) -> str:
     asked = job.resources
     each = "pod" if job.pods else "rank"
-    return f"cpu {asked.cpu}, memory {asked.memory}, gpu {asked.gpu} for each {each}"
+    named = "".join(f", {name} {amount}" for name, amount in asked.named.items())
+    return f"cpu {asked.cpu}, memory {asked.memory}, gpu {asked.gpu:g}{named} for each {each}"
 
 
 def _place(job: JobView) -> str:

@@ -5,16 +5,25 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from holdfast.cli.render.words import when
+from holdfast.cli.render.words import age, when
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.cli.render.words import Table
     from holdfast.wire.events import AuditView, EventView
 
 COLUMNS = ("ID", "TIME", "SUBJECT", "EVENT", "WHAT")
-_WIDTHS = (6, 20, 31, 22)
+SHORT = ("ID", "AGE", "SUBJECT", "EVENT", "WHAT")
+_SINGULAR = {
+    "jobs": "job",
+    "jobsets": "jobset",
+    "arrays": "array",
+    "retry-policies": "retrypolicy",
+    "queues": "queue",
+    "failure-categories": "category",
+    "executors": "executor",
+}
 _PREFIX = "dev.holdfast."
 
 
@@ -23,21 +32,37 @@ def short_type(event: EventView) -> str:
     return event.type.removeprefix(_PREFIX).rpartition(".v")[0]
 
 
-def event_row(event: EventView) -> tuple[str, ...]:
-    """Show an event as cells."""
-    return (event.id, when(event.time), event.subject, short_type(event), _what(event))
+def event_row(event: EventView, time: str, subject: str) -> tuple[str, ...]:
+    """Show an event as cells, with its time and what it is about in these words."""
+    return (event.id, time, subject, short_type(event), _what(event))
 
 
-def event_table(events: Sequence[EventView]) -> Table:
-    """Tabulate events."""
-    return COLUMNS, [event_row(event) for event in events]
+def event_table(events: Sequence[EventView], names: Mapping[str, str], *, now_s: float) -> Table:
+    """Tabulate events with their ages, counted to ``now_s``, and names instead of ids.
+
+    Args:
+        events: One a row.
+        names: What jobs are called, by id.
+        now_s: Seconds since the epoch, UTC.
+    """
+    return SHORT, [event_row(event, age(event.time, now_s), about(event, names)) for event in events]
 
 
-def event_line(cells: Sequence[str]) -> str:
-    """Write one row by itself, for a table whose rest is not known yet."""
-    *narrow, what = cells
-    padded = [cell.ljust(width) for cell, width in zip(narrow, _WIDTHS, strict=True)]
-    return "  ".join([*padded, what.replace("\n", " ")]).rstrip()
+def wide_event_table(events: Sequence[EventView]) -> Table:
+    """Tabulate events with their times and ids."""
+    return COLUMNS, [event_row(event, when(event.time), event.subject) for event in events]
+
+
+def job_of(event: EventView) -> str | None:
+    """Return the id of the job that an event is about, if it is about one."""
+    kind, _, job_id = event.subject.partition("/")
+    return job_id if kind == "jobs" else None
+
+
+def about(event: EventView, names: Mapping[str, str]) -> str:
+    """Say what an event is about as other commands name it: ``job/train``."""
+    kind, slash, name = event.subject.partition("/")
+    return f"{_SINGULAR.get(kind, kind)}{slash}{names.get(name, name) if kind == 'jobs' else name}"
 
 
 def _what(event: EventView) -> str:
@@ -55,8 +80,16 @@ def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def audit_table(entries: Sequence[AuditView]) -> Table:
-    """Tabulate what operators did."""
+def audit_table(entries: Sequence[AuditView], *, now_s: float) -> Table:
+    """Tabulate what operators did; ages are counted to ``now_s``."""
+    rows = [
+        (age(one.time, now_s), one.actor, one.action, one.kind, one.name, one.outcome, one.detail) for one in entries
+    ]
+    return ("AGE", "ACTOR", "ACTION", "KIND", "NAME", "OUTCOME", "DETAIL"), rows
+
+
+def wide_audit_table(entries: Sequence[AuditView]) -> Table:
+    """Tabulate all that is known of what operators did."""
     columns = ("ID", "TIME", "ACTOR", "ACTION", "KIND", "NAME", "OUTCOME", "DETAIL", "FROM")
     rows = [
         (

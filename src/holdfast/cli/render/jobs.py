@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.cli.render.decisions import outcome
-from holdfast.cli.render.words import ending, span, when
+from holdfast.cli.render.references import references
+from holdfast.cli.render.words import age, ending, pairs, span, until, when
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,39 +16,52 @@ if TYPE_CHECKING:
     from holdfast.wire.jobsets import ChildView
 
 
-_MOST_RANKS = 4
+WIDE_JOBS = (
+    *("ID", "NAME", "QUEUE", "STATE", "ATTEMPT", "RETRIES", "SUBMITTED", "STARTED", "ENDED", "TOOK"),
+    *("NODE", "LABELS", "PROGRESS", "REASON"),
+)
 
 
 def job_table(jobs: Sequence[JobSummary], *, now_s: float, wide: bool = False) -> Table:
-    """Tabulate jobs, one a row; what runs has taken until ``now_s``, in seconds since the epoch.
+    """Tabulate jobs, one a row; ages and what runs has taken are counted to ``now_s``, in seconds since the epoch.
 
-    A wide table has the progress of those of which everything is known.
+    Jobs that share a name are called so that each is told apart. A wide table has ids, times, and what is known of
+    the last attempt.
     """
-    columns = ("ID", "NAME", "QUEUE", "STATE", "ATTEMPT", "RETRIES", "SUBMITTED", "TOOK", "REASON")
+    called = references((job.id, job.name) for job in jobs)
+    if wide:
+        return WIDE_JOBS, [_wide(job, now_s) for job in jobs]
     rows = [
         (
-            job.id,
-            job.name,
-            job.queue,
+            called[job.id],
             job.state,
             str(job.attempt),
-            str(job.retries),
-            when(job.submitted_at),
             took(job, now_s),
-            *((_progress(job),) if wide else ()),
-            _reason(job),
+            age(job.submitted_at, now_s),
+            _reason(job, now_s),
         )
         for job in jobs
     ]
-    return (*columns[:-1], *(("PROGRESS",) if wide else ()), columns[-1]), rows
+    return ("NAME", "STATE", "ATTEMPT", "TOOK", "AGE", "REASON"), rows
 
 
-def _progress(job: JobSummary) -> str:
-    """Write what the runs of a job's last attempt say of how far they are, with their ranks where there are several."""
-    attempts = getattr(job, "attempts", ())
-    runs = attempts[-1].runs if attempts else ()
-    said = [(run.rank, run.progress) for run in runs if run.progress]
-    return said[0][1] if len(runs) == 1 and said else "; ".join(f"{rank}: {text}" for rank, text in said[:_MOST_RANKS])
+def _wide(job: JobSummary, now_s: float) -> tuple[str, ...]:
+    return (
+        job.id,
+        job.name,
+        job.queue,
+        job.state,
+        str(job.attempt),
+        str(job.retries),
+        when(job.submitted_at),
+        when(job.started_at),
+        when(job.ended_at),
+        took(job, now_s),
+        getattr(job, "node", None) or "",
+        pairs(getattr(job, "labels", {})),
+        getattr(job, "progress", ""),
+        _reason(job, None),
+    )
 
 
 def took(job: JobSummary | ChildView, now_s: float) -> str:
@@ -55,8 +69,33 @@ def took(job: JobSummary | ChildView, now_s: float) -> str:
     return span(job.started_at, job.ended_at, now_s if job.state == "Running" else None)
 
 
-def _reason(job: JobSummary) -> str:
-    return f"{job.reason} (due {when(job.retry_at)})".strip() if job.retry_at and job.state == "BackOff" else job.reason
+def _reason(job: JobSummary, now_s: float | None) -> str:
+    """Say why a job is where it is, and when its retry is due: in how long, or at what time without ``now_s``."""
+    if not job.retry_at or job.state != "BackOff":
+        return job.reason
+    due = f"due {when(job.retry_at)}" if now_s is None else f"due in {until(job.retry_at, now_s)}"
+    return f"{due}: {job.reason}" if job.reason else due
+
+
+def short_attempt_table(attempts: Sequence[AttemptView], *, now_s: float) -> Table:
+    """Tabulate attempts so that most fit a screen; ages and what runs has taken are counted to ``now_s``."""
+    rows = [
+        (
+            str(attempt.number),
+            attempt.state,
+            ending(attempt.exit_code, attempt.signal, attempt.conditions),
+            attempt.node or "",
+            span(attempt.started_at, attempt.ended_at, now_s),
+            age(attempt.started_at or attempt.created_at, now_s),
+            _decided(attempt),
+        )
+        for attempt in attempts
+    ]
+    return ("ATTEMPT", "STATE", "ENDED WITH", "NODE", "TOOK", "AGE", "DECISION"), rows
+
+
+def _decided(attempt: AttemptView) -> str:
+    return f"{attempt.decision.action}: {outcome(attempt.decision)}" if attempt.decision else ""
 
 
 def attempt_table(attempts: Sequence[AttemptView], *, now_s: float) -> Table:
@@ -72,7 +111,7 @@ def attempt_table(attempts: Sequence[AttemptView], *, now_s: float) -> Table:
             attempt.node or "",
             when(attempt.started_at),
             span(attempt.started_at, attempt.ended_at, now_s),
-            f"{attempt.decision.action}: {outcome(attempt.decision)}" if attempt.decision else "",
+            _decided(attempt),
         )
         for attempt in attempts
     ]
@@ -117,7 +156,7 @@ def run_table(runs: Sequence[RunView], *, now_s: float) -> Table:
             when(run.started_at),
             span(run.started_at, run.ended_at, now_s),
             run.progress,
-            run.message,
+            run.message or run.error_line,
         )
         for run in runs
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import IO, TYPE_CHECKING
 
+from holdfast.cli.render.listing import Listing, terminal_width
 from holdfast.cli.render.words import printable
 from holdfast.dialects.steering import WRITTEN_OUT
 
@@ -86,6 +87,16 @@ class Output:
         width = max(len(name) for name, _ in facts) + len(_GAP)
         for name, value in facts:
             self.text(f"{name + ':':<{width}}{value}")
+
+    def listing(self, columns: Sequence[str], *, whole: bool = False) -> Listing:
+        """Begin a table of one line a row; ``whole`` cuts nothing on a terminal either."""
+        width = terminal_width(self._stream)
+        return Listing(self._stream, columns, styles=_STYLES, width=0 if whole and width is not None else width)
+
+    def raw(self, text: str) -> None:
+        """Write text that ends its lines itself, with what steers a terminal written out."""
+        lines = text.split("\r\n")
+        self._stream.write("\r\n".join(map(printable, lines)))
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Write a table; an empty one still shows its columns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -12,6 +13,7 @@ Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Columns and rows."""
 
 
+_STEPS = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)(?=\s|$)")
 _SHOWN = {**WRITTEN_OUT, **{code: f"\\x{code:02x}" for code in CONTROLS}}
 """Characters that steer a terminal or the direction of writing, and how they are written out."""
 
@@ -21,9 +23,50 @@ def printable(text: str) -> str:
     return text.translate(_SHOWN)
 
 
+def cells(text: str) -> int:
+    """Count the columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def cut(text: str, width: int) -> str:
+    """Shorten a text to so many columns of a terminal; an ellipsis says that something is missing."""
+    if text.isascii():
+        return text if len(text) <= width else text[: max(0, width - 1)] + "…"
+    from rich.text import Text
+
+    line = Text(text)
+    line.truncate(width, overflow="ellipsis")
+    return line.plain
+
+
+def bar(told: str, width: int) -> str:
+    """Draw how far something is that says ``step/total`` at first, such as ``[###---]``; empty if it does not."""
+    found = _STEPS.match(told)
+    total = float(found[2]) if found else 0.0
+    if found is None or not total:
+        return ""
+    done = round(width * min(1.0, float(found[1]) / total))
+    return f"[{'#' * done}{'-' * (width - done)}]"
+
+
 def when(timestamp: str | None) -> str:
     """Write a time to the second, in UTC; empty when it is not known."""
     return f"{timestamp[:19]}Z" if timestamp else ""
+
+
+def clock_time(timestamp: str, now_s: float) -> str:
+    """Write when something was by the clock on the wall: the time if it was today, else the day.
+
+    Args:
+        timestamp: When it was.
+        now_s: Seconds since the epoch, UTC.
+    """
+    at, now = datetime.fromisoformat(timestamp).astimezone(), datetime.fromtimestamp(now_s).astimezone()
+    return at.strftime("%H:%M:%S" if at.date() == now.date() else "%b %d")
 
 
 def span(start: str | None, end: str | None, now_s: float | None = None) -> str:
@@ -36,6 +79,11 @@ def span(start: str | None, end: str | None, now_s: float | None = None) -> str:
     return format_duration(max(0, int((now_s or 0.0) - began)))
 
 
+def until(due: str, now_s: float) -> str:
+    """Write in how long something is due, as ``age`` does; nothing is due in the past."""
+    return _short(max(0, round(datetime.fromisoformat(due).timestamp() - now_s)))
+
+
 def age(start: str, now_s: float) -> str:
     """Write how long ago something was as ``kubectl`` does: ``90s``, ``5m20s``, ``2h5m``, ``3d``.
 
@@ -43,7 +91,10 @@ def age(start: str, now_s: float) -> str:
         start: When it was.
         now_s: Seconds since the epoch, UTC.
     """
-    seconds = max(0, int(now_s - datetime.fromisoformat(start).timestamp()))
+    return _short(max(0, int(now_s - datetime.fromisoformat(start).timestamp())))
+
+
+def _short(seconds: int) -> str:
     size, rest_size = next((size, rest) for below, size, rest in _AGES if seconds < below)
     count, rest = divmod(seconds, size)
     also = rest // rest_size if rest_size else 0

@@ -6,13 +6,14 @@ The caller decides when to look again and when to stop.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import IO, TYPE_CHECKING, Any
 
 from holdfast.cli.render.decisions import attempt_line
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from holdfast.cli.context import Cli
     from holdfast.client import Client
@@ -21,19 +22,44 @@ if TYPE_CHECKING:
 ENDED = frozenset({"Succeeded", "Failed", "Cancelled", "Replaced"})
 """States of attempts and of jobs that never change again."""
 _STATES = {"job.started": "Running", "job.retry_scheduled": "BackOff", "job.queued": "Queued"}
-_OF_ATTEMPTS = {*_STATES, "attempt.status_changed", "attempt.ended", "failure.decided"}
+_OF_ATTEMPTS = {*_STATES, "attempt.status_changed", "attempt.progressed", "attempt.ended", "failure.decided"}
 """Events that say all that changed of a job besides its attempts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which part of a log is printed."""
+
+    newest: bool = False
+    """Begin where the newest of the runs began that share it."""
+    tail: int | None = None
+    """Begin so many lines before its end, no earlier than that either."""
+    stderr: bool = False
+    """Of standard error, where it is kept apart."""
+
+
+BOTH = (False, True)
+"""Standard output and standard error; the latter is true."""
+
+
+def streams_of(job: JobView, only: Sequence[bool] = BOTH) -> Sequence[bool]:
+    """List the logs a rank of a job has: one, or standard output's and standard error's where they are kept apart."""
+    return only if job.spec.get("logs") == "separate" else (False,)
 
 
 class RankLog:
     """One rank's log of one attempt, printed from where the last look ended."""
 
-    def __init__(self, client: Client, job_id: str, attempt: int, rank: int, *, newest: bool = False) -> None:
-        """Begin at the log's start, or with ``newest`` where the newest of the runs began that share it."""
+    def __init__(self, client: Client, job_id: str, attempt: int, rank: int, part: Part = Part()) -> None:
+        """Begin at the log's start, or where ``part`` says."""
         self._client = client
         self._job_id = job_id
         self._attempt = attempt
-        self._first: dict[str, Any] = {"newest": True} if newest else {}
+        self._first: dict[str, Any] = {"newest": True} if part.newest else {}
+        if part.tail is not None:
+            self._first = {"tail": part.tail}
+        self._stream: dict[str, Any] = {"stderr": True} if part.stderr else {}
+        self.stderr = part.stderr
         self._offset = 0
         self._run = 0
         self.rank = rank
@@ -55,13 +81,15 @@ class RankLog:
         return news
 
     def _chunk(self) -> LogChunk | None:
-        where = {"attempt": self._attempt, "rank": self.rank, "offset": self._offset, **self._first}
+        where = {"attempt": self._attempt, "rank": self.rank, **self._stream, **self._first}
+        if "tail" not in where:
+            where["offset"] = self._offset
         try:
             chunk = self._client.logs(self._job_id, **where)
         except NotFound:
             # The run was never placed, so it has no log; it may get one later.
             return None
-        self.left_out |= bool(self._first) and chunk.run > 1
+        self.left_out |= "newest" in self._first and chunk.run > 1
         self._first = {}
         self._offset, self.finished = chunk.next_offset, chunk.finished
         return chunk
@@ -132,6 +160,12 @@ class Prefixed:
         self._stream.flush()
 
 
+def outputs(cli: Cli, *, many: bool, of: str = "") -> Mapping[bool, Prefixed]:
+    """Return where each stream goes: standard error, where it is kept apart, to standard error."""
+    streams = ((False, cli.stdout), (True, cli.stderr))
+    return {stderr: Prefixed(stream, cli.say, many=many, of=of) for stderr, stream in streams}
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What is printed of a job."""
@@ -144,6 +178,10 @@ class Shown:
     """Of the first attempt only the newest pods."""
     of: str = ""
     """The job's name, where others are printed beside it."""
+    tail: int | None = None
+    """Of the first attempt only so many lines."""
+    streams: Sequence[bool] = BOTH
+    """Which of the two, of a job that keeps them apart."""
 
 
 class Follower:
@@ -157,9 +195,11 @@ class Follower:
         self._cli = cli
         self._number = shown.begin
         self._ranks = shown.ranks
-        self._logs: dict[int, RankLog] = {}
+        self._streams = shown.streams
+        self._logs: dict[tuple[int, bool], RankLog] = {}
         self._newest = shown.newest
-        self._out: Prefixed | None = None
+        self._tail = shown.tail
+        self._out: Mapping[bool, Prefixed] | None = None
         self._job: JobView | None = None
         self._seen = 0
         """The last event of the job that is known."""
@@ -175,8 +215,9 @@ class Follower:
             if attempt.state not in ENDED:
                 break
             self._close(attempt)
+        if job.attempts:
+            self._tail = None  # whatever comes from now on is new
         if job.attempts and self._newest:
-            # Whatever comes from now on is new.
             self._newest = False
             tell_left_out(self._logs.values(), self._cli)
         return job
@@ -203,24 +244,24 @@ class Follower:
 
     def close(self) -> None:
         """Write the lines that never ended."""
-        if self._out is not None:
-            self._out.close()
+        for out in (self._out or {}).values():
+            out.close()
 
     def _print_logs(self, job: JobView, attempt: AttemptView) -> None:
         if self._out is None:
             many = many_ranks(job) if self._ranks is None else len(self._ranks) > 1
-            self._out = Prefixed(self._cli.stdout, self._cli.say, many=many, of=self._of)
+            self._out = outputs(self._cli, many=many, of=self._of)
             self._logs = {}
-        for rank in ranks_of(job, attempt) if self._ranks is None else self._ranks:
-            log = self._logs.get(rank)
+        ranks = ranks_of(job, attempt) if self._ranks is None else self._ranks
+        for rank, stderr in product(ranks, streams_of(job, self._streams)):
+            log = self._logs.get((rank, stderr))
             if log is None:
-                newest = self._newest and job.pods is not None
-                log = self._logs[rank] = RankLog(self._client, self._job_id, attempt.number, rank, newest=newest)
-            self.news |= log.print(self._out)
+                part = Part(self._newest and job.pods is not None, self._tail, stderr)
+                log = self._logs[rank, stderr] = RankLog(self._client, self._job_id, attempt.number, rank, part)
+            self.news |= log.print(self._out[stderr])
 
     def _close(self, attempt: AttemptView) -> None:
-        if self._out is not None:
-            self._out.close()
+        self.close()
         self._out = None
         self._number = attempt.number + 1
         self.news = True

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.cli import exit_codes
+from holdfast.cli.watching.endings import counted, tell_endings
 from holdfast.cli.watching.follow import ENDED
+from holdfast.cli.watching.live import live_line
 from holdfast.cli.watching.pacing import Pace
+from holdfast.cli.watching.progress import job_line, waited
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from holdfast.cli.context import Cli
+    from holdfast.cli.watching.live import LiveLine
     from holdfast.client import Client
-
-    Look = Callable[[Sequence[str]], Mapping[str, str]]
-    """Reads the states of what is waited for; what is gone is left out."""
+    from holdfast.wire.jobs import JobOutcome
 
 TERMINAL = "terminal"
 JOB_STATES = ("Queued", "Running", "BackOff", "Held", "Waiting", "Succeeded", "Failed", "Cancelled")
@@ -66,29 +68,84 @@ class Wanted:
 
 
 def wait_for(client: Client, ids: Sequence[str], wanted: Wanted, cli: Cli) -> int:
-    """Wait for all jobs; returns the exit code and names the jobs that ended otherwise."""
-    return _wait(client.states, ids, wanted, cli)
+    """Wait for all jobs; returns the exit code and says how they ended."""
+    return _wait(_Jobs(client), ids, wanted, cli)
 
 
 def wait_for_sets(client: Client, references: Sequence[str], wanted: Wanted, cli: Cli) -> int:
-    """Wait for all job sets; returns the exit code and names those that ended otherwise.
+    """Wait for all job sets; returns the exit code and says how they ended.
 
     Raises:
         NotFound: There is no such job set.
     """
     ids = {found.name: found.id for found in map(client.job_set, references)}
-    return _wait(lambda names: _states(client, {name: ids[name] for name in names}), list(ids), wanted, cli)
+    return _wait(_Sets(client, ids), list(ids), wanted, cli)
 
 
-def _states(client: Client, ids: Mapping[str, str]) -> dict[str, str]:
-    """Read states by name; by id, because another set may have taken the name of one that is gone."""
-    found = {}
-    for name, set_id in ids.items():
-        try:
-            found[name] = client.job_set(set_id).state
-        except NotFound:
-            continue
-    return found
+class _Looked(Protocol):
+    """What is waited for."""
+
+    def look(self, names: Sequence[str], *, closely: bool) -> Mapping[str, str]:
+        """Read states; what is gone is left out. ``closely``: also what the live line tells."""
+        ...
+
+    def line(self, states: Mapping[str, str | None]) -> str:
+        """Say in a line how they are."""
+        ...
+
+    def tell(self, states: Mapping[str, str | None], names: Sequence[str], cli: Cli) -> None:
+        """Say how some of them ended."""
+        ...
+
+
+class _Jobs:
+    """Jobs; all of them are asked about at once."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._seen: JobOutcome | None = None
+        """Of a single one, what is known."""
+
+    def look(self, names: Sequence[str], *, closely: bool) -> Mapping[str, str]:
+        if not closely or len(names) > 1:
+            self._seen = None
+            return self._client.states(names)
+        found = list(self._client.job_outcomes(ids=names))
+        self._seen = found[0] if found else None
+        return {job.id: job.state for job in found}
+
+    def line(self, states: Mapping[str, str | None]) -> str:
+        if self._seen is None:
+            return f"{len(states):,} jobs: {counted(states.values())}" if len(states) > 1 else counted(states.values())
+        told = job_line(self._seen)
+        return told if len(states) == 1 else f"{len(states):,} jobs: {counted(states.values())}; {told}"
+
+    def tell(self, states: Mapping[str, str | None], names: Sequence[str], cli: Cli) -> None:
+        tell_endings(self._client, states, names, cli)
+
+
+class _Sets:
+    """Job sets, asked by id, because another one may have taken the name of one that is gone."""
+
+    def __init__(self, client: Client, ids: Mapping[str, str]) -> None:
+        self._client, self._ids = client, ids
+
+    def look(self, names: Sequence[str], *, closely: bool) -> Mapping[str, str]:
+        del closely
+        found = {}
+        for name in names:
+            try:
+                found[name] = self._client.job_set(self._ids[name]).state
+            except NotFound:
+                continue
+        return found
+
+    def line(self, states: Mapping[str, str | None]) -> str:
+        return ", ".join(f"{name}: {state or 'gone'}" for name, state in states.items())
+
+    def tell(self, states: Mapping[str, str | None], names: Sequence[str], cli: Cli) -> None:
+        for name in names:
+            cli.say(f"{name}: {states[name] or 'is gone'}")
 
 
 def wait_until_gone(there: Callable[[], Sequence[str]], wanted: Wanted, cli: Cli) -> int:
@@ -105,19 +162,36 @@ def wait_until_gone(there: Callable[[], Sequence[str]], wanted: Wanted, cli: Cli
     return exit_codes.OK
 
 
-def _wait(look: Look, ids: Sequence[str], wanted: Wanted, cli: Cli) -> int:
-    outcome = _Waiting(cli, wanted, dict.fromkeys(ids, ""))
+def _wait(things: _Looked, ids: Sequence[str], wanted: Wanted, cli: Cli) -> int:
+    with live_line(cli) as (line, above):
+        outcome = _Waiting(above, wanted, dict.fromkeys(ids, ""))
+        try:
+            code = _until_there(things, outcome, wanted, above, line)
+        except KeyboardInterrupt:
+            outcome.leave()
+            return exit_codes.INTERRUPTED
+    if code is not None:
+        return code
+    return outcome.told(things)
+
+
+def _until_there(things: _Looked, outcome: _Waiting, wanted: Wanted, cli: Cli, line: LiveLine) -> int | None:
+    """Look until all are where they should be, which returns ``None``, or the time is over."""
+    began = cli.now()
     pace, deadline = Pace(cli.sleep), _deadline(wanted, cli)
     while waiting := outcome.waiting():
-        news = outcome.note(look(waiting))
+        news = outcome.note(things.look(waiting, closely=line.able))
         left = None if deadline is None else deadline - cli.now()
         if not (waiting := outcome.waiting()):
             break
         if left is not None and left <= 0:
-            cli.say(f"timed out: {len(waiting)} of {len(ids)} {wanted.kind.plural} are not {wanted.state} yet")
+            line.clear()
+            many = len(outcome.states)
+            cli.say(f"timed out: {len(waiting)} of {many} {wanted.kind.plural} are not {wanted.state} yet")
             return exit_codes.TIMED_OUT
+        line.draw(f"{things.line(outcome.states)}, {waited(cli.now() - began)}")
         pace.rest(news=news, things=len(waiting), at_most_s=left)
-    return outcome.exit_code()
+    return None
 
 
 def _deadline(wanted: Wanted, cli: Cli) -> float | None:
@@ -130,32 +204,41 @@ class _Waiting:
     def __init__(self, cli: Cli, wanted: Wanted, states: dict[str, str]) -> None:
         self._cli = cli
         self._wanted = wanted
-        self._states: dict[str, str | None] = {**states}
-        self._told: set[str] = set()
+        self.states: dict[str, str | None] = {**states}
+        self._paused_told: set[str] = set()
 
     def waiting(self) -> list[str]:
         """List those that are not where they should be."""
-        return [name for name, state in self._states.items() if not self._wanted.reached(state)]
+        return [name for name, state in self.states.items() if not self._wanted.reached(state)]
 
     def note(self, states: Mapping[str, str]) -> bool:
         """Remember states; returns whether any changed."""
-        before = dict(self._states)
+        before = dict(self.states)
         for name in self.waiting():
-            self._states[name] = states.get(name)
+            self.states[name] = states.get(name)
         for name, advice in self._paused():
-            self._told.add(name)
+            self._paused_told.add(name)
             self._cli.say(advice.format(name))
-        return before != self._states
+        return before != self.states
 
     def _paused(self) -> Iterator[tuple[str, str]]:
-        for name, state in self._states.items():
+        for name, state in self.states.items():
             advice = self._wanted.kind.paused.get(state or "")
-            if advice and name not in self._told and self._wanted.state != state:
+            if advice and name not in self._paused_told and self._wanted.state != state:
                 yield name, advice
 
-    def exit_code(self) -> int:
-        """Judge the outcome and name those that ended otherwise."""
-        bad = {name: state for name, state in self._states.items() if not self._wanted.good(state)}
-        for name, state in bad.items():
-            self._cli.say(f"{name}: {state or 'is gone'}")
+    def leave(self) -> None:
+        """Say what becomes of what is not waited for any more."""
+        left, plural = self.waiting(), self._wanted.kind.plural
+        self._cli.say(f"no longer waiting: {len(left):,} of {len(self.states):,} {plural} go on and were not cancelled")
+        self._cli.note_unserved(f"{plural} go on", "holdfast wait")
+
+    def told(self, things: _Looked) -> int:
+        """Judge the outcome and say it: how those ended that did not as they should, and then the others."""
+        good = [name for name, state in self.states.items() if self._wanted.good(state)]
+        bad = [name for name, state in self.states.items() if not self._wanted.good(state)]
+        if self._wanted.state != TERMINAL:
+            good = []
+        if self.states:
+            things.tell(self.states, [*bad, *good], self._cli)
         return exit_codes.FAILED if bad else exit_codes.OK

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.controller.observations import lost
 from holdfast.domain.classify import classify
 from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition
-from holdfast.domain.job import JobState, evolve
+from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import (
     ENDING_STATUS,
     PROMOTE_TO_RUNNING,
@@ -20,6 +20,7 @@ from holdfast.domain.lifecycle import (
     Step,
 )
 from holdfast.domain.lifecycle.judge import resolve_options
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.observed import failed_by_itself
 from holdfast.domain.workloads.kubejob.reconcile import DEADLINE
 from holdfast.domain.workloads.kubejob.standing import END_PODS, PodsAre, moves, standing
@@ -83,7 +84,8 @@ class PodAttempts:
 
     def _given_up_at(self, active: Active, run: Run) -> float | None:
         if run.status is RunStatus.TERMINATING:
-            return self._state.since(run.status_since) + active.spec.grace_s + self._patience_s
+            warned_s = 0.0 if active.spec.warning is None else active.spec.warning.before_s
+            return self._state.since(run.status_since) + warned_s + active.spec.grace_s + self._patience_s
         if run.status is not RunStatus.CREATING:
             return None
         limits = resolve_options(PROMOTE_TO_RUNNING, *self._catalog.handler_limits(active.job.queue))

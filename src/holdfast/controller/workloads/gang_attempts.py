@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.coordinator import Coordinator, Standing
 from holdfast.domain.containers import Capability
-from holdfast.domain.job import JobState, Run, evolve
+from holdfast.domain.job import JobState, Run
 from holdfast.domain.lifecycle import (
     ATTEMPT_TERMINAL,
     ATTEMPTS,
@@ -30,6 +30,7 @@ from holdfast.domain.lifecycle import (
     TransitionStatus,
 )
 from holdfast.domain.lifecycle.judge import HandlerResult, resolve_options
+from holdfast.domain.record import evolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.lifecycle import AttemptPromotion, RequestRow
     from holdfast.domain.lifecycle.judge import HandlerLimits, HandlerOptions
-    from holdfast.domain.placement import PlaceKey
+    from holdfast.domain.placement.fit import PlaceKey
 
     Row = AttemptHandler | AttemptPromotion
 
@@ -64,6 +65,7 @@ class ScheduleAttempts:
         number, dispatch = waiting.number, waiting.dispatch + 1
         attempt = evolve(waiting, dispatch=dispatch, request=job.request)
         runs = []
+        granted = self._state.capacity.grants.get(job.id)
         for rank, (executor, node) in enumerate(places):
             run = Run(
                 uid=f"{job.id}-{number}-{rank}-{dispatch}",
@@ -74,6 +76,7 @@ class ScheduleAttempts:
                 executor=executor,
                 node=node,
                 request=job.request,
+                devices=() if granted is None else granted[rank],
             )
             runs.append(run)
         running = evolve(
@@ -250,7 +253,8 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         if row is SCHEDULE:
             return evolve(options, timeout_s=entity.spec.scheduling_timeout_s)
         if row is TERMINATE:
-            return evolve(options, timeout_s=self._lease_s + entity.spec.grace_s + KILL_ALLOWANCE_S)
+            warned_s = 0.0 if entity.spec.warning is None else entity.spec.warning.before_s
+            return evolve(options, timeout_s=warned_s + self._lease_s + entity.spec.grace_s + KILL_ALLOWANCE_S)
         return options
 
     def apply(self, entity: Active, step: Step, to: TransitionStatus[AttemptStatus, RunStatus]) -> None:

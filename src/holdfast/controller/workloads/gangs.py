@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
@@ -14,10 +15,12 @@ from holdfast.controller.workloads.gang_attempts import (
     TerminateAttempts,
     prepared_at_once,
 )
-from holdfast.domain.job import Job, JobState, evolve
-from holdfast.domain.lifecycle import AttemptStatus, RunStatus
-from holdfast.domain.scheduling import GroupKey, Waiting
+from holdfast.domain.job import Job, JobState
+from holdfast.domain.lifecycle import RUN_TERMINAL, AttemptStatus, RunStatus
+from holdfast.domain.placement.scheduling import GroupKey, Waiting
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import GANG
+from holdfast.domain.workloads.children import HELD_WITH_OWNER
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.domain.workloads.gang.reconcile import Asked, ExpireAttempt, Observed, Over, StopAttempt
 from holdfast.ports.store import Request, RequestKind
@@ -29,14 +32,18 @@ if TYPE_CHECKING:
     from holdfast.controller.kind import ForEach, Pace
     from holdfast.controller.policy_catalog import Judging
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.lifecycle import Step
-    from holdfast.domain.placement import PlaceKey
-    from holdfast.ports.store import Snapshot
+    from holdfast.domain.lifecycle import Interruption, Step
+    from holdfast.domain.placement.fit import PlaceKey
+    from holdfast.domain.workloads.base import Workload
+    from holdfast.domain.workloads.children import CreateChild
+    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.ports.store import ControllerStore, Snapshot
 
 _ASKED = {
     RequestKind.CANCEL: Asked.CANCEL,
     RequestKind.HOLD: Asked.HOLD,
     RequestKind.RELEASE: Asked.RELEASE,
+    RequestKind.RETRY: Asked.RETRY,
 }
 _MOST_GROUPS = 16_384
 
@@ -50,6 +57,7 @@ class Gangs:
     def __init__(
         self,
         state: ControllerState,
+        store: ControllerStore,
         judging: Judging,
         *,
         alive: Callable[[str], bool],
@@ -60,6 +68,7 @@ class Gangs:
 
         Args:
             state: The controller's state.
+            store: Where what jobs wait for is looked up.
             judging: What a judgement needs.
             alive: Whether an executor is known and within its lease.
             lease_s: Of executors.
@@ -67,6 +76,7 @@ class Gangs:
         """
         self.pace = pace
         self._state = state
+        self._store = store
         self._judging = judging
         self._groups: BoundedCache[GroupKey] = BoundedCache(_MOST_GROUPS)
         self._coordinator = AttemptCoordinator(
@@ -76,14 +86,49 @@ class Gangs:
             limits=judging.catalog.handler_limits,
             lease_s=lease_s,
         )
+        self.changed: Callable[[Job], None] = lambda _: None
+        """Called with a job that has an owner and may look different to it."""
         self._schedule = ScheduleAttempts(state)
         self._phases = (PrepareAttempts(alive), StartAttempts(alive), TerminateAttempts(state))
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
-        """Do nothing: gangs have only jobs and attempts, already restored."""
+        """Show jobs that are part of something to their owners; jobs and attempts are restored already."""
+        del snapshot
+        for job in list(self._state.jobs.values()):
+            if job.child is not None and self._state.kind_of(job) == GANG:
+                each(job.id, partial(self.changed, job))
 
     def admit(self, job: Job) -> None:
-        """Do nothing: a pending job is indexed already."""
+        """Show it to its owner; a pending job is indexed already."""
+        if job.child is not None:
+            self.changed(job)
+
+    # of an owner
+
+    def create(self, job: Job, order: CreateChild, owner: Workload, now: float) -> None:
+        """Do nothing: it waits for a place since it was submitted, and begins once."""
+
+    def delete(self, job_id: str, now: float, *, force: bool = False) -> None:
+        """Cancel it."""
+        del force
+        self._settle(self._state.jobs[job_id], now, asked=Asked.CANCEL, reason="cancelled with what it is part of")
+
+    def suspend(self, job_id: str, now: float, *, suspended: bool) -> None:
+        """Hold it, or release it."""
+        asked = Asked.HOLD if suspended else Asked.RELEASE
+        self._settle(self._state.jobs[job_id], now, asked=asked, reason=HELD_WITH_OWNER)
+
+    def drain(self, job_id: str, node: str, reason: str, now: float) -> None:
+        """Stop all of it: its runs run together."""
+        del node
+        self._settle(self._state.jobs[job_id], now, asked=Asked.DRAIN, reason=reason)
+
+    def resize(self, job_id: str, parallelism: int, completions: int | None) -> None:
+        """Do nothing: a gang keeps its size."""
+
+    def finish(self, job_id: str, otherwise: str, now: float) -> None:
+        """Cancel one that waits."""
+        self._settle(self._state.jobs[job_id], now, asked=Asked.CANCEL, reason=otherwise)
 
     # pending
 
@@ -93,25 +138,30 @@ class Gangs:
         spec = state.spec(job)
         if job.state is JobState.QUEUED and job.id not in state.active:
             ran = job.attempt > 0
-            # Only memory and the avoided node ever differ from the specification.
+            # Only memory and what is avoided ever differ from the specification.
             group = self._groups.answer(
-                (job.queue, job.spec, job.request.memory, job.avoid_node, ran),
-                lambda: GroupKey(job.queue, gang.shape_of(job, spec.node_selector), ran),
+                (job.queue, job.spec, job.request.memory, job.avoid_node, job.avoid_devices, ran),
+                lambda: GroupKey(job.queue, gang.shape_of(job, spec), ran),
             )
             state.wait(group, Waiting(-job.priority, job.seq, job.id, job.queued_at))
         else:
             state.wait_no_more(job.id)
+            if spec.after and job.ready_at is None:
+                state.waits.watch(job.id, GANG, spec.after, job.met)
         state.queue.wake_at(GANG, job.id, gang.next_due(job, spec))
 
     def placed(self, places: Mapping[str, tuple[PlaceKey, ...]], keys: Sequence[str], now: float) -> None:
         """Open an attempt for each job that got its places."""
-        jobs = self._state.jobs
+        jobs, catalog = self._state.jobs, self._judging.catalog
         opened = []
         for job_id in keys:
             if job_id in jobs:
                 active = self._schedule.open(jobs[job_id], places[job_id], now)
-                self._judging.catalog.compiled(active.job, active.spec)  # while it starts, not when it fails
+                catalog.compiled(active.job, active.spec)  # while it starts, not when it fails
+                catalog.log_patterns(active.spec)
                 opened.append(active)
+                if active.job.child is not None:
+                    self.changed(active.job)
         self._coordinator.run(self._schedule, opened, now)
 
     def blocked(self, key: str, now: float) -> None:
@@ -139,12 +189,14 @@ class Gangs:
                 state.queue.wake_at(GANG, key, coordinator.next_look(active, now, latest))
 
     def ask(self, request: Request, key: str, now: float) -> None:
-        """Cancel, hold or release a job; nothing else is asked of gangs."""
-        asked = _ASKED.get(request.kind)
-        if asked is None:
+        """Cancel, hold, release or retry a job; nothing else is asked of gangs."""
+        asked, job = _ASKED.get(request.kind), self._state.jobs[key]
+        if asked is None or (asked is Asked.RETRY and key in self._state.active):
             return
+        if asked is Asked.RETRY and request.payload:
+            job = self._state.change_spec(job, request.payload)
         reason = request.cancel_reason if asked is Asked.CANCEL else request.reason
-        self._settle(self._state.jobs[key], now, asked=asked, reason=reason)
+        self._settle(job, now, asked=asked, reason=reason)
 
     def _over(self, active: Active, step: Step) -> None:
         """Judge an attempt whose lifecycle has come to its end."""
@@ -159,11 +211,15 @@ class Gangs:
         self, job: Job, now: float, *, over: Over | None = None, asked: Asked | None = None, reason: str = ""
     ) -> float | None:
         """Store what becomes of a job, and have its lifecycle do what follows; returns when it is due again."""
-        state = self._state
+        state, spec = self._state, self._state.spec(job)
+        if spec.after and job.ready_at is None:
+            return self._settle_waiting(spec, job, Observed(asked=asked, reason=reason), now)
         active, waiting = state.active.get(job.id), state.unplaced.get(job.id)
         attempt = None if active is None else active.attempt
         seen = Observed(attempt, None if waiting is None else waiting.attempt, over, asked, reason)
-        result = gang.reconcile(state.spec(job), job, seen, now)
+        if asked is not None and active is not None:
+            seen = seen._replace(interrupted=_interrupted(active))
+        result = gang.reconcile(spec, job, seen, now)
         for ended, step in result.decisions:
             closing = active or state.waiting_attempt(job)
             state.record(closing, step, ended.status)
@@ -171,16 +227,44 @@ class Gangs:
                 state.put_attempt(closing, ended)
         if result.state is not job:
             state.put_job(result.state)
+            if job.child is not None:
+                self.changed(result.state)
         elif active is None:
             state.queue.wake_at(GANG, job.id, result.wake_at)
         for order in result.orders:
-            match order:
-                case StopAttempt():
-                    self._coordinator.stop(state.active[job.id], order.row, now)
-                case ExpireAttempt():
-                    self._coordinator.expire(state.waiting_attempt(job), now, order.message)
-                case _:
-                    assert_never(order)
+            self._carry_out(order, job, now)
+        return result.wake_at
+
+    def _carry_out(self, order: StopAttempt | ExpireAttempt, job: Job, now: float) -> None:
+        match order:
+            case StopAttempt():
+                active = self._state.active[job.id]
+                if order.why is not None:
+                    self._interrupt(active, order.why)
+                self._coordinator.stop(active, order.row, now)
+            case ExpireAttempt():
+                self._coordinator.expire(self._state.waiting_attempt(job), now, order.message)
+            case _:
+                assert_never(order)
+
+    def _interrupt(self, active: Active, why: Interruption) -> None:
+        """Note on the runs that still go on why they are told to stop."""
+        for run in list(active.runs.values()):
+            if run.status not in RUN_TERMINAL:
+                self._state.put_run(active, evolve(run, interrupted=why))
+
+    def _settle_waiting(self, spec: JobSpec, job: Job, seen: Observed, now: float) -> float | None:
+        """Store what becomes of a job that waits for other work, and so has no attempt."""
+        state = self._state
+        if seen.asked is None:
+            state.waits.look_up(self._store, state.changes)
+            seen = seen._replace(awaited=state.waits.standings(spec.after, job.met))
+        result = gang.reconcile(spec, job, seen, now)
+        if result.state is not job:
+            state.put_job(result.state)
+            self.changed(result.state)
+            if result.state.terminal or result.state.ready_at is not None:
+                state.waits.leave(job.id, spec.after)
         return result.wake_at
 
     def _requeue(self, active: Active, now: float, why: str) -> None:
@@ -193,3 +277,8 @@ class Gangs:
             active.job, state=JobState.QUEUED, reason=why, attempt=attempt.number - 1, queued_at=now, updated_at=now
         )
         self._state.put_job(job)
+
+
+def _interrupted(active: Active) -> Interruption | None:
+    """Return why an attempt was told to stop, if it did nothing wrong."""
+    return next((run.interrupted for run in active.runs.values() if run.interrupted is not None), None)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import set_spec_of
 from holdfast.controller.workloads.owners import OwnerRules, Owners
-from holdfast.domain.events import (
-    JobSetChanged,
-    JobSetDeleted,
-    JobSetEnded,
-)
+from holdfast.domain.events import EventRecord, JobSetChanged, JobSetDeleted, JobSetEnded
+from holdfast.domain.notifications.notification import of_set
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import KUBEJOB
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
@@ -21,12 +18,15 @@ from holdfast.domain.workloads.jobset.state import Event, JobSet, SetDecision
 from holdfast.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.kubejobs import KubeJobs
     from holdfast.controller.workloads.memory import JobWork, KnownSets, SetWork
     from holdfast.controller.workloads.plans import Plans
     from holdfast.domain.job import Job
+    from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.jobset.reconcile import SetResult
     from holdfast.ports.store import ControllerStore
 
@@ -49,7 +49,8 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         catalog: PolicyCatalog,
     ) -> None:
         """Remember what it works with."""
-        super().__init__(RULES, state, pods, store)
+        super().__init__(RULES, state, store)
+        self._pods = pods
         self.works = known.works
         self._known = known
         self._plans = plans
@@ -109,7 +110,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
                 turned = restart_job(work.spec, row.state, group, index)
         except (Conflict, NotFound):
             return
-        self.put(work, replace(row, state=turned.state, updated_at=now))
+        self.put(work, evolve(row, state=turned.state, updated_at=now))
         for event in turned.events:
             self.log(row, event, now)
         detail = "/".join(str(part) for part in (group, index) if part is not None)
@@ -127,9 +128,15 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         elif what == "ended":
             condition = row.state.condition(row.ended)
             reason, message = (condition.reason, condition.message) if condition is not None else ("", "")
-            self._known.emit(now, JobSetEnded(row.id, row.name, row.ended, reason, message))
+            event = JobSetEnded(row.id, row.name, row.ended, reason, message)
+            self._state.emit(EventRecord(None, now, event), self._told_of(row, now))
         else:
             self._known.emit(now, JobSetChanged(row.id, row.name, what))
+
+    def _told_of(self, row: JobSet, now: float) -> Sequence[Notification]:
+        spec = set_spec_of(row)
+        wanted = (*spec.notify, *self._state.outbox.queue_notify.get(spec.queue_name, ()))
+        return of_set(row, spec.queue_name, wanted, now) if wanted else ()
 
 
 def _restarts_in_place(spec: JobSetSpec) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast.controller.workloads.arrays import RULES as ARRAYS
+from holdfast.controller.workloads.arrays import Arrays
 from holdfast.controller.workloads.attempts import PodAttempts
 from holdfast.controller.workloads.gangs import Gangs
 from holdfast.controller.workloads.jobsets import JobSets
@@ -13,6 +14,7 @@ from holdfast.controller.workloads.memory import KnownSets
 from holdfast.controller.workloads.owners import Owners
 from holdfast.controller.workloads.plans import Plans
 from holdfast.controller.workloads.pods import CRASH_BACKOFF, Pods
+from holdfast.domain.record import Struct
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 
 if TYPE_CHECKING:
@@ -28,8 +30,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import ControllerStore
 
 
-@dataclass(frozen=True, slots=True)
-class PodSettings:
+class PodSettings(Struct, frozen=True):
     """Delays of job sets and Kubernetes Jobs, where their manifests do not say."""
 
     backoff: Backoff = POD_BACKOFF
@@ -40,8 +41,7 @@ class PodSettings:
     """How long after its grace a stopped program may take to be confirmed gone, its executor's lease included."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wiring:
+class Wiring(Struct, frozen=True, kw_only=True):
     """What kinds are made from."""
 
     state: ControllerState
@@ -68,7 +68,7 @@ class Kinds(NamedTuple):
 def all_kinds(wiring: Wiring, also: Sequence[OwnerRules[Any, Any]] = ()) -> Kinds:
     """Make every kind; ``also`` are the rules of further ones whose workloads are made of jobs."""
     state, catalog, settings = wiring.state, wiring.judging.catalog, wiring.pods
-    gangs = Gangs(state, wiring.judging, alive=wiring.alive, lease_s=wiring.lease_s, pace=wiring.gangs)
+    gangs = Gangs(state, wiring.store, wiring.judging, alive=wiring.alive, lease_s=wiring.lease_s, pace=wiring.gangs)
     known = KnownSets(state)
     plans = Plans(known.works, settings.backoff)
     pods = Pods(state, wiring.judging, known, backoff=settings.crash_backoff)
@@ -87,11 +87,17 @@ def all_kinds(wiring: Wiring, also: Sequence[OwnerRules[Any, Any]] = ()) -> Kind
         plans=plans,
         catalog=catalog,
     )
-    more = [Owners(rules, state, jobs, wiring.store) for rules in also]
+    more: list[Owners[Any, Any]] = [Arrays(ARRAYS, state, wiring.store)]
+    more += [Owners(rules, state, wiring.store) for rules in also]
 
     def see(job: Job, work: JobWork) -> None:
         for owner in (sets, *more):
             owner.see(job, work)
 
-    jobs.changed = see if more else sets.see
+    def see_gang(job: Job) -> None:
+        for owner in more:
+            owner.see_gang(job)
+
+    jobs.changed = see if also else sets.see
+    gangs.changed = see_gang
     return Kinds(jobs=(gangs, jobs), owners=(sets, *more))

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, assert_never
 from holdfast.controller.workloads.memory import JobWork, PodWork
 from holdfast.controller.workloads.plans import current_spec
 from holdfast.domain.classify import classify
-from holdfast.domain.job import Attempt, JobState, evolve
-from holdfast.domain.lifecycle import RUN_TERMINAL, Ending, RunStatus
+from holdfast.domain.job import Attempt, JobState
+from holdfast.domain.lifecycle import RUN_TERMINAL, Ending, Interruption, RunStatus
 from holdfast.domain.policy.decide import in_short
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import KUBEJOB
 from holdfast.domain.workloads.kubejob.model import KubeJobState, StartPod, StopPod
 from holdfast.domain.workloads.kubejob.observed import pod_of
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from holdfast.controller.workloads.plans import Plans, PodPlan
     from holdfast.controller.workloads.pods import Pods
     from holdfast.domain.job import Job
-    from holdfast.domain.placement import PlaceKey
+    from holdfast.domain.placement.fit import PlaceKey
+    from holdfast.domain.workloads.base import Workload
+    from holdfast.domain.workloads.children import CreateChild
     from holdfast.domain.workloads.kubejob.model import JobCondition, JobResult
     from holdfast.ports.store import Request, Snapshot
 
@@ -113,7 +116,7 @@ class KubeJobs:
         record = KubeJobRecord(job.id, owner, created_at=job.submitted_at, present=False, suspended=suspended)
         work = self.jobs[job.id] = JobWork(record)
         if job.child is None:
-            self.create(job, evolve(work.record, present=True), job.queued_at)
+            self._begin(job, evolve(work.record, present=True), job.queued_at)
 
     def ask(self, request: Request, key: str, now: float) -> None:
         """Cancel, suspend or resume a job; only its set stops or starts a job of a set."""
@@ -131,16 +134,32 @@ class KubeJobs:
                 cancelled = evolve(job, cancel_requested=running, reason=request.cancel_reason, updated_at=now)
                 self._state.put_job(cancelled)
                 self.delete(job.id, now)
-            case RequestKind.HOLD:
-                self.suspend(job.id, suspended=True)
-            case RequestKind.RELEASE:
-                self.suspend(job.id, suspended=False)
-            case RequestKind.SUBMIT | RequestKind.UPDATE | RequestKind.RESTART | RequestKind.DELETE:
+            case RequestKind.HOLD | RequestKind.RELEASE:
+                self.suspend(job.id, now, suspended=request.kind is RequestKind.HOLD)
+            case RequestKind.SUBMIT | RequestKind.UPDATE | RequestKind.RESTART | RequestKind.DELETE | RequestKind.RETRY:
                 pass  # it exists already, and nobody asks these of a job
+            case RequestKind.CORDON | RequestKind.UNCORDON:
+                pass  # these are about no workload
             case _:
                 assert_never(request.kind)
 
-    def create(self, job: Job, record: KubeJobRecord, now: float) -> None:
+    def create(self, job: Job, order: CreateChild, owner: Workload, now: float) -> None:
+        """Begin a job for its owner."""
+        parallelism, completions = order.size or (None, None)
+        record = KubeJobRecord(
+            job.id,
+            owner=owner.id,
+            created_at=job.submitted_at,
+            generation=owner.generation,
+            restart=order.restart,
+            job_restart=order.job_restart,
+            suspended=order.suspended,
+            parallelism=parallelism,
+            completions=completions,
+        )
+        self._begin(job, record, now)
+
+    def _begin(self, job: Job, record: KubeJobRecord, now: float) -> None:
         """Begin an attempt at a job with a fresh record; its number follows from its own and its set's restarts."""
         number = 1 + record.restart + record.job_restart
         work = self.jobs[job.id] = JobWork(record, self.jobs[job.id].stored)
@@ -177,10 +196,18 @@ class KubeJobs:
         else:
             self._stand(active, work, now)
 
-    def suspend(self, job_id: str, *, suspended: bool) -> None:
+    def suspend(self, job_id: str, now: float, *, suspended: bool) -> None:
         """Stop a job's pods and keep the job, or let it go on."""
+        del now
         work = self.jobs[job_id]
-        self._put(work, evolve(work.record, suspended=suspended))
+        failed = work.record.failed_in_place if suspended else ""  # what resumes begins anew
+        self._put(work, evolve(work.record, suspended=suspended, failed_in_place=failed))
+        self._state.queue.add(KUBEJOB, job_id)
+
+    def drain(self, job_id: str, node: str, reason: str, now: float) -> None:
+        """Stop the pods on a node; what follows is the Job's own rules for pods that were disrupted."""
+        del reason
+        self._pods.evict(self._state.active[job_id], self.jobs[job_id], node, now)
         self._state.queue.add(KUBEJOB, job_id)
 
     def resize(self, job_id: str, parallelism: int, completions: int | None) -> None:
@@ -239,7 +266,7 @@ class KubeJobs:
             # What was cleared since the record was last written comes back after a restart.
             for pod in list(work.pods.values()):
                 self._stop(active, work, pod, now)
-            self._clear(active, work)
+            self._pods.clear(active, work)
             if not work.pods:
                 why = "deleted by its job set" if active.job.child is not None else "cancelled"
                 failed = work.record.failed_in_place
@@ -302,16 +329,8 @@ class KubeJobs:
                 decision = evolve(decision, reason=reason, limits=(*run.decision.limits, *decision.limits))
             pod.run = evolve(run, failure=failure, decision=decision)
             self._state.note_run(active, pod.run)
-        self._clear(active, work)
+        self._pods.clear(active, work)
         return found
-
-    def _clear(self, active: Active, work: JobWork) -> None:
-        """Forget pods that have ended; the look before has counted each."""
-        for name, pod in list(work.pods.items()):
-            if pod.run is not None and pod.run.status in RUN_TERMINAL:
-                del work.pods[name]
-                self._state.forget_run(active, pod.run.uid)
-                work.pod_names.pop(pod.run.uid, None)
 
     def _stop(self, active: Active, work: JobWork, pod: PodWork, now: float, *, again: bool = False) -> bool:
         """Stop a pod; returns whether the job needs another look: it is gone at once, or has ended meanwhile."""
@@ -323,8 +342,9 @@ class KubeJobs:
         pod.run = active.runs.get(pod.run.uid, pod.run)
         if pod.run.status in RUN_TERMINAL:
             return True
-        if again or pod.run.status is not RunStatus.TERMINATING:
-            pod.run = pod.run.entered(RunStatus.TERMINATING, now)
+        why = Interruption.HOLD if work.record.suspended and work.record.deleting_since is None else None
+        if again or pod.run.interrupted is not why or pod.run.status is not RunStatus.TERMINATING:
+            pod.run = evolve(pod.run, status=RunStatus.TERMINATING, status_since=now, interrupted=why)
             self._state.put_run(active, pod.run)
         return False
 

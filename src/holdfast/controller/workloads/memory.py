@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from holdfast.domain.events import EventRecord, JobSetDecided, JobSetEvent, JobSetNoted
+from holdfast.domain.record import Struct, field
 from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import Event, JobSet, SetDecision, SetLogEntry
@@ -24,8 +24,7 @@ R = TypeVar("R", bound=Owner)
 S = TypeVar("S")
 
 
-@dataclass(slots=True, eq=False)
-class PodWork:
+class PodWork(Struct, eq=False, gc=True):
     """One pod: a place, and the programs that run in it one after the other."""
 
     record: PodRecord
@@ -41,8 +40,7 @@ class PodWork:
     """The place it keeps while it waits to restart in place, charged separately."""
 
 
-@dataclass(slots=True, eq=False)
-class JobWork:
+class JobWork(Struct, eq=False, gc=True):
     """One job made of pods."""
 
     record: KubeJobRecord
@@ -62,8 +60,7 @@ class JobWork:
     """Rank and facts of the last run that failed by itself."""
 
 
-@dataclass(slots=True, eq=False)
-class Work(Generic[R, S]):
+class Work(Struct, Generic[R, S], eq=False, gc=True):
     """One workload that is made of jobs."""
 
     row: R
@@ -74,6 +71,10 @@ class Work(Generic[R, S]):
     """Its existing jobs, by name, as last seen."""
     gone: list[Job] = field(default_factory=list)
     """Those that have just gone and are not begun anew."""
+    submitted: set[str] = field(default_factory=set)
+    """Names of those submitted with a commit that may not be over yet."""
+    over: list[str] = field(default_factory=list)
+    """Names of those that have just ended for good, to be shown once more."""
 
 
 SetWork: TypeAlias = Work[JobSet, JobSetSpec]

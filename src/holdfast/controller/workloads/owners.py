@@ -5,7 +5,6 @@ Everything that follows from one look is one commit: the workload's state, its d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, assert_never
 
@@ -13,7 +12,8 @@ from holdfast.compiled.codec import load_change, load_spec
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.workloads.memory import Work
 from holdfast.domain.job import ChildOf, Job, JobState
-from holdfast.domain.workloads.base import KUBEJOB, Owner
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.children import (
     Child,
     ChildPhase,
@@ -25,16 +25,17 @@ from holdfast.domain.workloads.children import (
     ResumeChild,
     SuspendChild,
     child_of,
+    gang_of,
 )
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.dependencies import waits_for
 from holdfast.errors import Internal
 from holdfast.ports.store import Request, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from holdfast.controller.kind import JobKind
     from holdfast.controller.state import ControllerState
-    from holdfast.controller.workloads.kubejobs import KubeJobs
     from holdfast.controller.workloads.memory import JobWork
     from holdfast.domain.workloads.base import Result
     from holdfast.ports.store import ControllerStore, Snapshot
@@ -44,8 +45,7 @@ S = TypeVar("S")
 _ALL = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerRules(Generic[R, S]):
+class OwnerRules(Struct, Generic[R, S], frozen=True):
     """What is particular to a kind: its record, what that should be, and what follows from how its jobs look."""
 
     record: type[R]
@@ -59,13 +59,12 @@ class Owners(Generic[R, S]):
 
     pace = Pace(_ALL, _ALL)
 
-    def __init__(self, rules: OwnerRules[R, S], state: ControllerState, pods: KubeJobs, store: ControllerStore) -> None:
+    def __init__(self, rules: OwnerRules[R, S], state: ControllerState, store: ControllerStore) -> None:
         """Remember what it works with."""
         self.name = rules.record.kind
         self.works: dict[str, Work[R, S]] = {}
         self._rules = rules
         self._state = state
-        self._pods = pods
         self._store = store
 
     # what a kind may add
@@ -122,7 +121,7 @@ class Owners(Generic[R, S]):
                 self._state.admit(job)
             self.take_in(changes.of(record).get(key, row), jobs)
             for job in jobs:
-                self._pods.admit(job)
+                self._kind(job.id).admit(job)
         return self.works.get(key)
 
     def _leave(self, work: Work[R, S]) -> None:
@@ -139,39 +138,53 @@ class Owners(Generic[R, S]):
             return
         match request.kind:
             case RequestKind.UPDATE:
-                self._update(work, request.payload, "updated", now)
+                self.update(work, request.payload, "updated", now)
             case RequestKind.HOLD | RequestKind.RELEASE:
                 if not work.row.ended:
-                    change = "suspended" if request.kind is RequestKind.HOLD else "resumed"
-                    self._update(work, request.payload, change, now)
+                    self.hold(work, request, now, held=request.kind is RequestKind.HOLD)
             case RequestKind.RESTART:
                 self.restart(work, request.payload, now)
-            case RequestKind.DELETE | RequestKind.CANCEL:
+            case RequestKind.CANCEL:
+                self.cancel(work, request.cancel_reason, now)
+            case RequestKind.DELETE:
                 self.delete(work, now)
-            case RequestKind.SUBMIT:
-                pass  # finding it has taken it in
+            case RequestKind.SUBMIT | RequestKind.RETRY | RequestKind.CORDON | RequestKind.UNCORDON:
+                pass  # finding it has taken it in; its jobs are retried, not it; and the last two are about devices
             case _:
                 assert_never(request.kind)
         self._state.queue.add(self.name, key)
 
-    def _update(self, work: Work[R, S], payload: str, change: str, now: float) -> None:
+    def update(self, work: Work[R, S], payload: str, change: str, now: float) -> None:
+        """Act on a request to change what a workload should be."""
         wanted, row = load_change(payload), work.row
-        row = replace(row, manifest=wanted.manifest, spec=wanted.spec, generation=row.generation + 1, updated_at=now)
+        row = evolve(row, manifest=wanted.manifest, spec=wanted.spec, generation=row.generation + 1, updated_at=now)
         work.spec = self._rules.spec_of(row)
         self.forget(work)
         self.put(work, row)
         self.tell(row, change, now)
         for job_id in work.jobs.values():
-            self._state.queue.add(KUBEJOB, job_id)
+            self._state.queue.add(self._kind(job_id).name, job_id)
+
+    def hold(self, work: Work[R, S], request: Request, now: float, *, held: bool) -> None:
+        """Act on a request to hold or release a workload: it changes as its manifest did, unless its kind has more."""
+        self.update(work, request.payload, "suspended" if held else "resumed", now)
+
+    def cancel(self, work: Work[R, S], reason: str, now: float) -> None:
+        """Act on a request to cancel a workload: it is deleted, unless its kind keeps it."""
+        del reason
+        self.delete(work, now)
 
     def delete(self, work: Work[R, S], now: float) -> None:
         """Begin to delete a workload: stop what runs of it."""
         if not work.row.deleting:
-            self.put(work, replace(work.row, deleting=True, updated_at=now))
+            self.put(work, evolve(work.row, deleting=True, updated_at=now))
         for job_id in work.jobs.values():
             if job_id in self._state.active:
-                self._pods.delete(job_id, now)
+                self._kind(job_id).delete(job_id, now)
         self._state.queue.add(self.name, work.row.id)
+
+    def _kind(self, job_id: str) -> JobKind:
+        return self._state.kinds[self._state.kind_of(self._state.jobs[job_id])]
 
     def put(self, work: Work[R, S], row: R) -> None:
         """Change a workload's record."""
@@ -181,17 +194,31 @@ class Owners(Generic[R, S]):
     # looking
 
     def see(self, job: Job, work: JobWork) -> None:
-        """Note how a job looks now.
+        """Note how a job made of pods looks now."""
+        owner = self.works.get(job.child.set_id) if job.child is not None else None
+        if owner is not None and job.child is not None:
+            first = self.first_of(owner, job.child.group)
+            self._see(owner, job, child_of(job, work.record, first) if work.record.present else None)
+
+    def see_gang(self, job: Job) -> None:
+        """Note how a job that is a gang looks now; one that is over is shown once."""
+        owner = self.works.get(job.child.set_id) if job.child is not None else None
+        if owner is not None:
+            owner.jobs.setdefault(job.name, job.id)
+            owner.submitted.discard(job.name)
+            self._see(owner, job, gang_of(job))
+            if job.terminal:
+                owner.over.append(job.name)
+
+    def _see(self, owner: Work[R, S], job: Job, seen: Child | None) -> None:
+        """Have an owner looked at if a job of it has changed.
 
         A look is linear in a workload's jobs. So one with a job that has ended or gone is looked at in this tick; one
         of which only figures have changed waits for the next.
         """
-        owner = self.works.get(job.child.set_id) if job.child is not None else None
-        if owner is None or job.child is None:
-            return
-        before, record = owner.children.get(job.name), work.record
-        if record.present:
-            seen = owner.children[job.name] = child_of(job, record, self.first_of(owner, job.child.group))
+        before = owner.children.get(job.name)
+        if seen is not None:
+            owner.children[job.name] = seen
             if seen == before:
                 return
             urgent = seen.phase is not ChildPhase.ACTIVE or seen.certain
@@ -213,6 +240,7 @@ class Owners(Generic[R, S]):
                 self._look(work, now)
 
     def _look(self, work: Work[R, S], now: float) -> None:
+        self._take_in_submitted(work)
         if work.row.deleting:
             if self._end_jobs(work, f"its {work.row.noun} was deleted", now):
                 self._leave(work)
@@ -226,9 +254,13 @@ class Owners(Generic[R, S]):
         for what in (*found.decisions, *found.events):
             self.log(row, what, now)
         if found.state != row.state or found.expires_at != row.expires_at:
-            self.put(work, replace(row, state=found.state, expires_at=found.expires_at, updated_at=now))
+            self.put(work, evolve(row, state=found.state, expires_at=found.expires_at, updated_at=now))
         if work.row.ended and not row.ended:
             self.tell(work.row, "ended", now)
+        for name in work.over:
+            work.children.pop(name, None)
+            work.jobs.pop(name, None)
+        work.over.clear()
         self._submit(work, found.orders, now)
         for order in found.orders:
             self._carry_out(work, order, now)
@@ -239,11 +271,11 @@ class Owners(Generic[R, S]):
 
     def _end_jobs(self, work: Work[R, S], why: str, now: float) -> bool:
         """End the jobs of a workload that is over, once none of them runs any more; returns whether none does."""
-        if any(job_id in self._state.active for job_id in work.jobs.values()):
+        if work.submitted or any(job_id in self._state.active for job_id in work.jobs.values()):
             return False
         for job_id in work.jobs.values():
             if job_id in self._state.jobs:
-                self._pods.finish(job_id, why, now)
+                self._kind(job_id).finish(job_id, why, now)
         work.jobs, work.children = {}, {}
         return True
 
@@ -252,47 +284,47 @@ class Owners(Generic[R, S]):
             case CreateChild():
                 self._create(work, order, now)
             case DeleteChild():
-                job_id = work.jobs[order.name]
-                job = self._state.jobs[job_id]
-                if job_id in self._state.active or self._state.spec(job).kube is None:
-                    self._pods.delete(job_id, now, force=order.force)
-                else:
-                    self._end_one(work, job, now)
+                self._delete_child(work, order, now)
             case SuspendChild():
-                self._pods.suspend(work.jobs[order.name], suspended=True)
+                self._suspend(work, order.name, now, suspended=True)
             case ResumeChild():
-                self._pods.suspend(work.jobs[order.name], suspended=False)
+                self._suspend(work, order.name, now, suspended=False)
             case ResizeChild():
-                self._pods.resize(work.jobs[order.name], order.parallelism, order.completions)
+                job_id = work.jobs[order.name]
+                self._kind(job_id).resize(job_id, order.parallelism, order.completions)
             case Forget():
                 self.delete(work, now)
             case _:
                 assert_never(order)
 
+    def _delete_child(self, work: Work[R, S], order: DeleteChild, now: float) -> None:
+        job_id = work.jobs[order.name]
+        job = self._state.jobs.get(job_id)
+        if job is None:
+            return  # it was submitted and is not there yet; it is deleted when it is
+        if job_id in self._state.active or self._state.spec(job).kube is None:
+            self._kind(job_id).delete(job_id, now, force=order.force)
+        else:
+            self._end_one(work, job, now)
+
     def _create(self, work: Work[R, S], order: CreateChild, now: float) -> None:
         job = self._state.jobs.get(work.jobs.get(order.name, ""))
-        if job is None:
-            return  # it is submitted with this commit, and begins after it
-        parallelism, completions = order.size or (None, None)
-        record = KubeJobRecord(
-            job.id,
-            owner=work.row.id,
-            created_at=job.submitted_at,
-            generation=work.row.generation,
-            restart=order.restart,
-            job_restart=order.job_restart,
-            suspended=order.suspended,
-            parallelism=parallelism,
-            completions=completions,
-        )
-        self._pods.create(job, record, now)
+        if job is not None:  # else it is submitted with this commit, and begins after it
+            self._kind(job.id).create(job, order, work.row, now)
+
+    def _suspend(self, work: Work[R, S], name: str, now: float, *, suspended: bool) -> None:
+        job_id = work.jobs[name]
+        if job_id in self._state.jobs:  # else it was submitted and is not there yet; it is seen to when it is
+            self._kind(job_id).suspend(job_id, now, suspended=suspended)
 
     def _submit(self, work: Work[R, S], orders: Iterable[Order], now: float) -> None:
         """Submit the jobs that do not exist yet, with this commit; take in those of an earlier one."""
         state, row = self._state, work.row
         missing = {}
         for each in orders:
-            if isinstance(each, CreateChild) and work.jobs.get(each.name) not in state.jobs:
+            if not isinstance(each, CreateChild) or each.name in work.submitted:
+                continue
+            if work.jobs.get(each.name) not in state.jobs:
                 missing[f"{row.id}-{each.name}"] = each
         if not missing:
             return
@@ -304,29 +336,44 @@ class Owners(Generic[R, S]):
             work.jobs[job.name] = job.id
             state.take_in(job)
         for key, order in missing.items():
-            if key in state.changes.new_jobs:
-                continue
-            spec = load_spec(order.spec)
-            at = ChildOf(row.id, order.group, order.index)
-            job = Job(
-                id=key,
-                name=order.name,
-                queue=spec.queue,
-                priority=spec.priority,
-                submitted_at=now,
-                spec=order.spec,
-                request=spec.resources,
-                gang=spec.gang,
-                state=JobState.WAITING,
-                queued_at=now,
-                updated_at=now,
-                child=at,
-            )
-            state.submit(job)
+            if key not in state.changes.new_jobs:
+                self._submit_one(work, key, order, now)
         if missing:
             state.queue.defer(self.name, row.id)
 
+    def _submit_one(self, work: Work[R, S], key: str, order: CreateChild, now: float) -> None:
+        spec = load_spec(order.spec)
+        waits_for_owner = spec.kube is not None or order.group != ""
+        job = Job(
+            id=key,
+            name=order.name,
+            queue=spec.queue,
+            priority=spec.priority,
+            submitted_at=now,
+            spec=order.spec,
+            request=spec.resources,
+            gang=spec.gang,
+            state=JobState.WAITING if waits_for_owner or spec.after else JobState.QUEUED,
+            reason=waits_for(spec.after) if spec.after else "",
+            queued_at=now,
+            updated_at=now,
+            child=ChildOf(work.row.id, order.group, order.index),
+        )
+        self._state.submit(job)
+        if not waits_for_owner:
+            work.jobs[job.name], work.children[job.name] = job.id, gang_of(job)
+            work.submitted.add(job.name)
+
+    def _take_in_submitted(self, work: Work[R, S]) -> None:
+        """Take in the jobs that an earlier tick submitted and that wait for a place by themselves."""
+        if not work.submitted:
+            return
+        for job in self._store.jobs_by_id([work.jobs[name] for name in work.submitted]):
+            self._state.take_in(job)  # which shows it to its owner
+        if work.submitted:
+            self._state.queue.defer(self.name, work.row.id)
+
     def _end_one(self, work: Work[R, S], job: Job, now: float) -> None:
-        self._pods.finish(job.id, f"deleted by its {work.row.noun}", now)
+        self._kind(job.id).finish(job.id, f"deleted by its {work.row.noun}", now)
         del work.jobs[job.name]
         work.children.pop(job.name, None)

@@ -5,12 +5,12 @@ They come from the job's own specification, or from the template in its set.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from holdfast.controller.policy_catalog import BoundedCache
 from holdfast.controller.publisher import sooner
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.children import CreateChild
 from holdfast.domain.workloads.jobset.children import pod_environment
 from holdfast.domain.workloads.jobset.model import RestartStrategy
@@ -36,8 +36,7 @@ _BACKSTOP_S = 1.0
 _MOST_PLANS = 1_024
 
 
-@dataclass(frozen=True, slots=True)
-class PodPlan:
+class PodPlan(Struct, frozen=True):
     """What the pods of some jobs have in common."""
 
     spec: KubeJobSpec
@@ -82,13 +81,13 @@ class Plans:
                 plans[job.child.group] = self._of_group(of_set, of_set.by_name[job.child.group])
             return plans[job.child.group]
         return self._of_specs.answer(
-            job.spec, lambda: replace(self._plan(kube.spec, kube.program, kube.raw), policies=spec.retry_policies)
+            job.spec, lambda: evolve(self._plan(kube.spec, kube.program, kube.raw), policies=spec.retry_policies)
         )
 
     def _of_group(self, spec: JobSetSpec, group: ReplicatedJob) -> PodPlan:
         plan = self._plan(group.job, group.program, group.template.get("spec", {}))
         policy = spec.failure
-        return replace(
+        return evolve(
             plan,
             policies=group.retry_policies,
             topology=group.topology,
@@ -98,7 +97,7 @@ class Plans:
 
     def _plan(self, spec: KubeJobSpec, program: Program, written: Mapping[str, Any]) -> PodPlan:
         if spec.backoff == POD_BACKOFF:
-            spec = replace(spec, backoff=self._backoff)
+            spec = evolve(spec, backoff=self._backoff)
         return PodPlan(spec, program, template=written.get("template"), needs=program.needs)
 
     def told(self, job: Job, work: JobWork, run: Run) -> dict[str, str]:
@@ -144,8 +143,11 @@ class Plans:
             node=run.node,
             deadline_s=deadline_s,
             grace_s=program.grace_s if work.grace_s is None else work.grace_s,
+            stall=program.stall,
+            warning=program.warning,
             volumes=program.volumes,
             devices=program.devices,
+            gpus=run.devices,
             node_selector=program.node_selector,
             avoid_node=None if pod is None else pod.record.avoid_node,
             template=plan.template,
@@ -156,10 +158,10 @@ def current_spec(plan: PodPlan, record: KubeJobRecord) -> KubeJobSpec:
     """Return a Job's rules with its set's changes: its size, and whether it is suspended."""
     spec = plan.spec
     if spec.suspend is not record.suspended:
-        spec = replace(spec, suspend=record.suspended)
+        spec = evolve(spec, suspend=record.suspended)
     size = (record.parallelism, record.completions)
     if record.parallelism is not None and size != (spec.parallelism, spec.completions):
-        spec = replace(spec, parallelism=record.parallelism, completions=record.completions)
+        spec = evolve(spec, parallelism=record.parallelism, completions=record.completions)
     return spec
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.controller.placement import Domains
 from holdfast.controller.workloads.memory import PodWork
 from holdfast.domain.classify import classify
 from holdfast.domain.failure import EndedBy, in_words
-from holdfast.domain.job import JobState, Run, evolve
-from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
-from holdfast.domain.placement import Shape
+from holdfast.domain.job import JobState, Run
+from holdfast.domain.lifecycle import RUN_TERMINAL, Interruption, RunStatus
+from holdfast.domain.placement.fit import Shape
+from holdfast.domain.placement.scheduling import GroupKey, Waiting
 from holdfast.domain.policy.model import Action, Backoff
-from holdfast.domain.scheduling import GroupKey, Waiting
+from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.jobset.state import Event
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from holdfast.controller.workloads.plans import PodPlan
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Job, Resources
-    from holdfast.domain.placement import PlaceKey
+    from holdfast.domain.placement.fit import PlaceKey
     from holdfast.domain.workloads.kubejob.model import StartPod
 
 CRASH_BACKOFF = Backoff(initial_s=10.0, max_s=300.0, multiplier=2.0)
 """The kubelet's: 10 s doubling to five minutes."""
+_STOPPED = frozenset({EndedBy.CASCADE, EndedBy.SUSPENSION})
+_NOTHING_GRANTED: tuple[tuple[str, ...], ...] = ((),)
 
 
 class Pods:
@@ -56,7 +58,7 @@ class Pods:
         self._backoff = backoff
         self.waiting: dict[str, tuple[Active, JobWork, PodWork]] = {}
         """Pods in the pending queue, by placement id."""
-        self.domains = Domains(state)
+        self.domains = Domains(state, judging.catalog)
         self.awaiting_domain: dict[str, None] = {}
         """Ids of jobs that wait for a topology domain."""
 
@@ -78,7 +80,7 @@ class Pods:
     def _enqueue(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> None:
         """Put a pod in the pending queue; one whose job has no topology domain yet waits for that first."""
         job = active.job
-        if plan.topology is not None and not self._has_domain(active, work, plan.topology, now):
+        if plan.topology is not None and not self._has_domain(active, work, pod, plan, now):
             return
         pod.placement_id = self._state.fresh_uid(active, pod.record.rank) if pod.record.run else pod.first
         retry = pod.record.restarts + pod.record.index_failures > 0
@@ -93,17 +95,19 @@ class Pods:
         selector = dict(plan.program.node_selector)
         if plan.topology is not None and domain:
             selector[plan.topology] = domain
-        return Shape(_request(job, record), 1, tuple(sorted(selector.items())), record.avoid_node, plan.needs)
+        labels, avoided = tuple(sorted(selector.items())), record.avoid_devices
+        return Shape(_request(job, record), 1, labels, record.avoid_node, plan.needs, avoid_devices=avoided)
 
-    def _has_domain(self, active: Active, work: JobWork, key: str, now: float) -> bool:
-        job_id = active.attempt.job_id
+    def _has_domain(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> bool:
+        job_id, key = active.attempt.job_id, plan.topology or ""
         if work.record.domain:
             return True
-        domain = self.domains.claim(key, job_id)
+        shape = self.shape(active.job, pod.record, plan)
+        domain = self.domains.claim(key, job_id, shape)
         if not domain:
             self.awaiting_domain[job_id] = None
             if active.job.state is JobState.QUEUED:
-                self._state.note_reason(job_id, f"no {key} is free for exclusive use", now)
+                self._state.note_reason(job_id, self.domains.why_not(key, shape), now)
             return False
         self.awaiting_domain.pop(job_id, None)
         work.record = evolve(work.record, domain=domain)
@@ -130,6 +134,7 @@ class Pods:
             executor=executor,
             node=node,
             request=_request(active.job, pod.record),
+            devices=self._state.capacity.grants.get(uid, _NOTHING_GRANTED)[0],
             generation=work.record.generation,
         )
         pod.run, pod.placement_id = run, ""
@@ -161,7 +166,7 @@ class Pods:
         first = self._first_in_place(active.job)
         if pod.record.in_place < first:
             self.remove(pod)
-            pod.record = replace(pod.record, in_place=first)
+            pod.record = evolve(pod.record, in_place=first)
 
     def _stop_straggler(self, active: Active, pod: PodWork, now: float) -> None:
         """Stop a program of an earlier generation than the one at the barrier."""
@@ -178,8 +183,10 @@ class Pods:
         if run is None or run.outcome is None:
             return
         failure = classify(run.outcome, rank=pod.record.rank, categories=self._judging.catalog.categories)
+        if run.devices:
+            failure = evolve(failure, devices=run.devices)
         found = after_failure(pod.record, run.outcome, failure, self._context(active, pod, plan, now))
-        if found.decision is not None and failure.ended_by is not EndedBy.CASCADE:
+        if found.decision is not None and failure.ended_by not in _STOPPED:
             pod.run = run = evolve(run, failure=failure, decision=found.decision)
             self._state.note_run(active, run)
             event = _event(active.job, pod.record, failure, found, in_place=plan.in_place)
@@ -188,7 +195,7 @@ class Pods:
             if plan.in_place and not found.decision.grants_retry:
                 work.record = evolve(work.record, failed_in_place=f"{in_words(failure)}; {found.decision.reason}")
         if found.record is not None:
-            pod.record = replace(found.record, waiting=True)
+            pod.record = evolve(found.record, waiting=True)
             self._await_next(active, pod, run, plan)
 
     def _await_next(self, active: Active, pod: PodWork, run: Run, plan: PodPlan) -> None:
@@ -196,7 +203,7 @@ class Pods:
         pod.run = None
         self._state.forget_run(active, run.uid)
         if plan.in_place and run.outcome is not None and not is_disruption(run.outcome):
-            pod.kept = replace(run, uid=f"{run.uid}/kept")
+            pod.kept = evolve(run, uid=f"{run.uid}/kept")
             self._state.keep_place(pod.kept, active.job.queue)
 
     def _context(self, active: Active, pod: PodWork, plan: PodPlan, now: float) -> RestartContext:
@@ -221,7 +228,7 @@ class Pods:
     def release(self, work: JobWork) -> None:
         """Let pods that a policy holds go on."""
         for pod in work.pods.values():
-            pod.record = replace(pod.record, held="")
+            pod.record = evolve(pod.record, held="")
 
     def _first_in_place(self, job: Job) -> int:
         """Return which restart in place a new pod begins with: the one its set has reached or is gathering for."""
@@ -256,6 +263,8 @@ class Pods:
             else:
                 self.forget(pod)
                 uid = self._state.fresh_uid(active, pod.record.rank)
+                if kept.devices:
+                    self._state.capacity.grant({uid: (kept.devices,)})
                 self.start(active, work, pod, uid, (kept.executor, kept.node), now)
 
     def resume(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan) -> None:
@@ -266,6 +275,26 @@ class Pods:
         if run.outcome is not None and failed_by_itself(run.outcome):
             work.last_failure = (run.rank, run.outcome)
         self._await_next(active, pod, run, plan)
+
+    def evict(self, active: Active, work: JobWork, node: str, now: float) -> None:
+        """Stop the pods on a node; each has failed of a disruption then."""
+        for pod in work.pods.values():
+            if pod.kept is not None and pod.kept.node == node:
+                self.forget(pod)
+            if pod.run is None or pod.run.node != node:
+                continue
+            run = active.runs.get(pod.run.uid, pod.run)
+            if run.status not in RUN_TERMINAL and run.status is not RunStatus.TERMINATING:
+                pod.run = evolve(run.entered(RunStatus.TERMINATING, now), interrupted=Interruption.DRAIN)
+                self._state.put_run(active, pod.run)
+
+    def clear(self, active: Active, work: JobWork) -> None:
+        """Forget pods that have ended; the look before has counted each."""
+        for name, pod in list(work.pods.items()):
+            if pod.run is not None and pod.run.status in RUN_TERMINAL:
+                del work.pods[name]
+                self._state.forget_run(active, pod.run.uid)
+                work.pod_names.pop(pod.run.uid, None)
 
     def forget(self, pod: PodWork) -> None:
         """Give back the place a pod kept."""

@@ -6,7 +6,6 @@ Stricter than upstream: refuses patterns that are not RE2, negative limits, and 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.values import one_of, or_default, whole
@@ -14,6 +13,7 @@ from holdfast.dialects.jobset.wording import shown
 from holdfast.dialects.native.policy import read_backoff
 from holdfast.dialects.reading import regex_error
 from holdfast.domain.policy.model import SetAction, SetRule
+from holdfast.domain.record import Struct
 from holdfast.domain.workloads.jobset.model import FailurePolicy, RestartStrategy
 from holdfast.domain.workloads.kubejob.reconcile import FAILURE_REASONS
 
@@ -31,8 +31,7 @@ _COUNTED = frozenset({SetAction.RESTART_JOB_SET, SetAction.RESTART_JOB, SetActio
 _RULE_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """The parts of the manifest that rules refer to."""
 
     replicated_jobs: Collection[str]

@@ -6,7 +6,6 @@ only when it creates the Job.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset import wording
@@ -14,6 +13,7 @@ from holdfast.dialects.jobset.pod_policy import read_failure_rules, read_success
 from holdfast.dialects.jobset.pod_template import PodTemplate, read_pod_template
 from holdfast.dialects.jobset.program import read_program
 from holdfast.dialects.jobset.values import count, domain_prefixed_path, one_of, or_default
+from holdfast.domain.record import Struct
 from holdfast.domain.workloads.kubejob.model import (
     DEFAULT_BACKOFF_LIMIT,
     UNLIMITED,
@@ -43,8 +43,7 @@ RETRY_POLICIES = "holdfast.dev/retry-policies"
 """An annotation: names of retry policies, separated by commas, that are asked before the Job counts a failed pod."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobDefaults:
+class JobDefaults(Struct, frozen=True, kw_only=True):
     """Defaults of a Job; those in sets differ from those of plain Jobs."""
 
     mode: CompletionMode = CompletionMode.NON_INDEXED
@@ -63,8 +62,7 @@ def annotated_policies(metadata: Fields, annotations: Mapping[str, str]) -> tupl
     return tuple(names)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadJob:
+class ReadJob(Struct, frozen=True):
     """A Job's specification, and what its set checks of its pod template."""
 
     spec: KubeJobSpec

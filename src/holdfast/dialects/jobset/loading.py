@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.documents import Document
-from holdfast.domain.workloads.jobset.model import PREFIX
+from holdfast.domain.workloads.jobset.model import PREFIX, QUEUE_LABEL
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec, KubeJob
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.workloads.kubejob.program import Program
 
-QUEUE_LABEL = "holdfast.dev/queue"
 """Names the queue in manifests that have no field for it."""
 SET_LABEL = f"{PREFIX}jobset-name"
 GROUP_LABEL = f"{PREFIX}replicatedjob-name"
@@ -45,17 +44,12 @@ def with_suspend(manifest: str, *, suspend: bool) -> str:
     return dump_set(document)
 
 
-def queue_of(spec: JobSetSpec) -> str:
-    """Return the queue a set's jobs wait in."""
-    return spec.queue or spec.labels.get(QUEUE_LABEL) or DEFAULT_QUEUE
-
-
 def child_spec(spec: JobSetSpec, group: ReplicatedJob) -> JobSpec:
     """Describe the jobs of a replicated job; one description for all of them, so that they can share its text."""
     labels = {**spec.labels, SET_LABEL: spec.name, GROUP_LABEL: group.name}
     return JobSpec(
         name=f"{spec.name}-{group.name}",
-        queue=queue_of(spec),
+        queue=spec.queue_name,
         priority=spec.priority,
         labels=labels,
         retry_policies=group.retry_policies,
@@ -71,6 +65,7 @@ def plain_job_spec(manifest: JobManifest) -> JobSpec:
         labels=manifest.labels,
         annotations=manifest.annotations,
         retry_policies=manifest.retry_policies,
+        notify=manifest.notify,
         kube=KubeJob(manifest.spec, manifest.program, manifest.raw),
         **_described(manifest.program),
     )
@@ -83,5 +78,7 @@ def _described(program: Program) -> dict[str, Any]:
         "working_dir": program.working_dir,
         "resources": program.resources,
         "grace_s": program.grace_s,
+        "stall": program.stall,
+        "warning": program.warning,
         "node_selector": program.node_selector,
     }

@@ -10,6 +10,7 @@ from holdfast.dialects.jobset.pod_template import check_metadata
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.jobset.values import count, one_of, or_default, whole
 from holdfast.dialects.native.envelope import take_kind
+from holdfast.dialects.native.notify import annotated_notify
 from holdfast.dialects.reading import Fields
 from holdfast.domain.workloads.jobset.model import (
     DEFAULT_GROUP,
@@ -76,6 +77,7 @@ def _read_spec(metadata: Fields, spec: Fields, notes: Notes) -> JobSetSpec:
         labels=metadata.mapping("labels", most=1000),
         annotations=annotations,
         volume_claims=_read_claims(spec),
+        notify=annotated_notify(metadata, annotations),
     )
     spec.finish()
     check(found, groups, notes, path=spec.path)

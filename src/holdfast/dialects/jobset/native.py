@@ -16,7 +16,10 @@ from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.jobset.values import count, one_of, or_default, whole
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
 from holdfast.dialects.native.job import SHELL, read_env, read_labels, read_policy_names
+from holdfast.dialects.native.notify import read_notify
+from holdfast.dialects.native.watching import read_watched
 from holdfast.dialects.reading import Fields
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import DEFAULT_GROUP, JobSetSpec, ReplicatedJob, StartupOrder
 from holdfast.domain.workloads.kubejob.model import (
     UNLIMITED,
@@ -67,6 +70,7 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: Notes) -> 
         priority=spec.integer("priority", low=-MOST_PRIORITY, high=MOST_PRIORITY) or 0,
         labels=read_labels(metadata, "labels"),
         annotations=metadata.mapping("annotations", most=1000, longest=65_536),
+        notify=read_notify(spec),
     )
     close_envelope(opened)
     check(found, groups, notes, path=spec.path, native=True)
@@ -76,12 +80,14 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: Notes) -> 
 def _read_job(fields: Fields, notes: Notes) -> ReadGroup:
     job = _read_pods(fields, notes)
     template = _read_template(fields, job.spec.restart_policy)
+    watched = read_watched(fields, {"deadline": job.spec.active_deadline_s})
+    program = compiled_program(template["spec"]["template"], notes, fields.path)
     group = ReplicatedJob(
         name=fields.name("name", required=True) or "",
         replicas=or_default(whole(fields, "replicas", low=0), 1),
         group_name=fields.name("groupName") or DEFAULT_GROUP,
         job=job.spec,
-        program=compiled_program(template["spec"]["template"], notes, fields.path),
+        program=evolve(program, stall=watched.stall, warning=watched.warning),
         template=template,
         depends_on=read_dependencies(fields, notes),
         max_restarts=count(fields, notes, "maxRestarts"),

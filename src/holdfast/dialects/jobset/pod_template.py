@@ -5,13 +5,14 @@ Images, volumes and security contexts are kept as written, for engines that supp
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.quantity import parse_quantity
 from holdfast.dialects.jobset.values import count, dns_1123_label
 from holdfast.dialects.jobset.wording import shown as quoted_value
+from holdfast.dialects.native.watching import annotated
 from holdfast.dialects.reading import Fields, shown
+from holdfast.domain.record import Struct
 from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.jobset.model import NAMESPACE
 from holdfast.domain.workloads.kubejob.model import UNLIMITED
@@ -58,8 +59,7 @@ _METADATA_FIELDS = _words(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PodTemplate:
+class PodTemplate(Struct, frozen=True):
     """What the rest of a Job's manifest needs to know of its pod template."""
 
     containers: frozenset[str] = frozenset()
@@ -80,6 +80,7 @@ def read_pod_template(spec: Fields, notes: Notes) -> PodTemplate:
         check_metadata(metadata, notes)
         metadata.mapping("labels", most=MOST_LABELS)
         metadata.mapping("annotations", most=MOST_LABELS, longest=LONGEST_ANNOTATION)
+        annotated(metadata, {})
     pod = template.nested("spec") or Fields({}, template.at("spec"), spec.problems)
     template.finish()
     _check_known(pod, _POD_FIELDS)

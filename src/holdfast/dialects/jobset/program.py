@@ -6,12 +6,14 @@ Engines that run real pods are given the template itself, too.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from holdfast.dialects.jobset.quantity import kube_count, kube_cpu, kube_memory
+from holdfast.dialects.native.watching import annotated
+from holdfast.dialects.reading import Fields
 from holdfast.domain.containers import Mount, Port, Role, Volume
 from holdfast.domain.job import Resources
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.jobset.model import NAMESPACE
 from holdfast.domain.workloads.kubejob.program import DEFAULT_GRACE_S, ContainerSpec, Program, Variable
 
@@ -69,8 +71,7 @@ _CONTAINER_IGNORED = {
 _UPSTREAMS = ("jobset.sigs.k8s.io/", "batch.kubernetes.io/")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadProgram:
+class ReadProgram(Struct, frozen=True):
     """A pod template that was read, and notes about it."""
 
     program: Program
@@ -106,6 +107,7 @@ def read_program(template: Mapping[str, Any]) -> ReadProgram:
         notes.append(f"{_STORAGE} is ignored: files have no limit")
     others = [ContainerSpec(**one) for one in (*before, *beside)]
     own: Resources = main.pop("resources")
+    watched = annotated(Fields(metadata, "", []), {})
     program = Program(
         **main,
         resources=_whole(own, others),
@@ -116,6 +118,8 @@ def read_program(template: Mapping[str, Any]) -> ReadProgram:
         grace_s=DEFAULT_GRACE_S if (grace_s := _seconds(pod, "terminationGracePeriodSeconds")) is None else grace_s,
         deadline_s=_seconds(pod, "activeDeadlineSeconds"),
         node_selector=_mapping(pod, "nodeSelector"),
+        stall=watched.stall,
+        warning=watched.warning,
     )
     gated = bool(pod.get("schedulingGates"))
     return ReadProgram(program, tuple(notes), tuple(amounts.unreadable), tuple(amounts.asked), gated)
@@ -216,7 +220,7 @@ def _downward(name: str, source: object, metadata: Mapping[str, Any]) -> Variabl
     if not isinstance(path, str):
         return None
     if path in _OWN:
-        return replace(_OWN[path], name=name)
+        return evolve(_OWN[path], name=name)
     match = _FIELD.fullmatch(path)
     if match is None:
         return None

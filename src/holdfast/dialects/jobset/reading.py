@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.dialects.documents import Document
@@ -14,19 +13,21 @@ from holdfast.dialects.jobset.pod_template import check_metadata
 from holdfast.dialects.jobset.values import dns_1123_subdomain
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.native.envelope import API_VERSION, take_kind
+from holdfast.dialects.native.notify import annotated_notify
 from holdfast.dialects.reading import Fields
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.errors import InvalidManifest, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from holdfast.domain.notifier import Notify
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
     from holdfast.domain.workloads.kubejob.program import Program
 
 
-@dataclass(frozen=True, slots=True)
-class JobManifest:
+class JobManifest(Struct, frozen=True):
     """A Job outside any set."""
 
     name: str
@@ -37,13 +38,13 @@ class JobManifest:
     raw: Mapping[str, Any]
     """Its ``spec`` as written."""
     retry_policies: tuple[str, ...] = ()
+    notify: tuple[Notify, ...] = ()
 
 
 KubeManifest: TypeAlias = JobSetSpec | JobManifest
 
 
-@dataclass(frozen=True, slots=True)
-class ReadKube:
+class ReadKube(Struct, frozen=True):
     """An accepted manifest and its warnings."""
 
     manifest: KubeManifest
@@ -79,7 +80,7 @@ def read_kube(document: Document | Mapping[str, Any], *, lenient: bool = False) 
 def _located(problem: Problem, document: Document | Mapping[str, Any]) -> Problem:
     if problem.line is not None or not isinstance(document, Document):
         return problem
-    return replace(problem, line=document.line_of(problem.path))
+    return evolve(problem, line=document.line_of(problem.path))
 
 
 def _read_jobset(value: Mapping[str, Any], notes: Notes) -> JobSetSpec | None:
@@ -113,6 +114,7 @@ def _read_job(value: Mapping[str, Any], notes: Notes) -> JobManifest | None:
         annotations,
         spec.value,
         annotated_policies(metadata, annotations),
+        annotated_notify(metadata, annotations),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.values import TOO_LONG, dns_1035_label, dns_1123_subdomain, label_value
 from holdfast.dialects.jobset.wording import shown
 from holdfast.domain.policy.model import SetAction
+from holdfast.domain.record import Struct
 from holdfast.domain.workloads.jobset.model import (
     COORDINATOR,
     NAMESPACE,
@@ -36,8 +36,7 @@ _SUBDOMAIN_TOO_LONG = ".spec.network.subdomain is too long, must be less than 63
 _NAME_TOO_LONG = "JobSet name is too long, {} names generated for this JobSet will exceed 63 characters"
 
 
-@dataclass(frozen=True, slots=True)
-class ReadGroup:
+class ReadGroup(Struct, frozen=True):
     """A replicated job and what the checks over the whole set need."""
 
     group: ReplicatedJob

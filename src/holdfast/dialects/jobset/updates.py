@@ -6,12 +6,12 @@ Compares manifests as written.
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.jobset.loading import QUEUE_LABEL
 from holdfast.dialects.native.envelope import API_VERSION
+from holdfast.domain.record import Struct
+from holdfast.domain.workloads.jobset.model import QUEUE_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,8 +27,7 @@ _ELASTIC = ("parallelism", "completions")
 _MOST_TOLD = 5
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(Struct, frozen=True):
     """Where a form of job sets has its mutable fields."""
 
     groups: str

@@ -7,10 +7,10 @@ document's own example, is an error by default and a warning for a lenient reade
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.domain.containers import LOCAL
+from holdfast.domain.record import Struct, field
 from holdfast.domain.suggestion import closest
 from holdfast.errors import Problem
 
@@ -30,8 +30,7 @@ def local() -> tuple[EngineInfo]:
     return (LOCAL,)
 
 
-@dataclass(slots=True)
-class Notes:
+class Notes(Struct, gc=True):
     """Problems and warnings of a manifest."""
 
     lenient: bool = False

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
-from holdfast.dialects.native.job import MOST_GPUS, read_policy_names
+from holdfast.dialects.native.job import read_policy_names
+from holdfast.dialects.native.notify import read_notify, write_notify
 from holdfast.dialects.native.policy import HIGHEST_LIMIT, read_backoff
+from holdfast.dialects.native.resources import MOST_GPUS, plain_amount, read_named
 from holdfast.dialects.native.writing import write_backoff
 from holdfast.dialects.reading import Fields
 from holdfast.domain.job import Ceiling, Queue
@@ -96,6 +98,7 @@ def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[P
         retry_policies=read_policy_names(spec),
         paused=spec.flag("paused"),
         handler_limits=read_handler_limits(spec),
+        notify=read_notify(spec),
     )
     close_envelope(opened)
     return queue if len(problems) == before else None
@@ -123,6 +126,8 @@ def write_queue(queue: Queue) -> dict[str, Any]:
         spec["retryPolicies"] = list(queue.retry_policies)
     if queue.handler_limits:
         spec[FIELD] = write_handler_limits(queue.handler_limits)
+    if queue.notify:
+        spec["notify"] = write_notify(queue.notify)
     return spec
 
 
@@ -138,12 +143,16 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None]:
     backoff = read_backoff(fields, "defaultBackoff")
     policy = fields.name("defaultPolicyName")
     handler_limits = read_handler_limits(fields)
+    part = fields.nested("resources")
+    resources = () if part is None else read_named(part)
+    if part is not None:
+        part.finish()
     fields.finish()
     if problems:
         msg = "the settings are not valid"
         raise InvalidRequest(msg, problems=problems)
     default_backoff = RetrySettings().default_backoff if backoff is None else backoff
-    return RetrySettings(limit, default_backoff, handler_limits), policy
+    return RetrySettings(limit, default_backoff, handler_limits, resources), policy
 
 
 def write_settings(settings: RetrySettings, default_policy: str | None) -> dict[str, Any]:
@@ -153,4 +162,5 @@ def write_settings(settings: RetrySettings, default_policy: str | None) -> dict[
         "defaultBackoff": write_backoff(settings.default_backoff),
         "defaultPolicyName": default_policy,
         FIELD: write_handler_limits(settings.handler_limits),
+        "resources": {name: plain_amount(amount) for name, amount in settings.resources},
     }

@@ -9,7 +9,7 @@ from holdfast.dialects.native.envelope import Opened, close_envelope, take_kind
 from holdfast.dialects.native.matchers import read_conditions, read_exit_codes, read_pattern, write_exit_codes
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.policy.model import ContainerScope
+from holdfast.domain.policy.model import Action, ContainerScope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,6 +84,7 @@ def _read_rule(fields: Fields) -> CategoryRule:
         container_name=fields.text("containerName", longest=LONGEST_NAME),
         subcategory=read_category_name(fields, "subcategory") or "",
         hint=fields.text("hint") or "",
+        suggests=fields.choice("suggestedAction", Action),
     )
     if not any(fields.has(name) for name in MATCHERS):
         fields.problem("", "must have at least one matcher", allowed=MATCHERS)
@@ -126,4 +127,6 @@ def _write_rule(rule: CategoryRule) -> dict[str, Any]:
         if rule.pod_event_reason:
             written["onPodEvents"]["reason"] = rule.pod_event_reason
     texts = {"containerName": rule.container_name, "subcategory": rule.subcategory, "hint": rule.hint}
+    if rule.suggests is not None:
+        texts["suggestedAction"] = rule.suggests.value
     return written | {field: text for field, text in texts.items() if text}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
     from holdfast.dialects.reading import Fields
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
 API_VERSION = "holdfast.dev/v1"
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """The parts of an envelope."""
 
     metadata: Fields | None

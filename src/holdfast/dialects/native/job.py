@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from holdfast.dialects.native.array import arrayed, read_array
+from holdfast.dialects.native.dependencies import read_dependencies
 from holdfast.dialects.native.envelope import take_kind
+from holdfast.dialects.native.notify import read_notify
 from holdfast.dialects.native.policy import read_policy
+from holdfast.dialects.native.resources import read_resources
+from holdfast.dialects.native.watching import read_checkpointed, read_stall, read_warning
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
-from holdfast.domain.job import Resources
-from holdfast.domain.workloads.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec
+from holdfast.domain.workloads.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec, Streams
 from holdfast.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.domain.policy.model import RetryPolicy
+    from holdfast.domain.workloads.array.model import ArraySpec
 
 T = TypeVar("T")
 LARGEST_GANG = 100_000
@@ -29,22 +34,22 @@ MOST_VARIABLES = 1000
 MOST_LABELS = 64
 LONGEST_ANNOTATION = 65_536
 MOST_PORTS = 64
-MOST_GPUS = 1_000_000
 MOST_POLICIES = 32
 RESERVED_ENV = "HOLDFAST_"
 SHELL = ("/bin/sh", "-c")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SECRET = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
 _LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
 
 
-def read_job_manifest(value: Mapping[str, Any], *, path: str, problems: list[Problem]) -> JobSpec | None:
+def read_job_manifest(value: Mapping[str, Any], *, path: str, problems: list[Problem]) -> JobSpec | ArraySpec | None:
     """Read a job in either form: nested ``metadata`` and ``spec``, or short with all fields side by side.
 
     Returns:
-        The specification, or ``None`` when anything was wrong.
+        The specification, of an array where it has ``array``; or ``None`` when anything was wrong.
     """
     before = len(problems)
     root = Fields(value, path, problems)
@@ -58,9 +63,13 @@ def read_job_manifest(value: Mapping[str, Any], *, path: str, problems: list[Pro
     return job if len(problems) == before else None
 
 
-def _read_parts(metadata: Fields, spec: Fields) -> JobSpec:
-    name = metadata.name("name")
+def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
+    name = _read_name(metadata)
     command = _read_command(spec)
+    resources, gpus = read_resources(spec)
+    deadline_s, total_s = _read_limit(spec, "deadline"), _read_limit(spec, "totalDeadline")
+    env, secrets = _read_variables(spec)
+    warning = read_warning(spec, {"deadline": deadline_s, "totalDeadline": total_s})
     job = JobSpec(
         name=name or name_from_command(command),
         command=command,
@@ -68,23 +77,41 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec:
         annotations=metadata.mapping("annotations", most=MOST_LABELS, longest=LONGEST_ANNOTATION),
         queue=spec.name("queue") or DEFAULT_QUEUE,
         priority=spec.integer("priority", low=-MOST_PRIORITY, high=MOST_PRIORITY) or 0,
-        env=read_env(spec),
+        env=env,
+        secrets=secrets,
         working_dir=_read_working_dir(spec),
-        resources=_read_resources(spec),
+        resources=resources,
+        gpus=gpus,
         gang=_or(spec.integer("gang", low=1, high=LARGEST_GANG), 1),
         ports=_read_ports(spec),
-        deadline_s=_read_limit(spec, "deadline"),
-        total_deadline_s=_read_limit(spec, "totalDeadline"),
+        deadline_s=deadline_s,
+        total_deadline_s=total_s,
         scheduling_timeout_s=_read_limit(spec, "schedulingTimeout"),
         grace_s=_or(spec.duration("grace"), DEFAULT_GRACE_S),
         node_selector=read_labels(spec, "nodeSelector"),
         retry_policies=read_policy_names(spec),
         inline_policies=_read_inline(spec),
+        logs=spec.choice("logs", Streams) or Streams.TOGETHER,
+        stall=read_stall(spec, gpus=resources.gpus > 0),
+        after=read_dependencies(spec, is_array=spec.has("array")),
+        notify=read_notify(spec),
+        warning=warning,
+        checkpointed_exit_code=read_checkpointed(spec, warning),
     )
+    array = read_array(spec)
+    found = job if array is None else arrayed(job, array, metadata)
     if metadata is not spec:
         metadata.finish()
     spec.finish()
-    return job
+    return found
+
+
+def _read_name(metadata: Fields) -> str | None:
+    name = metadata.text("name", longest=LONGEST_NAME)
+    if name is not None and not (name and _LABEL_VALUE.fullmatch(name)):
+        rule = "letters, digits, '-', '_' and '.', with a letter or digit first and last"
+        metadata.problem("name", f"name {shown(name)} is invalid", hint=rule)
+    return name
 
 
 def _or(value: T | None, default: T) -> T:
@@ -131,18 +158,41 @@ def read_labels(fields: Fields, name: str) -> dict[str, str]:
     return labels
 
 
+def _read_variables(spec: Fields) -> tuple[dict[str, str], dict[str, str]]:
+    """Read ``env``: what has a value, and what names a secret."""
+    given = spec.raw("env")
+    named = {key: value for key, value in given.items() if isinstance(value, dict)} if isinstance(given, dict) else {}
+    if not named or not isinstance(given, dict):
+        return read_env(spec), {}
+    plain = {key: value for key, value in given.items() if key not in named}
+    secrets = {}
+    for key, value in named.items():
+        part = Fields(value, spec.at(f"env.{key}"), spec.problems)
+        secrets[str(key)] = name = part.text("secret", required=True) or ""
+        if name and not _SECRET.fullmatch(name):
+            hint = "letters, digits, '_', '-' and '.', not starting with '-' or '.'"
+            part.problem("secret", f"{shown(name)} is not the name of a secret", hint=hint)
+        part.finish()
+    _check_variables(spec, secrets)
+    return read_env(Fields({"env": plain}, spec.path, spec.problems)), secrets
+
+
 def read_env(spec: Fields) -> dict[str, str]:
     """Read ``env``."""
     env = spec.mapping("env", most=MOST_VARIABLES, longest=LONGEST_ARGUMENT)
+    _check_variables(spec, env)
+    if sum(len(key) + len(value) for key, value in env.items()) > LARGEST_ENV:
+        spec.problem("env", f"is longer than {LARGEST_ENV} characters in all")
+    return env
+
+
+def _check_variables(spec: Fields, env: Mapping[str, str]) -> None:
     for key in env:
         if key.startswith(RESERVED_ENV):
             spec.problem(f"env.{key}", f"names that start with {RESERVED_ENV} are set by Holdfast itself")
         elif not _VARIABLE.fullmatch(key):
             hint = "letters, digits and '_', not starting with a digit"
             spec.problem(f"env.{key}", f"{shown(key)} is not a variable name", hint=hint)
-    if sum(len(key) + len(value) for key, value in env.items()) > LARGEST_ENV:
-        spec.problem("env", f"is longer than {LARGEST_ENV} characters in all")
-    return env
 
 
 def _read_working_dir(spec: Fields) -> str | None:
@@ -150,17 +200,6 @@ def _read_working_dir(spec: Fields) -> str | None:
     if value is not None and not value.startswith("/"):
         spec.problem("workingDir", f"{shown(value)} is not an absolute path")
     return value
-
-
-def _read_resources(spec: Fields) -> Resources:
-    part = spec.nested("resources")
-    if part is None:
-        return Resources()
-    cpu, memory = part.cpu("cpu"), part.memory("memory")
-    gpu = part.integer("gpu", low=0, high=MOST_GPUS)
-    part.finish()
-    default = Resources()
-    return Resources(_or(cpu, default.cpu_m), _or(memory, default.memory), _or(gpu, default.gpu))
 
 
 def _read_ports(spec: Fields) -> tuple[str, ...]:

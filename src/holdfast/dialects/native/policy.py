@@ -5,7 +5,6 @@ The native policy is a superset of the ``spec`` of Armada's design document, whi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from holdfast.domain.policy.model import (
     RetryPolicy,
     Rule,
 )
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.units import parse_memory
 from holdfast.errors import Problem
 
@@ -46,8 +46,7 @@ class _DefaultAction(StrEnum):
     HOLD = Action.HOLD
 
 
-@dataclass(frozen=True, slots=True)
-class RuleDialect:
+class RuleDialect(Struct, frozen=True):
     """How a dialect differs from the native one in what its rules accept."""
 
     condition_aliases: tuple[tuple[str, str], ...] = ()
@@ -93,7 +92,7 @@ def read_policy_fields(fields: Fields, name: str, dialect: RuleDialect) -> Retry
     _check_rule_names(rules, fields)
     return RetryPolicy(
         name=name,
-        rules=tuple(replace(rule, name=rule.name or f"rule{i}") for i, rule in enumerate(rules)),
+        rules=tuple(evolve(rule, name=rule.name or f"rule{i}") for i, rule in enumerate(rules)),
         retry_limit=fields.integer("retryLimit", low=0, high=HIGHEST_LIMIT),
         default_action=Action(fields.choice("defaultAction", _DefaultAction) or Action.FAIL),
         backoff=read_backoff(fields, "backoff"),
@@ -121,6 +120,7 @@ def _read_rule(fields: Fields, dialect: RuleDialect) -> Rule:
         exit_codes=read_exit_codes(fields),
         conditions=read_conditions(fields, aliases=dict(dialect.condition_aliases)),
         termination_message=read_pattern(fields, "onTerminationMessage"),
+        log=read_pattern(fields, "onLog"),
         categories=_read_categories(fields),
         subcategories=read_names(fields, "onSubcategory"),
         causes=_read_causes(fields),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.native.dependencies import FIELD, write_dependencies
 from holdfast.dialects.native.matchers import write_exit_codes, write_signal
 from holdfast.dialects.native.policy import UNCAPPED
+from holdfast.dialects.native.resources import write_resources
+from holdfast.dialects.native.watching import write_watching
 from holdfast.domain.policy.model import AntiAffinity, Backoff, RetryPolicy, Rule
-from holdfast.domain.workloads.spec import DEFAULT_GRACE_S
+from holdfast.domain.workloads.spec import DEFAULT_GRACE_S, Streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.domain.job import Resources
     from holdfast.domain.policy.model import MemoryGrowth, Mutation
     from holdfast.domain.workloads.spec import JobSpec
 
@@ -51,6 +53,7 @@ _WRITERS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("onExitCodes", "exit_codes", write_exit_codes),
     ("onConditions", "conditions", sorted),
     ("onTerminationMessage", "termination_message", lambda pattern: {"pattern": pattern}),
+    ("onLog", "log", lambda pattern: {"pattern": pattern}),
     ("onCategory", "categories", sorted),
     ("onSubcategory", "subcategories", sorted),
     ("onCauses", "causes", sorted),
@@ -103,6 +106,7 @@ _ONE_TO_ONE: tuple[tuple[str, str, Any], ...] = (
     ("schedulingTimeout", "scheduling_timeout_s", None),
     ("grace", "grace_s", DEFAULT_GRACE_S),
     ("nodeSelector", "node_selector", {}),
+    ("checkpointedExitCode", "checkpointed_exit_code", None),
 )
 
 
@@ -112,23 +116,25 @@ def write_job(spec: JobSpec) -> dict[str, Any]:
         "name": spec.name,
         "queue": spec.queue,
         "command": list(spec.command),
-        "resources": _write_resources(spec.resources),
+        "resources": write_resources(spec.resources, spec.gpus),
     }
     for field, attribute, default in _ONE_TO_ONE:
         value = getattr(spec, attribute)
         if value != default:
             written[field] = dict(value) if isinstance(default, dict) else value
+    if spec.secrets:
+        written["env"] = {**spec.env, **{variable: {"secret": name} for variable, name in spec.secrets.items()}}
     if spec.ports:
         written["ports"] = list(spec.ports)
     if spec.retry_policies:
         written["retryPolicies"] = list(spec.retry_policies)
     if spec.inline_policies:
         written["retry"] = [{"name": policy.name, **write_policy(policy)} for policy in spec.inline_policies]
+    if spec.logs is not Streams.TOGETHER:
+        written["logs"] = spec.logs.value
+    if spec.after:
+        written[FIELD] = write_dependencies(spec.after)
+    written |= write_watching(spec)
     if spec.kube is not None:
         written["kube"] = dict(spec.kube.raw)
     return written
-
-
-def _write_resources(resources: Resources) -> dict[str, Any]:
-    whole, rest = divmod(resources.cpu_m, 1000)
-    return {"cpu": f"{resources.cpu_m}m" if rest else whole, "memory": resources.memory, "gpu": resources.gpu}

@@ -3,9 +3,11 @@
 Read ``registry``, then ``jobs``.
 """
 
+from holdfast.domain.events.arrays import ArrayDeleted, ArrayEnded
 from holdfast.domain.events.jobs import (
     AttemptEnded,
     AttemptEvent,
+    AttemptProgressed,
     AttemptStatusChanged,
     FailureDecided,
     JobCancelled,
@@ -13,8 +15,10 @@ from holdfast.domain.events.jobs import (
     JobEvent,
     JobFailed,
     JobHeld,
+    JobInterrupted,
     JobQueued,
     JobReleased,
+    JobRetried,
     JobRetryScheduled,
     JobSetAside,
     JobStarted,
@@ -33,11 +37,15 @@ from holdfast.domain.events.jobsets import (
     JobSetEvent,
     JobSetNoted,
 )
+from holdfast.domain.events.notifications import NotificationDead, NotificationDelivered
 from holdfast.domain.events.operators import (
     CatalogueEvent,
     CategoryCreated,
     CategoryDeleted,
     CategoryUpdated,
+    NotifierCreated,
+    NotifierDeleted,
+    NotifierUpdated,
     OperatorActed,
     PolicyCreated,
     PolicyDeleted,
@@ -47,7 +55,7 @@ from holdfast.domain.events.operators import (
     QueueUpdated,
     SettingsUpdated,
 )
-from holdfast.domain.events.places import NodeLost
+from holdfast.domain.events.places import DeviceCordoned, DeviceUncordoned, NodeCordoned, NodeLost, NodeUncordoned
 from holdfast.domain.events.registry import BY_KIND, BY_NAME, REGISTRY, Event, EventRecord, EventType, StoredEvent
 from holdfast.domain.events.workloads import WorkloadQuarantined, WorkloadReleased
 
@@ -55,13 +63,18 @@ __all__ = [
     "BY_KIND",
     "BY_NAME",
     "REGISTRY",
+    "ArrayDeleted",
+    "ArrayEnded",
     "AttemptEnded",
     "AttemptEvent",
+    "AttemptProgressed",
     "AttemptStatusChanged",
     "CatalogueEvent",
     "CategoryCreated",
     "CategoryDeleted",
     "CategoryUpdated",
+    "DeviceCordoned",
+    "DeviceUncordoned",
     "Event",
     "EventRecord",
     "EventType",
@@ -71,8 +84,10 @@ __all__ = [
     "JobEvent",
     "JobFailed",
     "JobHeld",
+    "JobInterrupted",
     "JobQueued",
     "JobReleased",
+    "JobRetried",
     "JobRetryScheduled",
     "JobSetAside",
     "JobSetChanged",
@@ -87,7 +102,14 @@ __all__ = [
     "JobSucceeded",
     "JobWaiting",
     "LimitUsed",
+    "NodeCordoned",
     "NodeLost",
+    "NodeUncordoned",
+    "NotificationDead",
+    "NotificationDelivered",
+    "NotifierCreated",
+    "NotifierDeleted",
+    "NotifierUpdated",
     "OperatorActed",
     "Place",
     "PolicyCreated",

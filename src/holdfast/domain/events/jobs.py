@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from holdfast.domain.record import Struct
 
 Place = tuple[str, str, int]
 """Executor, node, and how many consecutive ranks are there."""
@@ -10,9 +10,8 @@ LimitUsed = tuple[str, int, int | None]
 """A limit's name, how much of it is used, and the limit; ``None`` is unlimited."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobSubmitted:
-    """A job was accepted; it is Queued."""
+class JobSubmitted(Struct, frozen=True):
+    """A job was accepted; it is Queued, unless something else is to happen first."""
 
     name: str
     queue: str
@@ -27,11 +26,19 @@ class JobSubmitted:
     """Id of its job set, if it has one; it is Waiting then."""
     replicated_job: str = ""
     job_index: int = 0
+    array: str = ""
+    """Id of the array it is a task of, if it is one."""
+    array_index: int = 0
+    share_m: int = 0
+    """Thousandths of a GPU each run asks for, where that is a share of one."""
+    named: tuple[tuple[str, int], ...] = ()
+    """What else each run asks for, by name, in thousandths."""
+    waits: str = ""
+    """What it waits for; it is Waiting then."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobSetAside:
-    """A job does not run for now: its job set decides when it does, or its pods wait for their back-off."""
+class JobSetAside(Struct, frozen=True):
+    """A job does not run for now: it waits for other work, its job set decides, or its pods wait for their back-off."""
 
     attempt: int
     state: str
@@ -40,24 +47,21 @@ class JobSetAside:
     """When its pods are due, while it is BackOff."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobQueued:
-    """A job is pending again: its retry is due, or it lost its place before its programs started."""
+class JobQueued(Struct, frozen=True):
+    """A job is pending: all it waited for has happened, its retry is due, or it lost its place before it started."""
 
     attempt: int
     """Number of the last attempt that counts."""
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JobWaiting:
+class JobWaiting(Struct, frozen=True):
     """Why a Queued job has no place is news."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobStarted:
+class JobStarted(Struct, frozen=True):
     """An attempt was given its places; the job is Running."""
 
     attempt: int
@@ -67,8 +71,7 @@ class JobStarted:
     """``[executor, node, ranks]``, in order of rank."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobRetryScheduled:
+class JobRetryScheduled(Struct, frozen=True):
     """A failed attempt will be followed by another; the job is BackOff until ``retry_at``, or Queued at once."""
 
     attempt: int
@@ -85,10 +88,11 @@ class JobRetryScheduled:
     """What each run asks for from now on, in bytes, where that changed."""
     avoid_node: str | None = None
     """The node the next attempt avoids."""
+    avoid_devices: tuple[str, ...] = ()
+    """The GPUs the next attempt avoids, each as ``<id>@<node>``."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobHeld:
+class JobHeld(Struct, frozen=True):
     """A job is held until a user releases it."""
 
     attempt: int
@@ -98,30 +102,47 @@ class JobHeld:
     rule: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JobReleased:
+class JobReleased(Struct, frozen=True):
     """A user released a held job; it is Queued."""
 
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
-class JobCancelRequested:
+class JobRetried(Struct, frozen=True):
+    """A user had a job make another attempt, which no retry policy decided and no limit counts; it is Queued."""
+
+    attempt: int
+    """Number of the last attempt."""
+    reason: str = ""
+    cpu_m: int | None = None
+    """What each run asks for from now on; absent where that stays as it was."""
+    memory: int | None = None
+    gpu: int | None = None
+    share_m: int | None = None
+    named: tuple[tuple[str, int], ...] | None = None
+
+
+class JobCancelRequested(Struct, frozen=True):
     """A user cancelled a Running job; it ends once its runs have stopped."""
 
     attempt: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobSucceeded:
+class JobInterrupted(Struct, frozen=True):
+    """A Running job is being stopped though it did nothing wrong: a user holds it, or its node is being drained."""
+
+    attempt: int
+    reason: str
+
+
+class JobSucceeded(Struct, frozen=True):
     """Every run of the job's last attempt ended with code 0; final."""
 
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
-class JobFailed:
+class JobFailed(Struct, frozen=True):
     """A job failed and is not retried; final."""
 
     attempt: int
@@ -139,16 +160,14 @@ class JobFailed:
     """Always true: a failure that is retried is ``job.retry_scheduled``."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobCancelled:
-    """A user ended a job; final."""
+class JobCancelled(Struct, frozen=True):
+    """A user ended a job, or what it waited for can never happen; final."""
 
     attempt: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptStatusChanged:
+class AttemptStatusChanged(Struct, frozen=True):
     """An attempt's programs all run (RUNNING), or what is left of it is being stopped (TERMINATING).
 
     Written for statuses that last; one that is passed within a tick of the controller is in the job's history only.
@@ -158,8 +177,20 @@ class AttemptStatusChanged:
     status: str
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptEnded:
+class AttemptProgressed(Struct, frozen=True):
+    """How far a running attempt is, as the lowest rank of those that report says; at most every 30 seconds.
+
+    Written only where that is news; never for the tasks of an array. A restart of the server may bring one earlier.
+    """
+
+    attempt: int
+    rank: int
+    """Of the run that reported."""
+    progress: str
+    """What it last wrote to its progress file, the first 256 characters of it."""
+
+
+class AttemptEnded(Struct, frozen=True):
     """All runs of an attempt have stopped."""
 
     attempt: int
@@ -181,8 +212,7 @@ class AttemptEnded:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FailureDecided:
+class FailureDecided(Struct, frozen=True):
     """A failure was judged."""
 
     attempt: int
@@ -207,9 +237,11 @@ JobEvent = (
     | JobRetryScheduled
     | JobHeld
     | JobReleased
+    | JobRetried
     | JobCancelRequested
+    | JobInterrupted
     | JobSucceeded
     | JobFailed
     | JobCancelled
 )
-AttemptEvent = AttemptStatusChanged | AttemptEnded | FailureDecided
+AttemptEvent = AttemptStatusChanged | AttemptProgressed | AttemptEnded | FailureDecided

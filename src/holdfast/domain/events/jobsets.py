@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from holdfast.domain.record import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class JobSetCreated:
+class JobSetCreated(Struct, frozen=True):
     """A job set was accepted."""
 
     job_set: str
@@ -15,8 +14,7 @@ class JobSetCreated:
     jobs: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class JobSetChanged:
+class JobSetChanged(Struct, frozen=True):
     """A user changed a job set: its manifest, or suspended, resumed or restarted it."""
 
     job_set: str
@@ -26,8 +24,7 @@ class JobSetChanged:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JobSetDecided:
+class JobSetDecided(Struct, frozen=True):
     """A failed job of a set was judged."""
 
     job_set: str
@@ -47,8 +44,7 @@ class JobSetDecided:
     delay_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class JobSetNoted:
+class JobSetNoted(Struct, frozen=True):
     """Something to know about a job set, in the words of Kubernetes' events."""
 
     job_set: str
@@ -59,8 +55,7 @@ class JobSetNoted:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobSetEnded:
+class JobSetEnded(Struct, frozen=True):
     """A job set is over; final."""
 
     job_set: str
@@ -71,8 +66,7 @@ class JobSetEnded:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobSetDeleted:
+class JobSetDeleted(Struct, frozen=True):
     """A job set was deleted, by a user or because its time to live was over."""
 
     job_set: str

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from holdfast.domain.record import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyCreated:
+class PolicyCreated(Struct, frozen=True):
     """A retry policy was created."""
 
     name: str
     revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyUpdated:
+class PolicyUpdated(Struct, frozen=True):
     """A retry policy has a new revision; it applies to failures judged from now on."""
 
     name: str
     revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyDeleted:
+class PolicyDeleted(Struct, frozen=True):
     """A retry policy was deleted."""
 
     name: str
@@ -30,64 +27,74 @@ class PolicyDeleted:
     """The last one."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueueCreated:
+class QueueCreated(Struct, frozen=True):
     """A queue was created."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class QueueUpdated:
+class QueueUpdated(Struct, frozen=True):
     """A queue was changed."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class QueueDeleted:
+class QueueDeleted(Struct, frozen=True):
     """A queue was deleted."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class CategoryCreated:
+class CategoryCreated(Struct, frozen=True):
     """A failure category was created."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class CategoryUpdated:
+class CategoryUpdated(Struct, frozen=True):
     """A failure category was changed."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class CategoryDeleted:
+class CategoryDeleted(Struct, frozen=True):
     """A failure category was deleted."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsUpdated:
+class NotifierCreated(Struct, frozen=True):
+    """A notifier was created."""
+
+    name: str
+
+
+class NotifierUpdated(Struct, frozen=True):
+    """A notifier was changed."""
+
+    name: str
+
+
+class NotifierDeleted(Struct, frozen=True):
+    """A notifier was deleted."""
+
+    name: str
+
+
+class SettingsUpdated(Struct, frozen=True):
     """The operator's settings were changed."""
 
     global_max_retries: int | None = None
     default_policy: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorActed:
+class OperatorActed(Struct, frozen=True):
     """An action was written to the audit log."""
 
     actor: str
     action: str
     kind: str
-    """What it was done to: ``job``, ``retry-policy``, ``queue``, ``failure-category``, ``settings``."""
+    """What it was done to: ``job``, ``retry-policy``, ``queue``, ``failure-category``, ``notifier``, ``settings``."""
     name: str
     """Which of them; a job by its id."""
     origin: str = ""
@@ -104,5 +111,8 @@ CatalogueEvent = (
     | CategoryCreated
     | CategoryUpdated
     | CategoryDeleted
+    | NotifierCreated
+    | NotifierUpdated
+    | NotifierDeleted
     | SettingsUpdated
 )

@@ -6,12 +6,13 @@ added with a default, and any other change is a new version.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import NamedTuple
 
+from holdfast.domain.events.arrays import ArrayDeleted, ArrayEnded, ArrayEvent
 from holdfast.domain.events.jobs import (
     AttemptEnded,
     AttemptEvent,
+    AttemptProgressed,
     AttemptStatusChanged,
     FailureDecided,
     JobCancelled,
@@ -19,8 +20,10 @@ from holdfast.domain.events.jobs import (
     JobEvent,
     JobFailed,
     JobHeld,
+    JobInterrupted,
     JobQueued,
     JobReleased,
+    JobRetried,
     JobRetryScheduled,
     JobSetAside,
     JobStarted,
@@ -37,11 +40,15 @@ from holdfast.domain.events.jobsets import (
     JobSetEvent,
     JobSetNoted,
 )
+from holdfast.domain.events.notifications import NotificationDead, NotificationDelivered, NotificationEvent
 from holdfast.domain.events.operators import (
     CatalogueEvent,
     CategoryCreated,
     CategoryDeleted,
     CategoryUpdated,
+    NotifierCreated,
+    NotifierDeleted,
+    NotifierUpdated,
     OperatorActed,
     PolicyCreated,
     PolicyDeleted,
@@ -51,10 +58,27 @@ from holdfast.domain.events.operators import (
     QueueUpdated,
     SettingsUpdated,
 )
-from holdfast.domain.events.places import NodeLost, PlaceEvent
+from holdfast.domain.events.places import (
+    DeviceCordoned,
+    DeviceUncordoned,
+    NodeCordoned,
+    NodeLost,
+    NodeUncordoned,
+    PlaceEvent,
+)
 from holdfast.domain.events.workloads import WorkloadEvent, WorkloadQuarantined, WorkloadReleased
 
-Event = JobEvent | AttemptEvent | CatalogueEvent | JobSetEvent | OperatorActed | PlaceEvent | WorkloadEvent
+Event = (
+    JobEvent
+    | AttemptEvent
+    | CatalogueEvent
+    | JobSetEvent
+    | ArrayEvent
+    | OperatorActed
+    | PlaceEvent
+    | WorkloadEvent
+    | NotificationEvent
+)
 """Everything that can happen."""
 
 
@@ -70,7 +94,7 @@ class EventType(NamedTuple):
     @property
     def fields(self) -> tuple[str, ...]:
         """Return the names of its fields."""
-        return tuple(field.name for field in fields(self.kind))
+        return self.kind.__struct_fields__
 
 
 REGISTRY: tuple[EventType, ...] = (
@@ -82,7 +106,9 @@ REGISTRY: tuple[EventType, ...] = (
     EventType("job.retry_scheduled", 1, JobRetryScheduled),
     EventType("job.held", 1, JobHeld),
     EventType("job.released", 1, JobReleased),
+    EventType("job.retried", 1, JobRetried),
     EventType("job.cancel_requested", 1, JobCancelRequested),
+    EventType("job.interrupted", 1, JobInterrupted),
     EventType("job.succeeded", 1, JobSucceeded),
     EventType("job.failed", 1, JobFailed),
     EventType("job.cancelled", 1, JobCancelled),
@@ -98,6 +124,9 @@ REGISTRY: tuple[EventType, ...] = (
     EventType("category.created", 1, CategoryCreated),
     EventType("category.updated", 1, CategoryUpdated),
     EventType("category.deleted", 1, CategoryDeleted),
+    EventType("notifier.created", 1, NotifierCreated),
+    EventType("notifier.updated", 1, NotifierUpdated),
+    EventType("notifier.deleted", 1, NotifierDeleted),
     EventType("settings.updated", 1, SettingsUpdated),
     EventType("jobset.created", 1, JobSetCreated),
     EventType("jobset.changed", 1, JobSetChanged),
@@ -105,10 +134,19 @@ REGISTRY: tuple[EventType, ...] = (
     EventType("jobset.noted", 1, JobSetNoted),
     EventType("jobset.ended", 1, JobSetEnded),
     EventType("jobset.deleted", 1, JobSetDeleted),
+    EventType("array.ended", 1, ArrayEnded),
+    EventType("array.deleted", 1, ArrayDeleted),
     EventType("operator.acted", 1, OperatorActed),
     EventType("node.lost", 1, NodeLost),
+    EventType("node.cordoned", 1, NodeCordoned),
+    EventType("node.uncordoned", 1, NodeUncordoned),
     EventType("workload.quarantined", 1, WorkloadQuarantined),
     EventType("workload.released", 1, WorkloadReleased),
+    EventType("notification.delivered", 1, NotificationDelivered),
+    EventType("notification.dead", 1, NotificationDead),
+    EventType("device.cordoned", 1, DeviceCordoned),
+    EventType("device.uncordoned", 1, DeviceUncordoned),
+    EventType("attempt.progressed", 1, AttemptProgressed),
 )
 """Every event there is; names are stored, so a line is never changed, only added."""
 BY_NAME = {entry.name: entry for entry in REGISTRY}

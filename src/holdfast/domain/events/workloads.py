@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from holdfast.domain.record import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadQuarantined:
+class WorkloadQuarantined(Struct, frozen=True):
     """Looking after a workload failed in Holdfast itself; it is left alone, and nobody else is affected."""
 
     workload: str
@@ -16,8 +15,7 @@ class WorkloadQuarantined:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadReleased:
+class WorkloadReleased(Struct, frozen=True):
     """A workload is looked after again: a person asked for something, or the server was restarted."""
 
     workload: str

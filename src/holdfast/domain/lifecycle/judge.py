@@ -7,17 +7,16 @@ conditions"; repairs of semantics 6). Steps that repeat each other are one row o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol, assert_never
 
 from holdfast.domain.lifecycle.table import C, EntityKind, HandlerRow, Match, Outcome, PromotionRow, S
+from holdfast.domain.record import Struct, evolve, field
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 
-@dataclass(frozen=True, slots=True)
-class SubStep:
+class SubStep(Struct, frozen=True):
     """A part of a step worth recording by itself, such as one run of an attempt."""
 
     name: str
@@ -37,8 +36,7 @@ class Step(NamedTuple):
     steps: tuple[SubStep, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryRow:
+class HistoryRow(Struct, frozen=True):
     """One step of an entity through a phase; equal neighbours are merged (BEP-1030, upstream's merge rule)."""
 
     kind: EntityKind
@@ -91,12 +89,20 @@ def recorded(last: HistoryRow | None, row: HistoryRow) -> HistoryRow:
     skipped = row.outcome is Outcome.SKIPPED
     same = last.phase == row.phase and last.error_code == row.error_code and last.to_status == row.to_status
     if not same or (last.outcome is Outcome.SKIPPED) is not skipped:
-        return row if row.seq == last.seq + 1 else replace(row, seq=last.seq + 1)
+        return row if row.seq == last.seq + 1 else evolve(row, seq=last.seq + 1)
     if not skipped:
-        return replace(last, attempts=last.attempts + 1, outcome=row.outcome, updated_at=row.updated_at)
+        return evolve(last, attempts=last.attempts + 1, outcome=row.outcome, updated_at=row.updated_at)
     if row.message == last.message:
         return last
-    return replace(last, attempts=last.attempts + 1, message=row.message, updated_at=row.updated_at)
+    return evolve(last, attempts=last.attempts + 1, message=row.message, updated_at=row.updated_at)
+
+
+def following(last: HistoryRow | None, step: Step, attempt: str, status: str, to: str) -> HistoryRow:
+    """Return the row that records one more step of an attempt: of that id, from its status to another."""
+    phase, outcome, now, code, message, steps = step
+    seq = 0 if last is None else last.seq + 1
+    row = HistoryRow(EntityKind.ATTEMPT, attempt, seq, phase, status, to, outcome, now, now, code, message, 1, steps)
+    return recorded(last, row)
 
 
 class Report(NamedTuple):
@@ -118,8 +124,7 @@ class Reports(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerResult:
+class HandlerResult(Struct, frozen=True):
     """All a handler of a judged kind can report: who succeeded, who failed, and whom it skipped."""
 
     successes: tuple[str, ...] = ()
@@ -138,8 +143,7 @@ class HandlerResult:
             yield Report(name, Outcome.SKIPPED, message=message)
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerOptions:
+class HandlerOptions(Struct, frozen=True):
     """The limits of one handler or promotion; ``None`` is no limit."""
 
     timeout_s: float | None = None

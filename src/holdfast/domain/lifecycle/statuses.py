@@ -49,6 +49,17 @@ class Ending(StrEnum):
     NEVER_STARTED = "NeverStarted"
 
 
+class Interruption(StrEnum):
+    """Why a run was told to stop that did nothing wrong; what becomes of its job costs no retry."""
+
+    HOLD = "hold"
+    """A user holds the job: it is Held once it has stopped."""
+    RELEASE = "release"
+    """A user held the job and released it before it had stopped: it is Queued once it has."""
+    DRAIN = "drain"
+    """Its node is being drained: the job is Queued once it has stopped."""
+
+
 ATTEMPT_TERMINAL = frozenset({AttemptStatus.TERMINATED, AttemptStatus.ERROR, AttemptStatus.CANCELLED})
 RUN_TERMINAL = frozenset({RunStatus.TERMINATED, RunStatus.ERROR, RunStatus.CANCELLED})
 RUN_ACTIVE = frozenset(RunStatus) - RUN_TERMINAL

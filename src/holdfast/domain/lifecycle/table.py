@@ -6,9 +6,10 @@ can have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,8 +45,7 @@ JUDGED = frozenset({Outcome.SUCCESS, Outcome.NEED_RETRY, Outcome.EXPIRED, Outcom
 """The outcomes of a kind whose failures are counted and whose time in a status is limited (``SchedulingResult``)."""
 
 
-@dataclass(frozen=True, slots=True)
-class TransitionStatus(Generic[S, C]):
+class TransitionStatus(Struct, Generic[S, C], frozen=True):
     """The statuses an outcome leads to; ``None`` leaves a status as it is."""
 
     status: S | None = None
@@ -53,8 +53,7 @@ class TransitionStatus(Generic[S, C]):
     """Of all children that are not over."""
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerRow(Generic[S, C]):
+class HandlerRow(Struct, Generic[S, C], frozen=True):
     """One handler: whom it works on and where its outcomes lead."""
 
     name: str
@@ -79,8 +78,7 @@ class Match(StrEnum):
     NOT_ANY = "not_any"
 
 
-@dataclass(frozen=True, slots=True)
-class PromotionRow(Generic[S, C]):
+class PromotionRow(Struct, Generic[S, C], frozen=True):
     """One promotion: entities move on because of their children's statuses, never because of work done."""
 
     name: str
@@ -93,16 +91,14 @@ class PromotionRow(Generic[S, C]):
     timeout_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRow(Generic[S]):
+class RequestRow(Struct, Generic[S], frozen=True):
     """A request, possible at any time: where it leads from each status; from any other, nowhere."""
 
     name: str
     moves: Mapping[S, S]
 
 
-@dataclass(frozen=True, slots=True)
-class Lifecycle(Generic[S, C]):
+class Lifecycle(Struct, Generic[S, C], frozen=True):
     """All the moves of one kind of entity."""
 
     kind: EntityKind

@@ -6,11 +6,11 @@ others ran on, for long enough, and the place was lost only once this one was ba
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from holdfast.domain.policy.model import Backoff, JitterMode
+from holdfast.domain.record import Struct
 from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ _LONGEST_AWAY_S = 1800.0
 _MOST_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """One moment at which jobs were lost with their place."""
 
     executor: str
@@ -48,8 +47,7 @@ class Loss:
     """How long the oldest of them had been there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Suspicion:
+class Suspicion(Struct, frozen=True):
     """The evidence of the losses against one job."""
 
     nodes: tuple[str, ...]

@@ -1,11 +1,19 @@
-"""The built-in policy for failures of infrastructure."""
+"""The built-in policies: for failures of infrastructure, and for runs that saved what they have."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from holdfast.domain.failure import FailureCondition
-from holdfast.domain.policy.model import Action, AntiAffinity, Backoff, JitterMode, RetryPolicy, Rule
+from holdfast.domain.policy.model import (
+    Action,
+    AntiAffinity,
+    Backoff,
+    ExitCodeOperator,
+    ExitCodes,
+    JitterMode,
+    RetryPolicy,
+    Rule,
+)
+from holdfast.domain.record import evolve
 
 _SOON = Backoff(initial_s=1.0, max_s=60.0, multiplier=2.0, jitter=JitterMode.DETERMINISTIC, jitter_ratio=1.0)
 _AT_ONCE = Backoff(initial_s=0.0)
@@ -28,7 +36,7 @@ INFRASTRUCTURE = RetryPolicy(
             "launch-failed",
             conditions=frozenset({FailureCondition.LAUNCH_FAILED}),
             retry_limit=2,
-            backoff=replace(_SOON, initial_s=0.1),
+            backoff=evolve(_SOON, initial_s=0.1),
         ),
     ),
     retry_limit=100,
@@ -44,3 +52,32 @@ preempted run is pending again at once: its place went to more important work, a
 others are spread over as long again as they wait: what was lost together must not come back together, or it meets
 whatever took the place down again and again.
 """
+
+CHECKPOINTED = "checkpointed"
+"""The name of the policy for runs that saved what they have."""
+WORTH_S = 60.0
+"""A run that took so long before it saved came further."""
+MOST_EARLY = 10
+_TOLD = frozenset({FailureCondition.DEADLINE_EXCEEDED, FailureCondition.PREEMPTED, FailureCondition.EVICTED})
+
+
+def checkpointed(code: int, worth_s: float = WORTH_S) -> RetryPolicy:
+    """Return the policy for a job whose runs say with an exit code that they have saved and want to be run again.
+
+    That costs no retry of any limit, unless it comes so early that nothing can have been done: a program that always
+    saves at once would be started for ever.
+
+    Args:
+        code: The exit code.
+        worth_s: How long a run takes at least that came further; of a run that is warned sooner, until then.
+    """
+    codes = ExitCodes(ExitCodeOperator.IN, frozenset({code}))
+    return RetryPolicy(
+        name=CHECKPOINTED,
+        rules=(
+            Rule(Action.IGNORE, "told", exit_codes=codes, conditions=_TOLD, backoff=_AT_ONCE),
+            Rule(Action.IGNORE, "saved", exit_codes=codes, ran_longer_than_s=worth_s, backoff=_AT_ONCE),
+            Rule(Action.RETRY, "early", exit_codes=codes, retry_limit=MOST_EARLY, backoff=_SOON),
+        ),
+        default_action=Action.FAIL,
+    )

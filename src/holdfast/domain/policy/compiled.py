@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from holdfast.domain.policy.matchers import considered, matchers_of
 from holdfast.domain.policy.model import Action, AntiAffinity, ExitCodeOperator, Mutation, RetryPolicy
 from holdfast.domain.policy.patterns import Pattern, PatternSet
+from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -39,8 +39,7 @@ def effective_policies(queue: Sequence[str], job: Sequence[str], default: str | 
     return (default,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompiledRule:
+class CompiledRule(Struct, frozen=True, kw_only=True):
     """A rule, or a policy's default action, with everything it inherits resolved."""
 
     policy: str | None
@@ -59,6 +58,7 @@ class CompiledRule:
     backoff: Backoff | None = None
     """The rule's or its policy's; ``None`` inherits the global default."""
     avoid_node: bool = False
+    avoid_devices: bool = False
     growth: MemoryGrowth | None = None
     matchers: tuple[FailureMatcher, ...] = ()
 
@@ -67,8 +67,7 @@ class CompiledRule:
         return considered(self.policy or "", self.name or "", self.matchers, failure)
 
 
-@dataclass(frozen=True, slots=True)
-class PolicySet:
+class PolicySet(Struct, frozen=True):
     """The policies that apply to a job, in order, ready to decide."""
 
     rules: tuple[CompiledRule, ...]
@@ -80,20 +79,27 @@ class PolicySet:
     index: RuleIndex
 
     @classmethod
-    def compile(cls, policies: Sequence[RetryPolicy], *, infrastructure: RetryPolicy | None = None) -> PolicySet:
+    def compile(
+        cls,
+        policies: Sequence[RetryPolicy],
+        *,
+        infrastructure: RetryPolicy | None = None,
+        first: Sequence[RetryPolicy] = (),
+    ) -> PolicySet:
         """Compile policies.
 
         Args:
             policies: Those that apply, in order; with none at all only ``infrastructure`` retries.
             infrastructure: Rules tried after all of these and before the first one's default action, which
                 stays theirs.
+            first: Rules tried before all of these; their default action is nobody's.
 
         Raises:
             InvalidPolicy: A pattern is not RE2; readers check that before.
         """
         rules: list[CompiledRule] = []
         sources: list[Rule] = []
-        for policy in (*policies, *([infrastructure] if infrastructure else [])):
+        for policy in (*first, *policies, *([infrastructure] if infrastructure else [])):
             for index, rule in enumerate(policy.rules):
                 rules.append(_compile_rule(policy, rule, index, position=len(rules)))
                 sources.append(rule)
@@ -124,7 +130,7 @@ class PolicySet:
 def _compile_rule(policy: RetryPolicy, rule: Rule, index: int, *, position: int) -> CompiledRule:
     name = rule.name or f"rule{index}"
     mutate = rule.mutate or Mutation()
-    pattern = rule.termination_message
+    pattern, avoids = rule.termination_message, rule.anti_affinity or policy.anti_affinity
     return CompiledRule(
         policy=policy.name,
         revision=policy.revision,
@@ -136,7 +142,8 @@ def _compile_rule(policy: RetryPolicy, rule: Rule, index: int, *, position: int)
         reason=_reason(rule),
         limit=policy.retry_limit if rule.retry_limit is None else rule.retry_limit,
         backoff=policy.backoff if rule.backoff is None else rule.backoff,
-        avoid_node=mutate.avoid_same_node or (rule.anti_affinity or policy.anti_affinity) is AntiAffinity.NODE,
+        avoid_node=mutate.avoid_same_node or avoids is AntiAffinity.NODE,
+        avoid_devices=avoids is AntiAffinity.DEVICE,
         growth=mutate.memory,
         matchers=matchers_of(rule, None if pattern is None else Pattern(pattern)),
     )
@@ -161,6 +168,7 @@ def _compile_default(policy: RetryPolicy, position: int) -> CompiledRule:
         limit=policy.retry_limit,
         backoff=policy.backoff,
         avoid_node=policy.anti_affinity is AntiAffinity.NODE,
+        avoid_devices=policy.anti_affinity is AntiAffinity.DEVICE,
     )
 
 

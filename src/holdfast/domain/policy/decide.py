@@ -9,13 +9,13 @@ with the attempts. A delay is ``initial * multiplier^exponent``, capped, spread,
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from hashlib import sha1
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.failure import NEVER_RETRIED
 from holdfast.domain.policy.growth import grow
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, JitterMode, LimitUse
+from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def decide(
     decision = _by_rule(rule, failure, history, settings, draw)
     if not explain:
         return decision
-    return replace(
+    return evolve(
         decision,
         considered=policies.considered(failure),
         delay_because=_delay_because(decision, rule, history, settings),
@@ -150,6 +150,7 @@ def _granted(
         counter=rule.counter if counted else None,
         delay_s=delay,
         avoid_node=failure.node if rule.avoid_node else None,
+        avoid_devices=tuple([f"{each}@{failure.node}" for each in failure.devices]) if rule.avoid_devices else (),
         memory=grown if grown != history.memory else None,
         limits=limits,
     )

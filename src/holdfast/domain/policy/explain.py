@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import in_full
+from holdfast.domain.failure import EndedBy, in_full
 from holdfast.domain.policy.decide import GLOBAL_LIMIT, SPENT, beyond_the_rule, spent
 from holdfast.domain.policy.model import Action, DecisionCode
 from holdfast.domain.units import format_duration, format_memory
@@ -52,13 +52,17 @@ def failure_lines(failure: Failure | None, attempt: int) -> Iterator[str]:
     where = f" on node {failure.node}" if failure.node else ""
     after = f" after {format_duration(failure.ran_s)}" if failure.ran_s is not None else ""
     never = "" if failure.started else " before its program started"
-    yield f"Attempt {attempt} failed{where}{after or never}: {in_full(failure)}."
+    told = in_full(failure)
+    how = "was stopped" if failure.ended_by is EndedBy.DRAIN else "failed"
+    yield f"Attempt {attempt} {how}{where}{after or never}: {told}."
+    if failure.error_line not in told:
+        yield f"Its output says: {failure.error_line}"
     named = sorted(failure.conditions)
     conditions = f", condition{'s' if len(named) > 1 else ''} {', '.join(named)}" if named else ""
     category = "/".join(part for part in (failure.category, failure.subcategory) if part)
     yield f"Classified as {failure.cause}{conditions}{f', category {category}' if category else ''}."
     if failure.hint:
-        yield f"Hint: {failure.hint}"
+        yield f"Hint: {failure.hint}{f' Suggested action: {failure.suggestion}.' if failure.suggestion else ''}"
 
 
 def _rule(decision: Decision) -> Iterator[str]:
@@ -113,5 +117,8 @@ def _follows(decision: Decision, history: RetryHistory) -> Iterator[str]:
     yield f"Attempt {history.attempt + 1} starts {wait}{because}."
     if decision.avoid_node:
         yield f"It avoids node {decision.avoid_node} unless no other node could ever run it."
+    if decision.avoid_devices:
+        other = "other" if len(decision.avoid_devices) == 1 else "others"
+        yield f"It avoids {', '.join(decision.avoid_devices)} unless no {other} could ever run it."
     if decision.memory is not None:
         yield f"It asks for {format_memory(decision.memory)} of memory instead of {format_memory(history.memory)}."

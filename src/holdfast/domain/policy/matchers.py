@@ -5,12 +5,13 @@ All rule engines here share the first of it: rules are tried in order, the first
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from holdfast.domain.failure import FailureCondition, signal_name
 from holdfast.domain.policy.model import Considered, ContainerScope, ExitCodeOperator
+from holdfast.domain.policy.patterns import Pattern
+from holdfast.domain.record import Struct
 from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from holdfast.domain.failure import ContainerResult, Failure
     from holdfast.domain.policy.model import ExitCodes, Rule
-    from holdfast.domain.policy.patterns import Pattern
 
 S_contra = TypeVar("S_contra", contravariant=True)
 S = TypeVar("S")
@@ -60,8 +60,7 @@ FailureMatcher: TypeAlias = "Matcher[Failure]"
 """One thing a rule looks at in a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerSelector:
+class ContainerSelector(Struct, frozen=True):
     """Which failed containers a rule looks at, never one that exited with 0 or did not end."""
 
     name: str | None = None
@@ -90,8 +89,7 @@ class ContainerSelector:
         return text if self.init else f"{text} (init containers are not considered)"
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerMatcher:
+class ContainerMatcher(Struct, frozen=True):
     """The named container failed."""
 
     selector: ContainerSelector
@@ -105,8 +103,7 @@ class ContainerMatcher:
         return f"container {self.selector.name!r} failed" if self.holds(failure) else self.selector.nothing()
 
 
-@dataclass(frozen=True, slots=True)
-class ExitCodeMatcher:
+class ExitCodeMatcher(Struct, frozen=True):
     """A failed container's exit code is, or is not, one of these; 0 never matches, because it is no failure."""
 
     selector: ContainerSelector
@@ -131,8 +128,7 @@ class ExitCodeMatcher:
         return found[:1] if self.codes.scope is ContainerScope.FIRST_FAILED else found
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionMatcher:
+class ConditionMatcher(Struct, frozen=True):
     """Any of these conditions holds; with a container's name, for that container itself."""
 
     selector: ContainerSelector
@@ -177,8 +173,7 @@ def _conditions_of(container: ContainerResult, failure: Failure) -> set[str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class MessageMatcher:
+class MessageMatcher(Struct, frozen=True):
     """The pattern occurs in a failed container's termination message; never in an empty one."""
 
     selector: ContainerSelector
@@ -195,15 +190,47 @@ class MessageMatcher:
             return self.selector.nothing()
         for container in looked_at:
             if self.pattern.found_in(container.message):
-                return f"termination message {_quoted(container.message)} matches {self.pattern.text!r}"
-        messages = [_quoted(container.message) for container in looked_at if container.message]
+                return f"{_message_of(container)} matches {self.pattern.text!r}"
+        messages = [_message_of(container) for container in looked_at if container.message]
         if not messages:
             return f"the program left no termination message to match {self.pattern.text!r}"
-        return f"termination message {', '.join(messages)} does not match {self.pattern.text!r}"
+        return f"{', '.join(messages)} does not match {self.pattern.text!r}"
 
 
-@dataclass(frozen=True, slots=True)
-class WordMatcher:
+def _message_of(container: ContainerResult) -> str:
+    """Quote its message, of the last lines of a log the end."""
+    if not container.message_from_log:
+        return f"termination message {_quoted(container.message)}"
+    text = container.message
+    return f"the end of its log {text if len(text) <= _LONGEST_QUOTE else '...' + text[3 - _LONGEST_QUOTE :]!r}"
+
+
+class LogMatcher(Struct, frozen=True):
+    """The pattern was found in what the run printed when it ended, or is in the line that was kept of it."""
+
+    pattern: Pattern
+
+    def holds(self, failure: Failure) -> bool:
+        """Whether it matches."""
+        return self._line(failure) is not None
+
+    def because(self, failure: Failure) -> str:
+        """Say why it does or does not."""
+        line = self._line(failure)
+        if line is not None:
+            return f"line {_quoted(line)} of its output matches {self.pattern.text!r}"
+        if not failure.error_line:
+            return f"it printed nothing to match {self.pattern.text!r}"
+        return f"the end of its output does not match {self.pattern.text!r}"
+
+    def _line(self, failure: Failure) -> str | None:
+        for found in failure.log_matches:
+            if found.pattern == self.pattern.text:
+                return found.line
+        return failure.error_line if self.pattern.found_in(failure.error_line) else None
+
+
+class WordMatcher(Struct, frozen=True):
     """One word of the failure is one of these: its cause, category or subcategory."""
 
     what: str
@@ -222,8 +249,7 @@ class WordMatcher:
         return f"{self.what} {word} is {'' if self.holds(failure) else 'not '}one of {_listed(self.wanted)}"
 
 
-@dataclass(frozen=True, slots=True)
-class SignalMatcher:
+class SignalMatcher(Struct, frozen=True):
     """One of these signals ended a failed container."""
 
     selector: ContainerSelector
@@ -244,8 +270,7 @@ class SignalMatcher:
         return f"signal {names} is {'' if hit else 'not '}one of {wanted}"
 
 
-@dataclass(frozen=True, slots=True)
-class RanMatcher:
+class RanMatcher(Struct, frozen=True):
     """It ran shorter, or longer, than this; false if it never started."""
 
     limit_s: float
@@ -290,6 +315,8 @@ def matchers_of(rule: Rule, pattern: Pattern | None) -> tuple[FailureMatcher, ..
         found.append(SignalMatcher(selector, rule.signals))
     if pattern is not None:
         found.append(MessageMatcher(selector, pattern))
+    if rule.log is not None:
+        found.append(LogMatcher(Pattern(rule.log)))
     if rule.container_name is not None:
         found.append(ContainerMatcher(selector))
     return tuple(found)

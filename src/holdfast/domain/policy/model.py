@@ -6,10 +6,10 @@ Kubernetes rules, Backend.AI's causes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from holdfast.domain.lifecycle.judge import HandlerLimits  # noqa: TC001 - the codec of what is stored looks it up
+from holdfast.domain.record import Struct, field
 
 
 class Action(StrEnum):
@@ -64,8 +64,7 @@ class ContainerScope(StrEnum):
     """Kubernetes ``onExitCodes`` and shipped Armada's classifier: any failed container."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExitCodes:
+class ExitCodes(Struct, frozen=True):
     """Matches a container's exit code; code 0 never matches, also with ``NotIn``."""
 
     operator: ExitCodeOperator
@@ -84,8 +83,7 @@ class JitterMode(StrEnum):
     """By a draw of the dice: different every time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(Struct, frozen=True):
     """Delay before a retry: ``min(initial * multiplier^(n-1), max)``, then jitter, capped by max again.
 
     ``n`` is the deciding rule's count including this failure (semantics 3). ``initial_s = 0`` is no delay.
@@ -99,16 +97,17 @@ class Backoff:
 
 
 class AntiAffinity(StrEnum):
-    """Which node the next attempt avoids."""
+    """What the next attempt avoids."""
 
     NONE = "none"
-    """Any node will do."""
+    """Nothing: any node and any GPU will do."""
     NODE = "node"
     """The node of the last failed run only; dropped when no other node could ever fit (semantics 4)."""
+    DEVICE = "device"
+    """The GPUs that the last failed run had, not their node; dropped when no others could ever do (semantics 4)."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryGrowth:
+class MemoryGrowth(Struct, frozen=True):
     """How the memory request grows for the next attempt; exactly one of ``factor`` and ``static``."""
 
     factor: float | None = None
@@ -119,8 +118,7 @@ class MemoryGrowth:
     """Bytes the request never grows beyond; a request already larger is left as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mutation:
+class Mutation(Struct, frozen=True):
     """What changes for the next attempt."""
 
     memory: MemoryGrowth | None = None
@@ -128,8 +126,7 @@ class Mutation:
     """Shipped Armada's ``mutate.affinity.avoidSameNode``; here the same as ``antiAffinity: node``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One rule; every matcher that is set must hold, and a rule with none set matches every failure."""
 
     action: Action
@@ -140,6 +137,8 @@ class Rule:
     """Any of these."""
     termination_message: str | None = None
     """RE2, searched unanchored in the messages of failed containers; an empty message never matches."""
+    log: str | None = None
+    """RE2, searched in the last 64 KiB the run printed; ``^`` and ``$`` match at the lines' ends."""
     categories: frozenset[str] | None = None
     subcategories: frozenset[str] | None = None
     causes: frozenset[str] | None = None
@@ -157,8 +156,7 @@ class Rule:
     """Shown to the person a ``Hold`` waits for."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetRule:
+class SetRule(Struct, frozen=True):
     """One rule of a job set; every matcher that is set must hold, and a rule with none set matches every failed job."""
 
     action: SetAction
@@ -176,8 +174,7 @@ class SetRule:
     """Delay before what it restarts starts; ``None`` inherits the set's."""
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """An ordered list of rules with defaults."""
 
     name: str
@@ -191,8 +188,7 @@ class RetryPolicy:
     """Which stored version this is; a decision records it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RetrySettings:
+class RetrySettings(Struct, frozen=True):
     """What the operator sets for everyone; read anew at each decision."""
 
     global_max_retries: int | None = None
@@ -200,10 +196,11 @@ class RetrySettings:
     default_backoff: Backoff = Backoff(initial_s=1.0, max_s=600.0, multiplier=2.0)
     handler_limits: HandlerLimits = field(default_factory=dict)
     """How patient the lifecycle's handlers are, where that differs from their table."""
+    resources: tuple[tuple[str, int], ...] = ()
+    """What the whole cluster has by name, in thousandths; nodes' own of such a name do not count."""
 
 
-@dataclass(frozen=True, slots=True)
-class RetryHistory:
+class RetryHistory(Struct, frozen=True):
     """What a decision needs to know of a job's past; counts are of retries granted before this failure."""
 
     job_id: str
@@ -217,8 +214,7 @@ class RetryHistory:
     """The attempt's memory request in bytes, before any growth."""
 
 
-@dataclass(frozen=True, slots=True)
-class LimitUse:
+class LimitUse(Struct, frozen=True):
     """One limit that was checked."""
 
     name: str
@@ -228,8 +224,7 @@ class LimitUse:
     """``None``: unlimited."""
 
 
-@dataclass(frozen=True, slots=True)
-class Considered:
+class Considered(Struct, frozen=True):
     """One rule that was considered."""
 
     policy: str
@@ -264,12 +259,13 @@ class DecisionCode(StrEnum):
     """A retry was granted and counted."""
     UNSCHEDULABLE = "retry_unschedulable"
     """A retry was granted, but the grown job fits no node."""
+    INTERRUPTED = "interrupted"
+    """It was held as it ran, or its node is being drained: no rule is asked, and nothing is counted."""
     TOTAL_DEADLINE = "fail_total_deadline"
     """The job's total deadline is over, or a retry was granted that could only start after it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What was decided about one failure and why; complete except what explains it, which is rebuilt on demand."""
 
     action: Action
@@ -286,6 +282,8 @@ class Decision:
     delay_because: str = ""
     """How the delay was computed, in words; rebuilt on demand like ``considered``."""
     avoid_node: str | None = None
+    avoid_devices: tuple[str, ...] = ()
+    """``<id>@<node>`` of each GPU the next attempt avoids."""
     memory: int | None = None
     """The next attempt's memory request in bytes, when it changes."""
     limits: tuple[LimitUse, ...] = ()

@@ -39,6 +39,11 @@ class Pattern:
         """Whether it occurs in a text; never in an empty one."""
         return bool(text) and _tolerantly(self._search, text) is not None
 
+    def place_in(self, text: bytes) -> int | None:
+        """Return where it begins for the first time in UTF-8."""
+        found = self._search(text)
+        return None if found is None else int(found.start())
+
 
 class PatternSet:
     """Patterns that are searched together, in about the time of one."""

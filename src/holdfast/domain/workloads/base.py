@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
+
+from holdfast.domain.record import Struct
 
 State = TypeVar("State")
 """What is remembered of a workload between two looks."""
@@ -17,12 +18,12 @@ Decided = TypeVar("Decided")
 GANG = "gang"
 KUBEJOB = "kubejob"
 JOBSET = "jobset"
+ARRAY = "array"
 UNREAD = "job"
 """The kind of a job whose kind is unknown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result(Generic[State, Order, Note, Decided]):
+class Result(Struct, Generic[State, Order, Note, Decided], frozen=True, kw_only=True):
     """What ``reconcile`` returns for a workload of any kind; it is stored before any order is carried out."""
 
     state: State
@@ -35,8 +36,7 @@ class Result(Generic[State, Order, Note, Decided]):
     """When to forget it; only of one that has ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(Struct, frozen=True):
     """What is stored of a workload of any kind; its kind's record adds what only that kind has."""
 
     id: str
@@ -75,8 +75,7 @@ class Workload:
         return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner(Workload):
+class Owner(Workload, frozen=True, kw_only=True):
     """What is stored of a workload that is made of others; its kind says what its state is."""
 
     state: Any = None
@@ -86,9 +85,13 @@ class Owner(Workload):
         """How it has ended; empty until then, and for what never ends by itself."""
         return ""
 
+    @property
+    def ended_because(self) -> str:
+        """Why it has ended so; empty where nothing says."""
+        return ""
 
-@dataclass(frozen=True, slots=True)
-class Quarantined:
+
+class Quarantined(Struct, frozen=True):
     """A workload that is left alone because handling it failed; no other is affected."""
 
     id: str

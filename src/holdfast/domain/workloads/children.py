@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
+
+from holdfast.domain.job import JobState
+from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
     from holdfast.domain.job import Job
@@ -17,10 +19,10 @@ class ChildPhase(StrEnum):
     ACTIVE = "active"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Child:
+class Child(Struct, frozen=True, kw_only=True):
     """One child job as last observed."""
 
     name: str
@@ -47,6 +49,8 @@ class Child:
     ready_pods: int = 0
     succeeded_pods: int = 0
     suspended: bool = False
+    held: bool = False
+    """By its policy or a person, and not by its owner, so that only those release it."""
     size: tuple[int, int | None] | None = None
     """Its parallelism and completions, where they may differ from the template's."""
     deleting_since: float | None = None
@@ -58,8 +62,7 @@ class Child:
         return (self.restart, self.job_restart)
 
 
-@dataclass(frozen=True, slots=True)
-class CreateChild:
+class CreateChild(Struct, frozen=True):
     """Create a job, or begin it anew."""
 
     name: str
@@ -76,31 +79,27 @@ class CreateChild:
     """What it is made from (``compiled.codec``); empty for a job that was submitted with its owner."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteChild:
+class DeleteChild(Struct, frozen=True):
     """Delete a job and all of its pods; ``force`` waits for none of them."""
 
     name: str
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SuspendChild:
+class SuspendChild(Struct, frozen=True):
     """Stop a job's pods and keep the job."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResumeChild:
+class ResumeChild(Struct, frozen=True):
     """Let a job's pods start, as its owner describes them now."""
 
     name: str
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ResizeChild:
+class ResizeChild(Struct, frozen=True):
     """Give a running job another parallelism and number of completions."""
 
     name: str
@@ -108,12 +107,37 @@ class ResizeChild:
     completions: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Forget:
+class Forget(Struct, frozen=True):
     """Delete the whole workload: its time to live is over."""
 
 
 Order: TypeAlias = CreateChild | DeleteChild | SuspendChild | ResumeChild | ResizeChild | Forget
+
+
+HELD_WITH_OWNER = "held with what it is part of"
+"""Why a job is held that its owner suspended."""
+_PHASES = {
+    JobState.SUCCEEDED: ChildPhase.SUCCEEDED,
+    JobState.FAILED: ChildPhase.FAILED,
+    JobState.CANCELLED: ChildPhase.CANCELLED,
+}
+
+
+def gang_of(job: Job) -> Child:
+    """Show a job that is a gang to its owner; it counts as one pod."""
+    at, phase = job.child, _PHASES.get(job.state, ChildPhase.ACTIVE)
+    return Child(
+        name=job.name,
+        group=at.group if at is not None else "",
+        index=at.index if at is not None else 0,
+        phase=phase,
+        reason=job.reason if phase is ChildPhase.FAILED else "",
+        failed_at=(job.ended_at or 0.0) if phase is ChildPhase.FAILED else 0.0,
+        active_pods=int(job.state is JobState.RUNNING),
+        suspended=job.state is JobState.HELD and job.reason == HELD_WITH_OWNER,
+        held=job.state is JobState.HELD and job.reason != HELD_WITH_OWNER,
+        deleting_since=job.updated_at if job.cancel_requested else None,
+    )
 
 
 def child_of(job: Job, record: KubeJobRecord, first: int = 0) -> Child:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.domain.classify import LOST
-from holdfast.domain.job import evolve
-from holdfast.domain.placement import Place, Shape, ever_fits, why_not
+from holdfast.domain.placement.fit import Place, Shape, ever_fits, on_nodes, why_not
 from holdfast.domain.policy.decide import decide, delay_s
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory, RetrySettings
+from holdfast.domain.record import Struct, evolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.compiled import PolicySet
 
 
-@dataclass(frozen=True, slots=True)
-class Ruleset:
+class Ruleset(Struct, frozen=True):
     """Everything in force when a failure is judged."""
 
     policies: PolicySet
@@ -55,7 +53,8 @@ def decide_retry(
         decision = _suspected(decision, history, suspicion)
     if decision.memory is None or not decision.grants_retry or not ruleset.places:
         return decision
-    grown = evolve(shape, request=evolve(shape.request, memory=decision.memory), avoid=None)
+    local = on_nodes(shape, dict(ruleset.settings.resources))
+    grown = evolve(local, request=evolve(local.request, memory=decision.memory), avoid=None, avoid_devices=())
     return _that_still_fits(decision, grown, ruleset.places)
 
 
@@ -81,6 +80,5 @@ def _that_still_fits(decision: Decision, grown: Shape, places: Sequence[Place]) 
 
 def refused(decision: Decision, code: DecisionCode, reason: str) -> Decision:
     """Turn a retry that was granted down."""
-    return evolve(
-        decision, action=Action.FAIL, code=code, reason=reason, counter=None, delay_s=0.0, avoid_node=None, memory=None
-    )
+    ended = evolve(decision, action=Action.FAIL, code=code, reason=reason, counter=None, delay_s=0.0)
+    return evolve(ended, avoid_node=None, avoid_devices=(), memory=None)

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
+from holdfast.domain.devices import ANY, GpuSelector
 from holdfast.domain.job import Resources
+from holdfast.domain.notifier import Notify
 from holdfast.domain.policy.model import RetryPolicy
+from holdfast.domain.record import Struct, field
+from holdfast.domain.workloads.dependencies import Dependency
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 from holdfast.domain.workloads.kubejob.program import Program
+from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 
 DEFAULT_QUEUE = "default"
 DEFAULT_GRACE_S = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class KubeJob:
+class Streams(StrEnum):
+    """How what a program writes to its two output streams is kept."""
+
+    TOGETHER = "together"
+    """In one log, as it came."""
+    SEPARATE = "separate"
+    """In a log for each; how they followed each other is not known then."""
+
+
+class KubeJob(Struct, frozen=True):
     """A job whose runs are pods, each replaced by itself: a ``batch/v1`` Job."""
 
     spec: KubeJobSpec
@@ -25,8 +38,7 @@ class KubeJob:
     """The Job's ``spec`` as written; its ``template`` is the pod template."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobSpec:
+class JobSpec(Struct, frozen=True):
     """A validated job specification; defaults are those of the native manifest."""
 
     name: str
@@ -37,10 +49,14 @@ class JobSpec:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    """Variables whose values are kept elsewhere, with the names they have there."""
     working_dir: str | None = None
     """Where the program starts; ``None`` is the run's own work directory."""
     resources: Resources = Resources()
     """Of each run."""
+    gpus: GpuSelector = ANY
+    """Which GPUs will do."""
     gang: int = 1
     """Ranks that start, fail and restart together."""
     ports: tuple[str, ...] = ()
@@ -48,7 +64,7 @@ class JobSpec:
     deadline_s: float | None = None
     """Per attempt, from the start of its programs."""
     total_deadline_s: float | None = None
-    """Over all attempts, from submission."""
+    """Over all attempts, from submission, or from when all had happened that it waits for."""
     scheduling_timeout_s: float | None = None
     """How long each attempt may wait for a place; back-off does not count."""
     grace_s: float = DEFAULT_GRACE_S
@@ -58,5 +74,18 @@ class JobSpec:
     """Named policies, added after the queue's."""
     inline_policies: tuple[RetryPolicy, ...] = ()
     """Policies written in the job itself, after the named ones."""
+    logs: Streams = Streams.TOGETHER
+    stall: StallLimits | None = None
+    """How long a run may be silent; ``None`` is for ever."""
+    after: tuple[Dependency, ...] = ()
+    """What has to happen before it may start."""
+    notify: tuple[Notify, ...] = ()
+    """Who is told of what becomes of it, besides those its queue names; of an array, in the array."""
+    warning: EarlyWarning | None = None
+    """What a run gets ahead of its end."""
+    checkpointed_exit_code: int | None = None
+    """The exit code of a run that has saved what it has and is to be run again."""
+    checkpoints_of: tuple[str, ...] = ()
+    """Ids of jobs that have ended; the first of them that still has a checkpoint folder leaves it to this one."""
     kube: KubeJob | None = None
     """Set when its runs are pods of a Kubernetes Job of its own; jobs of a job set have theirs in the set."""

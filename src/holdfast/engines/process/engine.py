@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.containers import LOCAL
 from holdfast.domain.job import Resources
+from holdfast.domain.record import evolve
 from holdfast.engines.process import files
 from holdfast.engines.process.client import Connection, connect, signal_shim
 from holdfast.engines.process.files import observation
+from holdfast.engines.process.shim.processes import name_if_foreign
 from holdfast.engines.process.shim.records import PROTOCOL
 from holdfast.errors import EngineError
 from holdfast.ports.engine import NodeInfo, Observation, RunPhase
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.domain.containers import EngineInfo
+    from holdfast.domain.devices import Device
     from holdfast.ports.engine import RunOrder, StopReason
 
 DEFAULT_LOG_LIMIT = 256 << 20
@@ -51,6 +54,8 @@ _RESUME_AFTER_S, _REPLACE_AFTER_S = 2.0, 10.0
 """When a silent shim is told to go on, in case somebody suspended it, and when it is replaced: its programs go on."""
 _ORDERS_PER_MESSAGE = 32
 """So that the shim starts the first while the next are being written out."""
+_OF_LIBRARIES = ("LD_LIBRARY_PATH",)
+"""What its own processes get, too: a GPU's driver may be there."""
 _log = logging.getLogger(__name__)
 
 
@@ -78,6 +83,7 @@ class ProcessEngine:
         memory_limits: str = "auto",
         shim_idle_s: float = DEFAULT_SHIM_IDLE_S,
         environ: Mapping[str, str] | None = None,
+        secret: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         """Open the directory and connect to its shim, starting one if there is none.
 
@@ -91,6 +97,7 @@ class ProcessEngine:
             memory_limits: ``auto`` uses cgroups where they are writable, ``rss`` watches in any case.
             shim_idle_s: How long a shim without runs and clients stays.
             environ: Where programs inherit from; by default this process's environment.
+            secret: Returns the value of a secret, by its name, if there is one.
 
         Raises:
             EngineError: The directory or the shim is not available.
@@ -98,27 +105,30 @@ class ProcessEngine:
         self._directory = directory.absolute()
         inherited = os.environ if environ is None else environ  # noqa: TID251 - handed to programs, never read
         self._environment = files.base_environment(inherited)
+        libraries = {name: inherited[name] for name in _OF_LIBRARIES if name in inherited}
+        self._own_environment = {**self._environment, **libraries}
         self._settings = {"environment": self._environment, "log_limit": log_limit, "pids_limit": pids_limit}
         self._settings |= {"launch_limit_s": launch_limit_s, "lease_s": lease_s}
-        self._limits, self._idle_s = memory_limits, shim_idle_s
+        self._limits, self._idle_s, self._secret = memory_limits, shim_idle_s, secret
         self._lock = threading.Lock()
         self._observed: dict[str, Observation] = {}
         self._snapshot: Mapping[str, Observation] | None = None
         self._unacknowledged: dict[int, dict[str, Any]] = {}
         self._orders: dict[str, dict[str, Any]] = {}
         """Launch messages of runs that are not known to run yet, by uid."""
-        self._sequence = 0
+        self._sequence, self._protocol = 0, PROTOCOL
         self._wakes: list[Callable[[], None]] = []
+        self._also_closed: list[Callable[[], None]] = []
         self._closed = threading.Event()
         self._trouble: str | None = None
         self._asked_at: float | None = None
         """When the shim was asked whether it is there, unless it has said something since."""
         self._heard_at = time.monotonic()
-        self._protocol = PROTOCOL
         self._connection: Connection
         self._open_directory()
         hello = self._connect()
         self._nodes = _labelled(default_nodes() if nodes is None else nodes, hello)
+        self._devices = {node.name: node.devices for node in self._nodes}
         self._reader = threading.Thread(target=self._read, name="holdfast-process-engine", daemon=True)
         self._reader.start()
 
@@ -131,6 +141,18 @@ class ProcessEngine:
     def nodes(self) -> Sequence[NodeInfo]:
         """List the places and their whole capacity."""
         return self._nodes
+
+    def see_devices(self, devices: Mapping[str, Device]) -> None:
+        """Take in how GPUs are now, by id; from any thread."""
+        self._nodes = tuple(
+            evolve(node, devices=tuple(devices.get(device.id, device) for device in node.devices))
+            for node in self._nodes
+        )
+        self._wake()
+
+    def foreign(self, pid: int) -> str:
+        """Name the program of a process that none of its runs started; from any thread."""
+        return name_if_foreign(pid, str(self._directory), self._connection.peer())
 
     def prepare(self, orders: Sequence[RunOrder]) -> None:
         """Do nothing: there is nothing to prepare."""
@@ -145,7 +167,9 @@ class ProcessEngine:
         messages = []
         for order in orders:
             if order.uid not in self._observed:
-                message = self._orders[order.uid] = files.launch_message(self._directory, order)
+                message = self._orders[order.uid] = files.launch_message(
+                    self._directory, order, self._devices.get(order.node, ()), self._secret
+                )
                 self._observed[order.uid] = Observation(order.uid, RunPhase.STARTING)
                 messages.append(message)
         if messages:
@@ -196,9 +220,15 @@ class ProcessEngine:
     def close(self) -> None:
         """Detach without touching the runs."""
         self._closed.set()
+        for close in self._also_closed:
+            close()
         self._connection.shut()
         if threading.current_thread() is not self._reader:
             self._reader.join()
+
+    def close_with(self, close: Callable[[], None]) -> None:
+        """Have something closed with this."""
+        self._also_closed.append(close)
 
     # the shim
 
@@ -226,7 +256,7 @@ class ProcessEngine:
         """Connect, take over what the shim has, and send what it has not acknowledged; returns its greeting."""
         connection, first = connect(
             self._directory,
-            environment=self._environment,
+            environment=self._own_environment,
             limits=self._limits,
             idle_s=self._idle_s,
         )
@@ -340,4 +370,4 @@ def _labelled(nodes: Sequence[NodeInfo], hello: Mapping[str, Any]) -> tuple[Node
         PIDS_LABEL: hello.get("pids", "none"),
         CONTAINMENT_LABEL: hello.get("containment", "none"),
     }
-    return tuple(NodeInfo(node.name, node.capacity, {**node.labels, **ways}) for node in nodes)
+    return tuple(evolve(node, labels={**node.labels, **ways}) for node in nodes)

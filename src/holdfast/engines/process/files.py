@@ -3,9 +3,10 @@
 <directory>/jobs/<job id>/checkpoints/              kept over attempts
 <directory>/jobs/<job id>/<attempt>.<rank>/work/    where the program starts, unless the job says where
 <directory>/jobs/<job id>/<attempt>.<rank>/{log,began,termination,progress}
+<directory>/jobs/<job id>/<attempt>.<rank>/{stderr,stderr.began}    where stdout and stderr are kept apart
 
 A program's environment is, later ones winning: the base (a short list of the server's own variables), the
-job's ``env``, and the ``HOLDFAST_*`` variables that tell it who it is.
+job's ``env``, which GPUs it sees, and the ``HOLDFAST_*`` variables that tell it who it is.
 """
 
 from __future__ import annotations
@@ -15,19 +16,22 @@ import os
 import re
 import shutil
 from bisect import bisect
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome
+from holdfast.engines.devices.visible import visible
 from holdfast.engines.process.shim import files
-from holdfast.engines.process.shim.records import BEGAN, CHECKPOINTS, LOG, PROGRESS, TERMINATION
+from holdfast.engines.process.shim.records import BEGAN_OF, CHECKPOINTS, LOG, PROGRESS, STDERR, STOP, TERMINATION
 from holdfast.errors import InvalidRequest, Unavailable
 from holdfast.ports.engine import Observation, RunPhase
 from holdfast.ports.logs import LogPart
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from holdfast.domain.devices import Device
     from holdfast.ports.engine import RunOrder
 
 
@@ -66,7 +70,7 @@ def log_start(path: Path) -> int:
 
 def log_beginnings(path: Path, size: int) -> tuple[int, ...]:
     """Return the offsets within a log of that size where programs after the first began, in order."""
-    text = files.tail_text(os.fspath(path.with_name(BEGAN)), _MOST_BEGINNINGS)
+    text = files.tail_text(os.fspath(path.with_name(BEGAN_OF[path.name])), _MOST_BEGINNINGS)
     found = sorted(set(map(files.offset_in, text.splitlines())))
     return tuple(found[bisect(found, 0) : bisect(found, size)])
 
@@ -90,13 +94,14 @@ class ProcessLogs:
         """Remember the directory of the engine."""
         self._directory = directory
 
-    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int) -> LogPart:
+    def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:
         """Read at most ``limit`` bytes from ``offset``, or from where a capped log still begins.
 
         Raises:
             Unavailable: The file is there and cannot be read.
         """
         path = log_path(self._directory, job_id, attempt, rank)
+        path = path.with_name(STDERR) if stderr else path
         try:
             with open(files.open_plain(os.fspath(path), os.O_RDONLY), "rb", buffering=0) as file:  # noqa: PTH123 - of an fd
                 size = os.fstat(file.fileno()).st_size
@@ -122,21 +127,31 @@ class ProcessFiles:
     def discard(self, job_id: str) -> None:
         """Delete everything a job's runs left on the disk; nothing there is fine.
 
+        It is moved away first, so that a run which takes over the checkpoints gets all of them or none.
+
         Raises:
             Unavailable: Something cannot be deleted.
         """
         directory = Path(job_directory(self._directory, job_id))
+        aside = directory.with_name(f".{job_id}")
         try:
-            try:
-                shutil.rmtree(directory)
-            except PermissionError:
-                _open_up(directory)
-                shutil.rmtree(directory)
-        except FileNotFoundError:
-            return
+            _remove(aside)  # what an interruption left
+            with suppress(FileNotFoundError):
+                directory.rename(aside)
+            _remove(aside)
         except OSError as error:
             msg = f"cannot delete {error.filename}: {error.strerror}"
             raise Unavailable(msg) from error
+
+
+def _remove(directory: Path) -> None:
+    """Delete a directory, if it is there, with all that is in it."""
+    with suppress(FileNotFoundError):
+        try:
+            shutil.rmtree(directory)
+        except PermissionError:
+            _open_up(directory)
+            shutil.rmtree(directory)
 
 
 def _open_up(directory: Path) -> None:
@@ -148,6 +163,8 @@ def _open_up(directory: Path) -> None:
                 entry.chmod(_OWNERS)
 
 
+STACK_SIGNAL = 49
+"""Has a program that heeds it write its stacks to stderr: a real-time signal that nobody else is known to use."""
 CONTAINER = "main"
 """What the one process of a local run is called in rules."""
 INHERITED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"})
@@ -167,8 +184,13 @@ def port_variable(name: str) -> str:
     return _NOT_IN_A_NAME.sub("_", name.upper())
 
 
-def launch_message(directory: Path, order: RunOrder) -> dict[str, Any]:
-    """Build the shim's launch message; ports are the shim's to choose."""
+def launch_message(
+    directory: Path,
+    order: RunOrder,
+    devices: Sequence[Device] = (),
+    secret: Callable[[str], str | None] = lambda _: None,
+) -> dict[str, Any]:
+    """Build the shim's launch message; ports are the shim's to choose, ``devices`` are all GPUs of the run's node."""
     [main] = order.containers  # more than one is more than its engine is capable of
     job = job_directory(directory, order.job_id)
     run = f"{job}/{order.attempt}.{order.rank}"
@@ -184,7 +206,9 @@ def launch_message(directory: Path, order: RunOrder) -> dict[str, Any]:
         "HOLDFAST_CHECKPOINT_DIR": f"{job}/{CHECKPOINTS}",
         "HOLDFAST_MASTER_ADDR": "127.0.0.1",
     }
-    return {
+    if devices:
+        identity |= visible(devices, order.gpus, share_m=order.resources.share_m)
+    message: dict[str, Any] = {
         "uid": order.uid,
         "node": order.node,
         "directory": run,
@@ -196,7 +220,28 @@ def launch_message(directory: Path, order: RunOrder) -> dict[str, Any]:
         "grace_s": order.grace_s,
         "ports": list(map(port_variable, order.ports)),
         "gang": f"{order.job_id}/{order.attempt}" if order.size > 1 else "",
+        "separate": order.separate_logs,
     }
+    if main.secrets:
+        values = {variable: secret(name) for variable, name in main.secrets.items()}
+        message["env"] |= {variable: value for variable, value in values.items() if value is not None}
+        message["missing"] = [main.secrets[variable] for variable, value in values.items() if value is None]
+    if order.stall is not None:
+        message["stall"] = order.stall.in_words()
+        if order.stall.idle_device_s is not None:
+            limit_s, words = message["stall"]["device"]
+            message["stall"]["device"] = (limit_s, f"{words}: {', '.join(order.gpus)}")
+            message["gpus"] = list(order.gpus)
+        identity["HOLDFAST_STACK_SIGNAL"] = str(STACK_SIGNAL)
+        message["env"] |= identity
+    if order.warning is not None:
+        message["warning"] = (order.warning.before_s, order.warning.number)
+        message["env"]["HOLDFAST_STOP_FILE"] = f"{run}/{STOP}"
+    if order.checkpointed_exit_code is not None:
+        message["env"]["HOLDFAST_CHECKPOINTED_EXIT_CODE"] = str(order.checkpointed_exit_code)
+    if order.checkpoints_of:
+        message["checkpoints_of"] = [job_directory(directory, other) for other in order.checkpoints_of]
+    return message
 
 
 def observation(report: Mapping[str, Any]) -> Observation:
@@ -230,8 +275,10 @@ def _outcome(report: Mapping[str, Any], facts: Mapping[str, Any]) -> RunOutcome:
         started=facts["started"],
         started_at=report["started_at"],
         ended_at=facts["ended_at"],
+        warned_at=facts.get("warned_at"),
         node=report["node"] or None,
         message=facts.get("note", ""),
+        log=facts.get("log", ""),
         log_tail=tuple(facts.get("log_tail", ())),
         progress=report["progress"],
         peak_memory=facts.get("peak_memory"),

@@ -1,5 +1,6 @@
 """Runs that only pretend, under any clock: an engine for tests and simulations."""
 
-from holdfast.engines.simulated.engine import SimulatedEngine, SimulatedRun
+from holdfast.engines.simulated.engine import SimulatedEngine
+from holdfast.engines.simulated.life import SimulatedRun
 
 __all__ = ["SimulatedEngine", "SimulatedRun"]

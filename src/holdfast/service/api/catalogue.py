@@ -6,6 +6,7 @@ from holdfast.dialects.native.policy import policy_warnings
 from holdfast.dialects.native.writing import write_policy
 from holdfast.domain.audit import Caller
 from holdfast.domain.category import FailureCategory
+from holdfast.domain.failure_catalogue import BUILT_IN
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 from holdfast.service.api.endpoint import (
@@ -22,10 +23,10 @@ from holdfast.service.api.endpoint import (
 from holdfast.service.api.manifests import manifest_of, read_settings
 from holdfast.service.api.text import Text
 from holdfast.service.api.versions import read_match
-from holdfast.service.categories import Categories
-from holdfast.service.policies import Policies
-from holdfast.service.queues import Queues
-from holdfast.service.settings import Settings
+from holdfast.service.catalogue.categories import Categories
+from holdfast.service.catalogue.policies import Policies
+from holdfast.service.catalogue.queues import Queues
+from holdfast.service.catalogue.settings import Settings
 from holdfast.wire.catalogue import (
     CategoryPage,
     CategoryView,
@@ -158,7 +159,7 @@ def delete_queue(backend: Backend, by: Caller, name: Name) -> None:
 
 
 def _category_view(category: FailureCategory) -> CategoryView:
-    return CategoryView(name=category.name, spec=write_category(category))
+    return CategoryView(name=category.name, spec=write_category(category), built_in=category in BUILT_IN)
 
 
 @_CATEGORIES.add("GET", "/failure-categories", CategoryPage, summary="List failure categories")

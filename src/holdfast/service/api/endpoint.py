@@ -1,7 +1,8 @@
 """What an endpoint is: an address, what it takes, what it answers, and the use case behind it.
 
-The endpoints themselves are in ``catalogue``, ``events``, ``jobs``, ``jobsets``, ``submissions`` and ``system``, one
-function each. ``api`` serves them over HTTP; a client without a server calls them in its own process.
+The endpoints themselves are in ``arrays``, ``catalogue``, ``events``, ``figures``, ``jobs``, ``jobsets``,
+``notifiers``, ``submissions`` and ``system``, one function each. ``api`` serves them over HTTP; a client without a
+server calls them in its own process.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from holdfast.wire.base import API
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from holdfast.domain.job import Node
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.logs import LogReader
+    from holdfast.ports.notifications import Sender
+    from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
     from holdfast.service.explain import Explainer
     from holdfast.wire.base import Response
@@ -31,12 +35,20 @@ MODULES = {
     "version": ("system",),
     "jobs": ("jobs", "submissions"),
     "dry-run": ("submissions",),
+    "arrays": ("arrays",),
     "jobsets": ("jobsets",),
     "retry-policies": ("catalogue",),
     "queues": ("catalogue",),
     "failure-categories": ("catalogue",),
     "settings": ("catalogue",),
+    "notifiers": ("notifiers",),
+    "notifications": ("notifiers",),
+    "secrets": ("submissions",),
     "nodes": ("system",),
+    "devices": ("devices",),
+    "summary": ("figures",),
+    "overview": ("figures",),
+    "job-names": ("figures",),
     "events": ("events",),
     "audit": ("events",),
 }
@@ -57,8 +69,14 @@ class Backend:
     """Says what keeps the process from working, if anything."""
     count: Callable[[int, int], None] = lambda _accepted, _rejected: None
     """Takes note of how many jobs were accepted and how many refused."""
+    nodes: Callable[[], Sequence[Node]] | None = None
+    """Lists the nodes that jobs can count on, to refuse what none of them has; by default those that were reported."""
     metrics: Callable[[], bytes] = lambda: b""
     """Writes the metrics of the process in Prometheus' text format."""
+    sender: Callable[[], Sender] | None = None
+    """Tells people; ``None`` where nobody can be told."""
+    secrets: Secrets | None = None
+    """Where the values of secret variables are; ``None`` where they cannot be kept safely."""
 
     @cached_property
     def explainer(self) -> Explainer:
@@ -154,7 +172,8 @@ class Endpoints(list[Endpoint]):
 
 def groups() -> Iterator[Endpoints]:
     """Import and return the endpoints of all modules, in the order they are described in."""
-    for name in ("system", "submissions", "jobs", "jobsets", "catalogue", "events"):
+    of_work = ("submissions", "jobs", "arrays", "jobsets")
+    for name in ("system", "devices", *of_work, "catalogue", "notifiers", "figures", "events"):
         yield from _groups_of(name)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.domain.job import JobState
+from holdfast.domain.record import Struct
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.store import JobFilter
-from holdfast.service.naming import set_id_of
+from holdfast.service.naming import array_id_of, set_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,8 +21,7 @@ _STATES = {state.lower(): state for state in JobState}
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """A caller's filter of a list of jobs; every field that is given must hold."""
 
     states: Sequence[str] = ()
@@ -35,6 +34,12 @@ class Wanted:
     """Each as ``key=value``."""
     quarantined: bool = False
     """Only those that are quarantined."""
+    array: str | None = None
+    """Name or id of the array they are tasks of."""
+    tasks: bool = True
+    """Also the tasks of arrays."""
+    ids: Sequence[str] | None = None
+    """Only these; ``None`` is all."""
 
 
 def read_filter(store: Store, wanted: Wanted) -> JobFilter:
@@ -49,10 +54,22 @@ def read_filter(store: Store, wanted: Wanted) -> JobFilter:
         states=states or None,
         queue=wanted.queue,
         name=wanted.name,
-        job_set=None if wanted.job_set is None else set_id_of(store, wanted.job_set),
+        job_set=_owner_of(store, wanted),
         labels=labels,
         quarantined=wanted.quarantined,
+        tasks=wanted.tasks or wanted.array is not None,
+        ids=None if wanted.ids is None else frozenset(wanted.ids),
     )
+
+
+def _owner_of(store: Store, wanted: Wanted) -> str | None:
+    """Find what the jobs must belong to."""
+    if wanted.array is not None and wanted.job_set is not None:
+        msg = "a job belongs to a job set or to an array"
+        raise InvalidRequest(msg, problems=[Problem("query.array", "cannot be set together with job_set")])
+    if wanted.array is not None:
+        return array_id_of(store, wanted.array)
+    return None if wanted.job_set is None else set_id_of(store, wanted.job_set)
 
 
 def read_states(
@@ -79,5 +96,15 @@ def read_states(
 def mark_of(where: JobFilter) -> str:
     """Return what tells lists apart, for their cursors."""
     labels = sorted(where.labels)
-    parts = (sorted(where.states or ()), where.queue, where.name, where.job_set, labels, where.quarantined)
+    parts: tuple[object, ...] = (
+        sorted(where.states or ()),
+        where.queue,
+        where.name,
+        where.job_set,
+        labels,
+        where.quarantined,
+        where.tasks,
+    )
+    if where.ids is not None:
+        parts = (*parts, sorted(where.ids))
     return sha256(json.dumps(parts).encode()).hexdigest()[:12]

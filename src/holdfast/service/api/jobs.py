@@ -1,12 +1,16 @@
 """GET /jobs and what belongs to one job: attempts, decisions, why, logs; and cancel, hold and release."""
 
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import lru_cache, partial
 from typing import Annotated, Any, Literal
 
 from holdfast.compiled.codec import load_spec
+from holdfast.dialects.native.patch import patched
 from holdfast.dialects.native.writing import write_job
 from holdfast.domain.audit import Caller
+from holdfast.domain.job import Job
 from holdfast.errors import UnreadableSpec
+from holdfast.ports.overview import Latest
 from holdfast.service.api.cursors import read_number, write_cursor
 from holdfast.service.api.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Backend, Endpoints, Ref, Word
 from holdfast.service.api.filters import Wanted, mark_of, read_filter
@@ -19,16 +23,18 @@ from holdfast.wire.jobs import (
     AttemptPage,
     AttemptView,
     HistoryPage,
+    JobOutcome,
     JobPage,
     JobStates,
     JobSummary,
     JobView,
     LogChunk,
     Reason,
+    RetryRequest,
     StatesQuery,
 )
 from holdfast.wire.render_decisions import set_decision_of
-from holdfast.wire.render_jobs import attempt_views, history_entry, job_summary, job_view, why_view
+from holdfast.wire.render_jobs import attempt_views, history_entry, job_outcome, job_summary, job_view, why_view
 from holdfast.wire.render_pods import pods_view
 
 _JOBS = Endpoints("jobs")
@@ -37,6 +43,7 @@ _CONTROL = Endpoints("control")
 ENDPOINTS = (_JOBS, _ATTEMPTS, _CONTROL)
 
 DEFAULT_PAGE = 100
+MOST_IDS = 200
 _MOST_ATTEMPTS = 1 << 31
 _MOST_MANIFESTS = 1_024
 _LARGEST_OFFSET = 1 << 62
@@ -59,20 +66,42 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
     job_set: Annotated[str | None, Asked("Name or id of the job set they belong to.", max_length=LONGEST_NAME)] = None,
     label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
     quarantined: Annotated[bool, Asked("Only jobs that are quarantined.")] = False,
+    array: Annotated[str | None, Asked("Name or id of the array they are tasks of.", max_length=LONGEST_NAME)] = None,
+    tasks: Annotated[bool, Asked("Also the tasks of arrays.")] = True,
+    id: Annotated[list[str] | None, Asked("Only these.", max_length=MOST_IDS)] = None,  # noqa: A002 - the parameter's name
     limit: Annotated[int, Asked(ge=1, le=LARGEST_PAGE)] = DEFAULT_PAGE,
     cursor: Word = None,
-    fields: Literal["summary", "full"] = "summary",
+    fields: Annotated[
+        Literal["summary", "outcome", "full"],
+        Asked("How much to say of each; `outcome` adds how its last attempt went."),
+    ] = "summary",
 ) -> JobPage:
     """List jobs in order of submission; jobs submitted meanwhile appear on later pages."""
     wanted = Wanted(
-        states=state or (), queue=queue, name=name, job_set=job_set, labels=label or (), quarantined=quarantined
+        states=state or (),
+        queue=queue,
+        name=name,
+        job_set=job_set,
+        labels=label or (),
+        quarantined=quarantined,
+        array=array,
+        tasks=tasks,
+        ids=id,
     )
     where = read_filter(backend.store, wanted)
     mark = mark_of(where)
     page = _queries(backend).page(where, after=read_number(cursor, mark), limit=limit)
-    full = fields == "full"
-    items = [full_job(_queries(backend).detail_of(job)) if full else job_summary(job) for job in page.jobs]
-    return JobPage(items=items, next_cursor=write_cursor(page.next_after, mark))
+    return JobPage(items=_items(backend, page.jobs, fields), next_cursor=write_cursor(page.next_after, mark))
+
+
+def _items(backend: Backend, jobs: Sequence[Job], fields: str) -> Sequence[JobView | JobOutcome | JobSummary]:
+    """Show jobs with as much as was asked for."""
+    if fields == "full":
+        return [full_job(_queries(backend).detail_of(job)) for job in jobs]
+    if fields == "outcome":
+        latest = backend.store.latest_of([job.id for job in jobs])
+        return [job_outcome(job, latest.get(job.id, Latest())) for job in jobs]
+    return [job_summary(job) for job in jobs]
 
 
 @_JOBS.add("POST", "/jobs/states", JobStates, 413, summary="Read the states of many jobs")
@@ -109,12 +138,16 @@ def get_logs(  # noqa: PLR0913 - the parameters of an address
     newest: Annotated[
         bool, Asked("Begin no earlier than the newest of the runs that followed each other in the rank.")
     ] = False,
+    stream: Annotated[
+        Literal["stdout", "stderr"],
+        Asked("Which stream, of a job whose logs are separate; of others stdout has both."),
+    ] = "stdout",
 ) -> LogChunk:
     """Read a part of a log; to follow, ask again from `next_offset` until `finished`.
 
     A part is of one run: where runs followed each other in one rank, the next part is of the next.
     """
-    query = LogQuery(attempt=attempt, rank=rank, offset=offset, limit=limit, tail=tail, newest=newest)
+    query = LogQuery(attempt, rank, offset, limit, tail, newest, stderr=stream == "stderr")
     return LogChunk.model_validate(Logs(backend.store, backend.logs).read(ref, query), from_attributes=True)
 
 
@@ -176,6 +209,14 @@ def hold(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -
 def release(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
     """Ask to release a held job."""
     return job_summary(_control(backend).release(ref, _text(reason), by=by))
+
+
+@_CONTROL.add("POST", "/jobs/{ref}/retry", JobSummary, 404, 409, 413, 422, summary="Retry a job by hand", status=202)
+def retry(backend: Backend, by: Caller, ref: Ref, asked: RetryRequest | None = None) -> JobSummary:
+    """Ask for another attempt of a job that has ended or waits; it counts as no retry, and `set` changes the job."""
+    changes = asked.set if asked else {}
+    change = partial(patched, patch=changes) if changes else None
+    return job_summary(_control(backend).retry(ref, _text(asked), change=change, by=by))
 
 
 def full_job(detail: JobDetail) -> JobView:

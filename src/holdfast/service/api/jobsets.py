@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Annotated
 
 from holdfast.compiled.codec import set_spec_of
-from holdfast.dialects.jobset.loading import queue_of
 from holdfast.domain.audit import Caller
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.service.api.cursors import LARGEST_SEQ, read_name, read_number, write_cursor
@@ -80,7 +79,7 @@ def _sets(backend: Backend) -> JobSets:
 
 def _applied(found: Applied) -> Reply:
     view = render_jobsets.set_applied(
-        found.job_set, found.spec, queue=queue_of(found.spec), result=found.result, warnings=found.warnings
+        found.job_set, found.spec, queue=found.spec.queue_name, result=found.result, warnings=found.warnings
     )
     version = view.resource_version if found.job_set.id else None
     if found.result != "created":
@@ -136,7 +135,7 @@ def get_set(backend: Backend, ref: SetRef) -> Reply:
     view = render_jobsets.set_view(
         job_set,
         spec,
-        queue=queue_of(spec),
+        queue=spec.queue_name,
         manifest=json.loads(job_set.manifest),
         children=_children(job_set, _sets(backend).children(job_set, limit=_IN_A_VIEW).children),
     )
@@ -285,7 +284,7 @@ def delete_set(
 
 def _summary(job_set: JobSet) -> JobSetSummary:
     spec = set_spec_of(job_set)
-    return render_jobsets.set_summary(job_set, spec, queue=queue_of(spec))
+    return render_jobsets.set_summary(job_set, spec, queue=spec.queue_name)
 
 
 def _children(job_set: JobSet, children: Iterable[Child]) -> list[ChildView]:

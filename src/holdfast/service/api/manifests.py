@@ -11,9 +11,12 @@ from holdfast.dialects.documents import Document, read_documents
 from holdfast.dialects.jobset.wording import Engines, local
 from holdfast.dialects.manifests import read_manifest, read_one, try_job
 from holdfast.dialects.native import catalogue as native_catalogue
+from holdfast.dialects.native.dependencies import FIELD, readable_dependencies
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
+from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+from holdfast.domain.workloads.array.model import ArraySpec
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import HoldfastError, InvalidManifest, InvalidPolicy, InvalidRequest, InvalidSetting, Problem
@@ -102,10 +105,12 @@ def manifest_of(body: Text, kind: type[T], *, name: str | None = None) -> T:
 
 _KIND_NAMES: dict[type, str] = {
     JobSpec: "Job",
+    ArraySpec: "Job",
     JobSetSpec: "JobSet",
     RetryPolicy: "RetryPolicy",
     Queue: "Queue",
     FailureCategory: "FailureCategory",
+    Notifier: "Notifier",
 }
 
 
@@ -162,7 +167,47 @@ def several(documents: list[Document]) -> Sequence[Any] | None:
 def _item_of(item: Any, engines: Engines, *, lenient: bool) -> Written | HoldfastError:  # noqa: ANN401 - an item may be anything
     if not isinstance(item, (dict, Document)):
         return no_mapping(item)
-    return written_job(item, lenient=lenient, engines=engines)
+    return job_item(item, engines, lenient=lenient)
+
+
+def job_item(item: Document | Mapping[str, Any], engines: Engines, *, lenient: bool) -> Written:
+    """Read a job or an array, also one that is not valid; see ``written_job``."""
+    if not has_array(item):
+        return written_job(item, lenient=lenient, engines=engines)
+    try:
+        return written_array(item, engines)
+    except InvalidManifest as error:
+        value = item.value if isinstance(item, Document) else item
+        return _unread(value, error)
+
+
+def has_array(item: Document | Mapping[str, Any]) -> bool:
+    """Whether a manifest is meant to be an array: a job that has ``array``, nested or flat."""
+    value = item.value if isinstance(item, Document) else item
+    spec = value.get("spec", value)
+    return value.get("kind", "Job") == "Job" and isinstance(spec, Mapping) and spec.get("array") is not None
+
+
+def written_array(item: Document | Mapping[str, Any], engines: Engines) -> Written:
+    """Read a manifest that must be an array.
+
+    Raises:
+        InvalidManifest: It is not.
+    """
+    reading = read_one(item, engines=engines)
+    if reading.manifest is None:
+        raise InvalidManifest(problems=reading.problems)
+    if not isinstance(reading.manifest, ArraySpec):
+        problem = Problem("spec.array", "is required", hint="a job without array is sent to /jobs")
+        raise InvalidManifest(problems=[problem])
+    value = item.value if isinstance(item, Document) else item
+    manifest, flat = json.dumps(value, sort_keys=True), is_flat(value)
+    return Written(reading.manifest.job, None, flat, reading.warnings, reading.manifest, manifest)
+
+
+def is_flat(value: Mapping[str, Any]) -> bool:
+    """Whether a job is in the short form."""
+    return "spec" not in value and "metadata" not in value
 
 
 def no_mapping(item: object) -> InvalidManifest:
@@ -170,14 +215,14 @@ def no_mapping(item: object) -> InvalidManifest:
     return InvalidManifest(problems=[Problem("", f"a manifest is a mapping of fields, not {type(item).__name__}")])
 
 
-def catalogue_manifest(item: Document | Mapping[str, Any]) -> RetryPolicy | Queue | FailureCategory:
-    """Read a manifest that must be a retry policy, a queue or a failure category.
+def catalogue_manifest(item: Document | Mapping[str, Any]) -> RetryPolicy | Queue | FailureCategory | Notifier:
+    """Read a manifest that must be a retry policy, a queue, a failure category or a notifier.
 
     Raises:
         InvalidManifest: It is not; ``InvalidPolicy`` of a retry policy.
     """
     reading = read_one(item)
-    if isinstance(reading.manifest, RetryPolicy | Queue | FailureCategory):
+    if isinstance(reading.manifest, RetryPolicy | Queue | FailureCategory | Notifier):
         return reading.manifest
     value = item.value if isinstance(item, Document) else item
     raise (InvalidPolicy if value.get("kind") == "RetryPolicy" else InvalidManifest)(problems=reading.problems)
@@ -186,22 +231,28 @@ def catalogue_manifest(item: Document | Mapping[str, Any]) -> RetryPolicy | Queu
 def written_job(document: Document | Mapping[str, Any], *, lenient: bool = False, engines: Engines = local) -> Written:
     """Read a job; also of an invalid one the names it refers to, so that all problems can be reported at once."""
     value = document.value if isinstance(document, Document) else document
-    flat = "spec" not in value and "metadata" not in value
+    flat = is_flat(value)
     reading = try_job(document, lenient=lenient, engines=engines)
     if isinstance(reading.manifest, JobSpec):
         return Written(reading.manifest, flat=flat, warnings=reading.warnings)
-    error = InvalidManifest(problems=reading.problems)
-    return Written(_named(value if flat else value.get("spec")), error, flat)
+    return _unread(value, InvalidManifest(problems=reading.problems))
 
 
-def _named(fields: object) -> JobSpec:
-    """Read the queue and the policies a job names, as far as they are names; the rest stands in."""
+def _unread(value: Mapping[str, Any], error: InvalidManifest) -> Written:
+    flat = is_flat(value)
+    return Written(_named(value if flat else value.get("spec"), value if flat else value.get("metadata")), error, flat)
+
+
+def _named(fields: object, metadata: object) -> JobSpec:
+    """Read a job's name, and the queue, the policies and the jobs it names, as far as they are names."""
     known = fields if isinstance(fields, Mapping) else {}
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
     queue, policies = known.get("queue"), known.get("retryPolicies")
     names = [name if isinstance(name, str) else None for name in policies] if isinstance(policies, list) else []
     return JobSpec(
-        name="unread",
+        name=name if isinstance(name, str) and name else "unread",
         command=("unread",),
         queue=queue if isinstance(queue, str) and queue else DEFAULT_QUEUE,
         retry_policies=tuple(name for name in names if name) if all(names) else (),
+        after=readable_dependencies(known.get(FIELD)),
     )

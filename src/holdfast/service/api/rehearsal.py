@@ -5,7 +5,6 @@ Each is checked as if those before it in the order of writing had been written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
@@ -14,25 +13,33 @@ from holdfast.dialects.documents import Document
 from holdfast.dialects.manifests import manifest_warnings
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
+from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
-from holdfast.errors import HoldfastError, Problem
-from holdfast.service.api.manifests import catalogue_manifest, written_job
-from holdfast.service.categories import Categories
+from holdfast.domain.record import Struct, evolve
+from holdfast.errors import HoldfastError, NotFound, Problem
+from holdfast.service.api.manifests import catalogue_manifest, has_array, job_item
+from holdfast.service.arrays import Arrays
+from holdfast.service.catalogue.categories import Categories
+from holdfast.service.catalogue.notifiers import Notifiers
+from holdfast.service.catalogue.policies import Policies
+from holdfast.service.catalogue.queues import Queues
 from holdfast.service.jobsets.sets import JobSets, name_of
 from holdfast.service.naming import engines_of
-from holdfast.service.policies import Policies
-from holdfast.service.queues import Queues
+from holdfast.service.reshape import reshape
 from holdfast.service.submit import Submitter, problems_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from holdfast.domain.job import Node
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
+    from holdfast.service.submit import Written
 
 Item: TypeAlias = "Document | Mapping[str, Any]"
-_ORDER = ("RetryPolicy", "Queue", "FailureCategory", "JobSet", "Job")
+_ORDER = ("RetryPolicy", "Notifier", "Queue", "FailureCategory", "JobSet", "Job")
 
 
 class Verb(StrEnum):
@@ -45,8 +52,7 @@ class Verb(StrEnum):
     """All must exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A manifest that would be accepted."""
 
     name: str | None
@@ -66,23 +72,28 @@ class _Pretended:
     def catalogue(self) -> Catalogue:
         return self._catalogue
 
-    def pretend(self, manifest: RetryPolicy | Queue | FailureCategory) -> None:
+    def pretend(self, manifest: RetryPolicy | Queue | FailureCategory | Notifier) -> None:
         known, name = self._catalogue, manifest.name
         if isinstance(manifest, RetryPolicy):
-            self._catalogue = replace(known, policies={**known.policies, name: manifest})
+            self._catalogue = evolve(known, policies={**known.policies, name: manifest})
         elif isinstance(manifest, Queue):
-            self._catalogue = replace(known, queues={**known.queues, name: manifest})
+            self._catalogue = evolve(known, queues={**known.queues, name: manifest})
+        elif isinstance(manifest, Notifier):
+            self._catalogue = evolve(known, notifiers={**known.notifiers, name: manifest})
         else:
-            self._catalogue = replace(known, categories=[*known.categories, manifest])
+            self._catalogue = evolve(known, categories=[*known.categories, manifest])
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
+class Rehearsal(Struct, frozen=True):
     """Checks what would be written."""
 
     store: Store
     clock: Clock
     ids: Ids
+    nodes: Callable[[], Sequence[Node]] | None = None
+    """Lists the nodes that jobs can count on; by default those that were reported."""
+    secrets: Secrets | None = None
+    """Where the values of secret variables are; ``None``: nowhere."""
 
     def check(self, items: Sequence[Item], *, verb: Verb, lenient: bool = False) -> list[Checked]:
         """Check manifests; returns what is known of each.
@@ -101,16 +112,37 @@ class Rehearsal:
             except HoldfastError as error:
                 errors[place] = error
         jobs = {
-            place: written_job(one, lenient=lenient, engines=partial(engines_of, self.store))
+            place: job_item(one, lenient=lenient, engines=partial(engines_of, self.store))
             for place, one in enumerate(items)
             if names[place] == "Job"
         }
+        if verb is not Verb.CREATE:
+            found |= self._arrays_there(jobs, errors)
         if jobs:
-            refused = Submitter(cast("Store", pretended), self.clock, self.ids).refusals(list(jobs.values()))
+            sets = [
+                name for item, kind in zip(items, names, strict=True) if kind == "JobSet" and (name := name_of(item))
+            ]
+            nodes = self.nodes or self.store.nodes
+            submitter = Submitter(cast("Store", pretended), self.clock, self.ids, sets, nodes, self.secrets)
+            refused = submitter.refusals(list(jobs.values()))
             errors |= {list(jobs)[place]: error for place, error in refused.items()}
         if errors:
             raise _first_of(errors, len(items))
         return [found.get(place) or Checked(jobs[place].spec.name, jobs[place].warnings) for place in range(len(items))]
+
+    def _arrays_there(self, jobs: dict[int, Written], errors: dict[int, HoldfastError]) -> dict[int, Checked]:
+        """Compare arrays with those that are there, and take them out of what would be submitted."""
+        arrays, found = Arrays(self.store, self.clock, self.ids), {}
+        for place, job in [(place, job) for place, job in jobs.items() if job.array is not None and job.error is None]:
+            try:
+                reshape(arrays, job.spec.name, job, dry_run=True)
+                found[place] = Checked(job.spec.name, job.warnings)
+            except NotFound:
+                continue
+            except HoldfastError as error:
+                errors[place] = error
+            del jobs[place]
+        return found
 
     def _check(self, item: Item, pretended: _Pretended, verb: Verb, *, lenient: bool) -> Checked:
         store, create = cast("Store", pretended), {Verb.CREATE: True, Verb.UPDATE: False}.get(verb)
@@ -128,6 +160,8 @@ class Rehearsal:
                     Queues(store).put(manifest, create=create, dry_run=True)
                 case FailureCategory():
                     Categories(store).put(manifest, create=create, dry_run=True)
+                case Notifier():
+                    Notifiers(store).put(manifest, create=create, dry_run=True)
                 case _:
                     assert_never(manifest)
         finally:
@@ -145,4 +179,6 @@ def _kind(item: Item) -> str:
     """Return what a manifest is of; what has no kind that is written under a name is a job, or refused as none."""
     value = item.value if isinstance(item, Document) else item
     kind = value.get("kind")
+    if has_array(item):
+        return "Job"
     return kind if isinstance(kind, str) and kind in _ORDER else "Job"

@@ -5,7 +5,10 @@ from functools import partial
 from typing import Annotated
 
 from holdfast.domain.audit import Caller
+from holdfast.domain.workloads.array.model import Array
 from holdfast.errors import HoldfastError
+from holdfast.service.admission.limits import MOST_JOBS
+from holdfast.service.admission.secrets import kept
 from holdfast.service.api.endpoint import Asked, Backend, DryRun, Endpoints, Key, Lenient, Ref, Reply, Takes
 from holdfast.service.api.manifests import bulk_items, document_named, documents_of, several, written_job
 from holdfast.service.api.rehearsal import Rehearsal, Verb
@@ -13,9 +16,9 @@ from holdfast.service.api.text import Text
 from holdfast.service.apply import Applier
 from holdfast.service.control import Control
 from holdfast.service.naming import engines_of
-from holdfast.service.submit import MOST_JOBS, Outcome, Submitter, Written
+from holdfast.service.submit import Outcome, Submitter, Written
 from holdfast.wire.base import API
-from holdfast.wire.jobs import BulkItem, BulkResult, JobAccepted, JobApplied
+from holdfast.wire.jobs import BulkItem, BulkResult, JobAccepted, JobApplied, SecretBody, SecretKept
 from holdfast.wire.problems import ProblemEntry, details_of, problem_entry
 from holdfast.wire.render_jobs import job_accepted, job_applied
 
@@ -43,7 +46,10 @@ _BODY = {
         },
     ]
 }
-_TAKES = 'A manifest of kind Job; or many: as `{"items": [...]}`, YAML documents or JSON lines.'
+_TAKES = (
+    "A manifest of kind Job; or many, also arrays, which may wait for each other by their names: as "
+    '`{"items": [...]}`, YAML documents or JSON lines.'
+)
 
 
 @_JOBS.add(
@@ -65,17 +71,17 @@ def submit(
     lenient: Lenient = False,
     idempotency_key: Key = None,
 ) -> Reply:
-    """Submit jobs: 201 with the job for one manifest, 200 with an outcome each for many or for a dry run."""
+    """Submit jobs: 201 with the job for one manifest, 200 with an outcome each for many, or for a dry run."""
     documents = documents_of(body, lenient=lenient)
     engines = partial(engines_of, backend.store)
     items = bulk_items(documents, lenient=lenient, engines=engines)
-    submitter = Submitter(backend.store, backend.clock, backend.ids)
+    submitter = _submitter(backend)
     if dry_run:
         wanted = [written_job(documents[0], lenient=lenient, engines=engines)] if items is None else items
         return Reply(_checked(submitter.check_many(wanted), wanted))
     if items is not None:
         outcomes = submitter.submit_many(items, atomic=atomic, key=idempotency_key)
-        accepted = sum(outcome.job is not None for outcome in outcomes)
+        accepted = sum(outcome.made is not None for outcome in outcomes)
         backend.count(accepted, len(outcomes) - accepted)
         return Reply(BulkResult(items=[_item(outcome) for outcome in outcomes]))
     written = written_job(documents[0], lenient=lenient, engines=engines)
@@ -97,12 +103,16 @@ def submit(
 def apply(backend: Backend, by: Caller, ref: Ref, body: Text, *, lenient: Lenient = False) -> Reply:
     """Submit a Kubernetes Job, 201, unless the newest one of its name is the same; suspend or resume that, 200."""
     control = Control(backend.store, backend.clock, make_room=backend.make_room)
-    applier = Applier(Submitter(backend.store, backend.clock, backend.ids), control)
+    applier = Applier(_submitter(backend), control)
     document, engines = document_named(body, ref, lenient=lenient), partial(engines_of, backend.store)
     found = applier.apply(written_job(document, lenient=lenient, engines=engines), by=by)
     created = found.result == "created"
     backend.count(int(created), 0)
     return Reply(job_applied(found.job, found.result, found.warnings), 201 if created else 200)
+
+
+def _submitter(backend: Backend) -> Submitter:
+    return Submitter(backend.store, backend.clock, backend.ids, nodes=backend.nodes, secrets=backend.secrets)
 
 
 def _checked(names: Sequence[str | None], items: Sequence[Written | HoldfastError]) -> BulkResult:
@@ -119,16 +129,23 @@ def _warnings(item: Written | HoldfastError | Outcome) -> list[ProblemEntry]:
 
 
 def _item(outcome: Outcome) -> BulkItem:
-    if outcome.job is None:
+    if outcome.made is None:
         error = details_of(outcome.error) if outcome.error else None
         return BulkItem(index=outcome.index, status="rejected", name=outcome.name, error=error)
     return BulkItem(
         index=outcome.index,
         status="created",
-        id=outcome.job.id,
-        name=outcome.job.name,
+        id=outcome.made.id,
+        name=outcome.made.name,
+        kind="array" if isinstance(outcome.made, Array) else "job",
         warnings=_warnings(outcome),
     )
+
+
+@_JOBS.add("POST", "/secrets", SecretKept, 403, 413, 422, summary="Send a secret ahead", status=201)
+def keep_secret(backend: Backend, body: SecretBody) -> SecretKept:
+    """Keep a secret for jobs that are submitted within an hour, for as long as they are there; nothing shows it."""
+    return SecretKept(name=kept(body.value, backend.secrets))
 
 
 @_SYSTEM.add(
@@ -148,7 +165,7 @@ def check(backend: Backend, body: Text, verb: Verb = Verb.APPLY, *, lenient: Len
     """
     documents = documents_of(body, lenient=lenient)
     items = several(documents)
-    rehearsal = Rehearsal(backend.store, backend.clock, backend.ids)
+    rehearsal = Rehearsal(backend.store, backend.clock, backend.ids, nodes=backend.nodes, secrets=backend.secrets)
     found = rehearsal.check(documents if items is None else items, verb=verb, lenient=lenient)
     return BulkResult(
         items=[

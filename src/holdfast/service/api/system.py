@@ -1,10 +1,16 @@
 """What answers here and whether it works: /healthz, /readyz, /metrics, /api/v1/version; and /nodes."""
 
+from collections.abc import Sequence
+
 from holdfast import __version__
+from holdfast.domain.audit import Caller
+from holdfast.domain.job import Node
 from holdfast.errors import Unavailable
-from holdfast.service.api.endpoint import Backend, Endpoints
+from holdfast.service.api.endpoint import Backend, Endpoints, Name
+from holdfast.service.catalogue.nodes import Nodes
 from holdfast.wire.base import API
-from holdfast.wire.catalogue import Health, NodePage, VersionView
+from holdfast.wire.catalogue import Health, NodePage, NodeView, VersionView
+from holdfast.wire.jobs import Reason
 from holdfast.wire.render_catalogue import node_views
 
 _SYSTEM = Endpoints("system", "")
@@ -42,4 +48,34 @@ def version(_: Backend) -> VersionView:
 @_NODES.add("GET", "/nodes", NodePage, summary="List nodes")
 def list_nodes(backend: Backend) -> NodePage:
     """List nodes and what is in use on them."""
-    return NodePage(items=node_views(backend.store.nodes(), backend.store.running()))
+    return NodePage(items=_views(backend, backend.store.nodes()))
+
+
+def _views(backend: Backend, nodes: Sequence[Node]) -> list[NodeView]:
+    return node_views(nodes, backend.store.running(), backend.store.catalogue().cordons)
+
+
+@_NODES.add("POST", "/nodes/{name}/cordon", NodePage, 404, 413, summary="Place nothing on a node any more")
+def cordon(backend: Backend, by: Caller, name: Name, reason: Reason | None = None) -> NodePage:
+    """Place nothing on the nodes of a name any more; what runs there goes on."""
+    return NodePage(items=_views(backend, _nodes(backend).cordon(name, _text(reason), by=by)))
+
+
+@_NODES.add("POST", "/nodes/{name}/drain", NodePage, 404, 413, summary="Empty a node")
+def drain(backend: Backend, by: Caller, name: Name, reason: Reason | None = None) -> NodePage:
+    """Cordon the nodes of a name, and have what runs there stopped, to go on elsewhere."""
+    return NodePage(items=_views(backend, _nodes(backend).cordon(name, _text(reason), drain=True, by=by)))
+
+
+@_NODES.add("POST", "/nodes/{name}/uncordon", NodePage, 404, summary="Let work onto a node again")
+def uncordon(backend: Backend, by: Caller, name: Name) -> NodePage:
+    """Let work onto the nodes of a name again."""
+    return NodePage(items=_views(backend, _nodes(backend).uncordon(name, by=by)))
+
+
+def _text(reason: Reason | None) -> str:
+    return reason.reason if reason else ""
+
+
+def _nodes(backend: Backend) -> Nodes:
+    return Nodes(backend.store, backend.clock)

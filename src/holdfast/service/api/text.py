@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum, auto
 from typing import NoReturn, Self
 
+from holdfast.domain.record import Struct
 from holdfast.errors import InvalidManifest, Problem
 
 
@@ -19,8 +19,7 @@ class Format(StrEnum):
     """JSON, one document a line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """What was sent."""
 
     text: str

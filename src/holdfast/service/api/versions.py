@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from holdfast.domain.record import Struct
 from holdfast.errors import InvalidRequest, Problem
 
 _TAG = re.compile(r'(?:W/)?"([!\x23-\x7e]*)"')
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """What a caller says of the thing it means to change."""
 
     versions: frozenset[str] | None = None

@@ -6,12 +6,12 @@ acceptance is the order of a set's versions.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
 
 from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_change, load_set_spec
 from holdfast.dialects.jobset.loading import with_suspend
+from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists, VersionConflict
 from holdfast.ports.store import RequestKind
 
@@ -36,7 +36,7 @@ def as_accepted(asked: AskedOf[JobSet]) -> JobSet:
 
 def accepted(job_set: JobSet, request: Request) -> JobSet:
     """Return a set as it is accepted to become with one more request."""
-    return replace(_done(job_set, request), version=job_set.version + 1)
+    return evolve(_done(job_set, request), version=job_set.version + 1)
 
 
 def _done(row: JobSet, request: Request) -> JobSet:
@@ -48,10 +48,12 @@ def _done(row: JobSet, request: Request) -> JobSet:
             return row
         case RequestKind.UPDATE | RequestKind.HOLD | RequestKind.RELEASE:
             change = load_change(request.payload)
-            return replace(row, manifest=change.manifest, spec=change.spec, generation=row.generation + 1)
+            return evolve(row, manifest=change.manifest, spec=change.spec, generation=row.generation + 1)
         case RequestKind.DELETE:
-            return replace(row, deleting=True)
-        case RequestKind.SUBMIT | RequestKind.RESTART | RequestKind.CANCEL:
+            return evolve(row, deleting=True)
+        case RequestKind.SUBMIT | RequestKind.RESTART | RequestKind.CANCEL | RequestKind.RETRY:
+            return row
+        case RequestKind.CORDON | RequestKind.UNCORDON:
             return row
         case _:
             assert_never(request.kind)
@@ -62,7 +64,7 @@ def suspending(row: JobSet, *, suspend: bool) -> str | None:
     spec = load_set_spec(row.spec)
     if spec.suspend is suspend:
         return None
-    compiled = dump_set_spec(replace(spec, suspend=suspend))
+    compiled = dump_set_spec(evolve(spec, suspend=suspend))
     return dump_change(SetChange(with_suspend(row.manifest, suspend=suspend), compiled))
 
 

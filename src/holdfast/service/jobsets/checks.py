@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.loading import child_spec
 from holdfast.dialects.jobset.runnable import TEMPLATE
 from holdfast.dialects.native.envelope import API_VERSION
+from holdfast.domain.record import evolve
 from holdfast.errors import InvalidManifest, Problem, Refused
+from holdfast.service.admission.limits import check
 from holdfast.service.kube_paths import QUEUE, in_kubernetes
-from holdfast.service.submit import check
+from holdfast.service.naming import unknown_notifiers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,10 +38,11 @@ def check_set(spec: JobSetSpec, catalogue: Catalogue, written: Mapping[str, Any]
     if spec.replicas > MOST_JOBS:
         problem = Problem(places, f"asks for {spec.replicas} jobs", (f"at most {MOST_JOBS} in one set",))
         return InvalidManifest(f"job set {spec.name!r} is not valid", problems=[problem])
-    invalid: dict[Problem, None] = {}
+    unknown = unknown_notifiers(spec.notify, catalogue.notifiers)
+    invalid = dict.fromkeys(unknown if native else [in_kubernetes(problem, places) for problem in unknown])
     beyond: dict[Problem, None] = {}
     for place, group in enumerate(spec.replicated_jobs):
-        error = check(child_spec(spec, group), catalogue)
+        error = check(child_spec(spec, group), catalogue, tuple)
         if error is not None:
             found = _moved(error.problems, f"{places}[{place}]", native=native)
             (beyond if isinstance(error, Refused) else invalid).update(dict.fromkeys(found))
@@ -59,4 +61,4 @@ def _moved(problems: Iterable[Problem], group: str, *, native: bool) -> Iterable
         elif problem.path == QUEUE:
             yield problem
         else:
-            yield replace(problem, path=f"{group}{problem.path.removeprefix('spec')}")
+            yield evolve(problem, path=f"{group}{problem.path.removeprefix('spec')}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.loading import child_spec
 from holdfast.domain.job import ChildOf, JobState
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import job_name
 from holdfast.service.submit import new_job
 
@@ -32,7 +32,7 @@ def jobs_of(row: JobSet, spec: JobSetSpec, new_id: Callable[[str], str]) -> Iter
     """
     for group in spec.replicated_jobs:
         described = child_spec(spec, group)
-        pattern = replace(new_job(described, "", row.created_at), state=JobState.WAITING)
+        pattern = evolve(new_job(described, "", row.created_at), state=JobState.WAITING)
         for index in range(group.replicas):
             name = job_name(spec.name, group.name, index)
-            yield replace(pattern, id=new_id(name), name=name, child=ChildOf(row.id, group.name, index)), described
+            yield evolve(pattern, id=new_id(name), name=name, child=ChildOf(row.id, group.name, index)), described

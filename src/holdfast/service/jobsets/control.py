@@ -8,11 +8,11 @@ these versions, else ``VersionConflict``.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.audit import Act, Subject
+from holdfast.domain.record import Struct
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, InvalidRequest, Problem
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from holdfast.service.jobsets.accepted import Versions
 
 
-@dataclass(frozen=True, slots=True)
-class SetControl:
+class SetControl(Struct, frozen=True):
     """Asks the controller to do something with a job set."""
 
     store: Store

@@ -6,11 +6,11 @@ The sentences about one decision are made by ``domain.jobset.explain``.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.job import JobState
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.jobset.explain import attempt_of, explain
 from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy, StartupOrder
@@ -32,8 +32,7 @@ MOST_TRACES = 20
 _MOST_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionTrace:
+class DecisionTrace(Struct, frozen=True):
     """One decision in sentences."""
 
     at: float
@@ -41,8 +40,7 @@ class DecisionTrace:
     summary: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class SetExplanation:
+class SetExplanation(Struct, frozen=True):
     """Why a job set is where it is."""
 
     job_set: JobSet
@@ -55,8 +53,7 @@ class SetExplanation:
     """Earlier decisions left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetExplainer:
+class SetExplainer(Struct, frozen=True):
     """Explains job sets."""
 
     sets: JobSets
@@ -97,7 +94,7 @@ class SetExplainer:
         for name in {one.decision.job for one in newest}:
             for found in self.sets.store.jobs(JobFilter(name=name, job_set=job_set.id), limit=1):
                 failures[name] = {each.number: each.failure for each in self.sets.store.attempts(found.id)}
-        told = [replace(one, summary=_told(one.decision, failures.get(one.decision.job, {}))) for one in newest]
+        told = [evolve(one, summary=_told(one.decision, failures.get(one.decision.job, {}))) for one in newest]
         return told, count - len(told)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -16,18 +15,19 @@ from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.manifests import located, read_one
 from holdfast.domain.audit import Act, Subject
+from holdfast.domain.record import Struct
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
+from holdfast.service.admission.limits import check_key
 from holdfast.service.audit import audited, put_act
 from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, require_match
 from holdfast.service.jobsets.checks import check_set
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.naming import engines_of, not_found
 from holdfast.service.quarantined import shown_set
-from holdfast.service.submit import check_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,8 +45,7 @@ Sent: TypeAlias = "Document | Mapping[str, Any]"
 LARGEST_PAGE = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """What became of a job set that was sent."""
 
     job_set: JobSet
@@ -56,8 +55,7 @@ class Applied:
     warnings: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(Struct, frozen=True):
     """One job of a set."""
 
     job: Job
@@ -65,8 +63,7 @@ class Child:
     pods: KubeJobRecord | None
 
 
-@dataclass(frozen=True, slots=True)
-class ChildPage:
+class ChildPage(Struct, frozen=True):
     """Part of the list of a set's jobs."""
 
     children: Sequence[Child]
@@ -74,8 +71,7 @@ class ChildPage:
     """Where the list continues; ``None`` on the last page."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetPage:
+class SetPage(Struct, frozen=True):
     """Part of the list of job sets."""
 
     sets: Sequence[JobSet]
@@ -83,8 +79,7 @@ class SetPage:
     """Where the list continues; ``None`` on the last page."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     """A job set that was read."""
 
     spec: JobSetSpec
@@ -92,8 +87,7 @@ class _Read:
     warnings: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JobSets:
+class JobSets(Struct, frozen=True):
     """The job sets."""
 
     store: Store

@@ -6,7 +6,6 @@ An edit, its checks and the catalogue's new version are one transaction.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,10 @@ from holdfast.domain import audit
 from holdfast.domain.audit import Act
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
+from holdfast.domain.notifier import Medium, Notifier
+from holdfast.domain.placement.cordon import Cordon
 from holdfast.domain.policy.model import Action, RetryPolicy, Rule
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import UnreadableSpec
 from holdfast.ports import presence
@@ -78,10 +80,10 @@ class SqlCatalogueStore:
             presence.require_presence(presence.POLICY, name, known=before.policies.keys(), create=create)
             current = before.policies.get(name)
             presence.require_revision(current, if_match)
-            if current is not None and replace(policy, revision=current.revision) == current:
+            if current is not None and evolve(policy, revision=current.revision) == current:
                 return current
             last = connection.execute(select(func.max(revisions.c.revision)).where(revisions.c.name == name)).scalar()
-            stored = replace(policy, revision=(last or 0) + 1)
+            stored = evolve(policy, revision=(last or 0) + 1)
             row = {"name": name, "revision": stored.revision}
             connection.execute(insert(revisions).values(**row, body=dump_entry(stored)))
             if current is None:
@@ -126,11 +128,12 @@ class SqlCatalogueStore:
 
         Raises:
             AlreadyExists, NotFound: As for policies.
-            InvalidRequest: It names a policy that does not exist.
+            InvalidRequest: It names a policy or a notifier that does not exist.
         """
         with self._editing() as (connection, before):
             presence.require_presence(presence.QUEUE, queue.name, known=before.queues.keys(), create=create)
             rules.require_policies(queue, before.policies.keys())
+            rules.require_notifiers(queue, before.notifiers.keys())
             current = before.queues.get(queue.name)
             if current != queue or f"{presence.QUEUE} {queue.name}" in before.unreadable:
                 _put(connection, tables.queues, queue.name, dump_entry(queue))
@@ -178,6 +181,50 @@ class SqlCatalogueStore:
             presence.require_presence(presence.CATEGORY, name, known=known, create=False)
             _delete(connection, tables.categories, name)
             self._tell(connection, audit.on_category(by, Act.DELETE, name))
+
+    def put_notifier(self, notifier: Notifier, *, create: bool | None = None, by: Caller | None = None) -> None:
+        """Store a notifier.
+
+        Raises:
+            AlreadyExists, NotFound: As for policies.
+        """
+        name = notifier.name
+        with self._editing() as (connection, before):
+            unreadable = f"{presence.NOTIFIER} {name}" in before.unreadable
+            known = {*before.notifiers, *([name] if unreadable else [])}
+            presence.require_presence(presence.NOTIFIER, name, known=known, create=create)
+            current = before.notifiers.get(name)
+            if current != notifier:
+                _put(connection, tables.notifiers, name, dump_entry(notifier))
+                self._tell(connection, audit.on_notifier(by, _put_act(current), name))
+
+    def delete_notifier(self, name: str, *, by: Caller | None = None) -> None:
+        """Delete a notifier.
+
+        Raises:
+            NotFound: There is none.
+            Conflict: A queue names it.
+        """
+        with self._editing() as (connection, before):
+            known = {*before.notifiers, *(what.removeprefix(f"{presence.NOTIFIER} ") for what in before.unreadable)}
+            presence.require_presence(presence.NOTIFIER, name, known=known, create=False)
+            rules.require_unused_notifier(name, queues=before.queues.values())
+            _delete(connection, tables.notifiers, name)
+            self._tell(connection, audit.on_notifier(by, Act.DELETE, name))
+
+    def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:
+        """Cordon a node, or drain it."""
+        with self._editing() as (connection, before):
+            if before.cordons.get(cordon.node) != cordon:
+                _put(connection, tables.cordons, cordon.node, dump_entry(cordon))
+                self._tell(connection, audit.on_cordon(by, cordon))
+
+    def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:
+        """Let work onto a node again; one that is not cordoned is left alone."""
+        with self._editing() as (connection, before):
+            if node in before.cordons:
+                _delete(connection, tables.cordons, node)
+                self._tell(connection, audit.on_uncordon(by, node))
 
     def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
         """Store the operator's settings.
@@ -245,9 +292,25 @@ def _read(connection: Connection) -> Catalogue:
         for name, text in connection.execute(select(tables.categories))
     ]
     categories.sort(key=attrgetter("precedence", "name"))
+    notifiers = _notifiers(connection, read)
+    cordons = {
+        name: read.entry(Cordon, text, f"cordon {name}", Cordon(name, 0.0))
+        for name, text in connection.execute(select(tables.cordons).order_by(tables.cordons.c.name))
+    }
     return Catalogue(
-        version, queues, policies, categories, set_.settings, set_.default_policy, unreadable=read.unreadable
+        version, queues, policies, categories, set_.settings, set_.default_policy, notifiers, cordons, read.unreadable
     )
+
+
+def _notifiers(connection: Connection, read: _Reader) -> dict[str, Notifier]:
+    """Read the notifiers; nothing stands in for one that cannot be read, and what is to be told there is given up."""
+    found = {}
+    for name, text in connection.execute(select(tables.notifiers).order_by(tables.notifiers.c.name)):
+        what = f"{presence.NOTIFIER} {name}"
+        notifier = read.entry(Notifier, text, what, Notifier(name, Medium.WEBHOOK))
+        if what not in read.unreadable:
+            found[name] = notifier
+    return found
 
 
 def _put(connection: Connection, table: Table, name: str, body: str) -> None:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from holdfast.compiled.records import dump_json, dump_record, load_json, load_record, record_of
 from holdfast.compiled.workloads import COMMON, dump_state, load_workload
 from holdfast.domain.containers import Capability, EngineInfo
+from holdfast.domain.devices import Device
 from holdfast.domain.failure import Failure, RunOutcome
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, SubStep
+from holdfast.domain.lifecycle.statuses import Interruption
 from holdfast.domain.policy.model import Decision
 from holdfast.domain.workloads.jobset.state import Event, SetDecision, SetLogEntry
 from holdfast.errors import Internal
@@ -54,7 +56,22 @@ _FACTS: Mapping[str, type[SetDecision | Event]] = {"decision": SetDecision, "eve
 _FACT_OF = {kind: name for name, kind in _FACTS.items()}
 _NONE_COUNTED: Mapping[str, int] = {}
 """Shared by every job without a retry: a million empty dicts are 64 MB."""
-_resources = lru_cache(maxsize=4096)(Resources)
+_GPU = "gpu"
+"""The name of a share of a GPU among the amounts."""
+
+
+@lru_cache(maxsize=4096)
+def _resources(cpu_m: int, memory: int, gpu: int, named: str | None) -> Resources:
+    amounts = {} if named is None else load_json(named)
+    return Resources(cpu_m, memory, gpu, amounts.pop(_GPU, 0), tuple(sorted(amounts.items())))
+
+
+def named_amounts(request: Resources) -> str | None:
+    """Return what is asked for beside whole GPUs, memory and CPUs, as it is stored; ``None`` for nothing."""
+    if not request.named and not request.share_m:
+        return None
+    share = {_GPU: request.share_m} if request.share_m else {}
+    return dump_json({**share, **dict(request.named)})
 
 
 def storable(text: str) -> str:
@@ -83,6 +100,9 @@ def changed_job_row(job: Job) -> tuple[Any, ...]:
         job.retries,
         job.avoid_node,
         job.cancel_requested,
+        job.ready_at,
+        None if not job.met else dump_json(job.met),
+        None if not job.avoid_devices else dump_json(job.avoid_devices),
         job.id,
     )
 
@@ -91,8 +111,11 @@ def new_job_row(job: Job, spec: bytes) -> tuple[Any, ...]:
     """Return a new job's row without ``seq``."""
     child = job.child
     place = (None, None, None) if child is None else (child.set_id, child.group, child.index)
-    *changing, key = changed_job_row(job)
-    return (key, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang, *changing, *place)
+    cpu_m, memory, gpu, *changing, ready_at, met, avoided, key = changed_job_row(job)
+    request = job.request
+    named = named_amounts(request)
+    fixed = (key, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang)
+    return (*fixed, cpu_m, memory, gpu, named, *changing, *place, ready_at, met, avoided)
 
 
 def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
@@ -111,6 +134,7 @@ def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
         request.cpu_m,
         request.memory,
         request.gpu,
+        named_amounts(request),
         None if attempt.ending is None else attempt.ending._value_,
         dump_record(attempt.failure),
         dump_record(attempt.decision),
@@ -135,6 +159,7 @@ def run_row(run: Run) -> tuple[Any, ...]:
         request.cpu_m,
         request.memory,
         request.gpu,
+        named_amounts(request),
         run.started_at,
         run.ended_at,
         dump_record(run.outcome),
@@ -142,6 +167,8 @@ def run_row(run: Run) -> tuple[Any, ...]:
         dump_record(run.failure),
         dump_record(run.decision),
         run.generation,
+        dump_json(run.devices) if run.devices else None,
+        None if run.interrupted is None else run.interrupted._value_,
     )
 
 
@@ -175,10 +202,12 @@ def node_row(node: Node) -> tuple[Any, ...]:
         capacity.cpu_m,
         capacity.memory,
         capacity.gpu,
+        named_amounts(capacity),
         dump_json(dict(node.labels)),
         node.seen_at,
         node.engine.name,
         " ".join(sorted(node.engine.capabilities)),
+        dump_json(node.devices),
     )
 
 
@@ -256,9 +285,10 @@ class Reader:
 
     def job(self, row: Row) -> Job:
         """Build a job from its row followed by its specification's text."""
-        (seq, job_id, name, queue, priority, submitted_at, _, gang, cpu_m, memory, gpu, state, reason, *late) = row
+        (seq, job_id, name, queue, priority, submitted_at, _, gang, *rest) = row
+        cpu_m, memory, gpu, named, state, reason, *late = rest
         attempt, queued_at, retry_at, updated_at, started_at, ended_at, counters, *last, spec = late
-        retries, avoid_node, cancel_requested, set_id, group, index = last
+        retries, avoid_node, cancel_requested, set_id, group, index, ready_at, met, avoided = last
         share = self._words.setdefault
         return Job(
             id=job_id,
@@ -267,7 +297,7 @@ class Reader:
             priority=priority,
             submitted_at=submitted_at,
             spec=share(spec, spec),
-            request=_resources(cpu_m, memory, gpu),
+            request=_resources(cpu_m, memory, gpu, named),
             gang=gang,
             seq=seq,
             state=_STATES[state],
@@ -283,12 +313,15 @@ class Reader:
             avoid_node=avoid_node,
             cancel_requested=cancel_requested,
             child=None if set_id is None else ChildOf(share(set_id, set_id), share(group, group), index),
+            ready_at=ready_at,
+            met=() if met is None else tuple(load_json(met)),
+            avoid_devices=() if avoided is None else tuple(load_json(avoided)),
         )
 
     def attempt(self, row: Row) -> Attempt:
         """Build an attempt from its row."""
-        job_id, number, status, since, tries, dispatch, created, started, ended, *amounts, ending = row[:13]
-        failure, decision, retry_at, message = row[13:]
+        job_id, number, status, since, tries, dispatch, created, started, ended, *amounts, ending = row[:14]
+        failure, decision, retry_at, message = row[14:]
         return Attempt(
             job_id=job_id,
             number=number,
@@ -309,8 +342,8 @@ class Reader:
 
     def run(self, row: Row) -> Run:
         """Build a run from its row."""
-        uid, job_id, attempt, _, rank, status, since, executor, node, *amounts, started, ended = row[:14]
-        outcome, progress, failure, decision, generation = row[14:]
+        uid, job_id, attempt, _, rank, status, since, executor, node, *amounts, started, ended = row[:15]
+        outcome, progress, failure, decision, generation, devices, interrupted = row[15:]
         share = self._words.setdefault
         return Run(
             uid=uid,
@@ -329,6 +362,8 @@ class Reader:
             failure=load_record(Failure, failure),
             decision=load_record(Decision, decision),
             generation=generation,
+            devices=() if devices is None else tuple(load_json(devices)),
+            interrupted=None if interrupted is None else Interruption(interrupted),
         )
 
     def history(self, row: Row) -> HistoryRow:
@@ -353,12 +388,13 @@ class Reader:
 
     def node(self, row: Row) -> Node:
         """Build a node from its row."""
-        executor, name, cpu_m, memory, gpu, labels, seen_at, engine, capabilities = row
+        executor, name, cpu_m, memory, gpu, named, labels, seen_at, engine, capabilities, devices = row
         return Node(
             name=name,
             executor=executor,
-            capacity=_resources(cpu_m, memory, gpu),
+            capacity=_resources(cpu_m, memory, gpu, named),
             labels=load_json(labels),
             seen_at=seen_at,
             engine=EngineInfo(engine, frozenset(map(Capability, capabilities.split()))),
+            devices=record_of(tuple[Device, ...], load_json(devices)),
         )

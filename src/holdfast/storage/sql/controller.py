@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +9,14 @@ from sqlalchemy import Text, cast, func, select, text, update
 
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import EntityKind
+from holdfast.domain.record import astuple
 from holdfast.ports.store import Snapshot
 from holdfast.storage.rules import overtaken, require_free_lease, unknown_job, unknown_workload
 from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.logs import append_events, recent_losses
+from holdfast.storage.sql.notifications import notification_row
 from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, JOBS, RUNS, chunks, going_on, read_quarantined
-from holdfast.storage.sql.submission import append_jobs
+from holdfast.storage.sql.submission import append_jobs, change_specs
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -211,11 +212,15 @@ class SqlControllerStore:
                     raise overtaken(changes.epoch, newest=newest)
             if changes.new_jobs:
                 append_jobs(connection, batches, changes.new_jobs.values())
+            if changes.specs:
+                change_specs(connection, batches, [changes.jobs[key] for key in changes.specs if key in changes.jobs])
             if batches.jobs.run(connection, jobs) != len(jobs):
                 raise unknown_job()
             _require_known(connection, changes)
             for batch, rows in work:
                 batch.run(connection, rows)
+            if changes.notifications:
+                batches.notifications.run(connection, [*map(notification_row, changes.notifications)])
             append_events(connection, batches, changes.events.values())
 
 

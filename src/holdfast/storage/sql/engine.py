@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _BUSY_S = 5.0
 """How long to wait for another process's write, or for a free connection."""
+_AGAIN_S = 0.01
 _READERS = 8
 _POSTGRES_WRITERS = 4
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
@@ -198,7 +200,7 @@ def _sqlite_engine(
     def connected(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # transactions begin where we say, not where the driver guesses
         for pragma in (*_SQLITE_PRAGMAS, *pragmas):
-            connection.execute(pragma).close()
+            _set(connection, pragma)
 
     def begun(connection: Connection) -> None:
         with closing(connection.connection.cursor()) as cursor:
@@ -207,6 +209,20 @@ def _sqlite_engine(
     event.listen(engine, "connect", connected)
     event.listen(engine, "begin", begun)
     return engine
+
+
+def _set(connection: sqlite3.Connection, pragma: str) -> None:
+    """Set a pragma; two that switch a new file to write-ahead logging at once refuse each other without waiting."""
+    until = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            connection.execute(pragma).close()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & _PRIMARY != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(_AGAIN_S)
+        else:
+            return
 
 
 def _postgres_engine(url: URL, *, size: int, isolation: str) -> Engine:
@@ -222,7 +238,9 @@ def _postgres_engine(url: URL, *, size: int, isolation: str) -> Engine:
             connect_args={name: value for name, value in _KEPT_ALIVE.items() if name not in url.query},
         )
     except (ModuleNotFoundError, exc.NoSuchModuleError) as error:
-        problem = Problem("database", "the PostgreSQL driver is not installed", hint="pip install 'psycopg[binary]'")
+        problem = Problem(
+            "database", "the PostgreSQL driver is not installed", hint="pip install 'holdfast-scheduler[postgres]'"
+        )
         raise InvalidSetting(problems=[problem]) from error
 
 

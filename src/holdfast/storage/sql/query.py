@@ -9,7 +9,7 @@ from collections import defaultdict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import func, literal, or_, select
+from sqlalchemy import and_, func, literal, or_, select
 
 from holdfast.compiled.records import dump_json
 from holdfast.domain.job import JOB_TERMINAL, JobState
@@ -17,7 +17,7 @@ from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.workloads.base import Quarantined, Workload
 from holdfast.errors import HoldfastError
 from holdfast.ports.store import AskedOf, Request, RequestKind
-from holdfast.storage.rules import SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
+from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
 from holdfast.storage.sql import codec, tables
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ STATE_UNINDEXED = tables.jobs.c.state.concat("")
 """A job's state where its index must not be used: in queries that few jobs match, whatever their state."""
 
 _IDS_PER_QUERY = 1000
+_LAST_CHARACTER = "\U0010ffff"
 _SHOWN = 5
 """How many candidates an ambiguous prefix lists."""
 _TABLE = tables.workloads
@@ -70,6 +71,16 @@ def chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
         yield ids[start : start + _IDS_PER_QUERY]
 
 
+def names_like(connection: Connection, prefix: str, *, limit: int, is_sqlite: bool) -> Sequence[str]:
+    """List names that begin so, of jobs that belong to no job set or array; each once, in order."""
+    name, begun = tables.jobs.c.name, codec.storable(prefix)
+    begins = name.startswith(begun, autoescape=True)
+    if is_sqlite:  # whose LIKE ignores case, and so its index
+        begins = and_(name >= begun, name < f"{begun}{_LAST_CHARACTER}")
+    query = select(name).where(begins, tables.jobs.c.set_id.is_(None)).distinct().order_by(name).limit(limit)
+    return connection.execute(query).scalars().all()
+
+
 def going_on(connection: Connection) -> tuple[dict[str, Workload], dict[str, tuple[str, HoldfastError]]]:
     """Read the workloads of all jobs that are not terminal, and all that are no job's; and why some cannot be read."""
     found: dict[str, Workload] = {}
@@ -90,7 +101,7 @@ class SqlQueryStore:
         self._database = database
 
     def job(self, reference: str) -> Job:
-        """Find a job by id, newest name, or unique id prefix.
+        """Find a job by id, newest name, unique id prefix, or name and prefix.
 
         Raises:
             NotFound: None matches, or a prefix is ambiguous.
@@ -103,9 +114,17 @@ class SqlQueryStore:
                 row = connection.execute(newest).first()
             if row is None and len(wanted) >= SHORTEST_PREFIX and wanted.isascii():
                 row = _find_by_prefix(connection, wanted)
+            if row is None and "@" in wanted and wanted.isascii():
+                name, _, prefix = wanted.rpartition("@")
+                row = _find_by_prefix(connection, prefix, name) if name and prefix else None
         if row is None:
-            raise no_such_job(reference)
+            raise no_such_job(reference, self._near(wanted))
         return codec.Reader().job(row)
+
+    def _near(self, reference: str) -> Sequence[str]:
+        """List names that may have been meant: some that begin alike."""
+        with self._database.reading() as connection:
+            return names_like(connection, reference[:1], limit=MOST_NEAR, is_sqlite=self._database.is_sqlite)
 
     def jobs(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Sequence[Job]:
         """List jobs in order of submission, those with ``seq > after``."""
@@ -126,9 +145,12 @@ class SqlQueryStore:
                 found.update((job_id, JobState(state)) for job_id, state in rows)
         return found
 
-    def count_by_state(self) -> Mapping[str, int]:
-        """Count jobs by state."""
+    def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:
+        """Count jobs by state: all, or those of a workload that is made of jobs."""
         query = select(tables.jobs.c.state, func.count()).group_by(tables.jobs.c.state)
+        if owner is not None:
+            own = select(STATE_UNINDEXED.label("state")).where(tables.jobs.c.set_id == owner).subquery()
+            query = select(own.c.state, func.count()).group_by(own.c.state)
         with self._database.reading() as connection:
             return {state: int(count) for state, count in connection.execute(query)}
 
@@ -236,6 +258,10 @@ def _filtered(where: JobFilter) -> Select[Any]:
         query = query.where(jobs.c.name == where.name)
     if where.job_set is not None:
         query = query.where(jobs.c.set_id == where.job_set)
+    if where.ids is not None:
+        query = query.where(jobs.c.id.in_(sorted(map(codec.storable, where.ids))))
+    if not where.tasks:
+        query = query.where(or_(jobs.c.replicated_job.is_(None), jobs.c.replicated_job != ""))
     if where.quarantined:
         query = query.where(jobs.c.id.in_(select(tables.quarantine.c.id)))
     for key, value in where.labels:
@@ -243,10 +269,12 @@ def _filtered(where: JobFilter) -> Select[Any]:
     return query
 
 
-def _find_by_prefix(connection: Connection, prefix: str) -> Row[*tuple[Any, ...]] | None:
+def _find_by_prefix(connection: Connection, prefix: str, name: str | None = None) -> Row[*tuple[Any, ...]] | None:
     column = tables.jobs.c.id
     beyond = prefix[:-1] + chr(ord(prefix[-1]) + 1)
     some = JOBS.where(column >= prefix, column < beyond).order_by(column).limit(_SHOWN)
+    if name is not None:
+        some = some.where(tables.jobs.c.name == name)
     rows = connection.execute(some).all()
     if len(rows) > 1:
         raise ambiguous_job(prefix, [row.id for row in rows])

@@ -9,7 +9,10 @@ from holdfast.storage.sql.batch import Batches
 from holdfast.storage.sql.catalogue import SqlCatalogueStore
 from holdfast.storage.sql.controller import SqlControllerStore
 from holdfast.storage.sql.engine import Database
+from holdfast.storage.sql.figures import SqlFigureStore
 from holdfast.storage.sql.logs import SqlLogStore
+from holdfast.storage.sql.notifications import SqlNotificationStore
+from holdfast.storage.sql.overview import SqlOverviewStore
 from holdfast.storage.sql.query import SqlQueryStore
 from holdfast.storage.sql.submission import SqlRetentionStore, SqlSubmissionStore
 
@@ -25,6 +28,9 @@ class SqlStore(
     SqlCatalogueStore,
     SqlLogStore,
     SqlRetentionStore,
+    SqlOverviewStore,
+    SqlNotificationStore,
+    SqlFigureStore,
 ):
     """Every part of the ``Store`` port; safe to use from many threads."""
 
@@ -37,6 +43,9 @@ class SqlStore(
         SqlCatalogueStore.__init__(self, database, batches)
         SqlLogStore.__init__(self, database)
         SqlRetentionStore.__init__(self, database)
+        SqlOverviewStore.__init__(self, database)
+        SqlNotificationStore.__init__(self, database, batches)
+        SqlFigureStore.__init__(self, database)
 
     def close(self) -> None:
         """Close the database; closing twice is fine."""

@@ -14,6 +14,7 @@ from holdfast.ports.retention import FinishedJob
 from holdfast.storage.rules import (
     audited_changes,
     gone_workload,
+    ids_of,
     known_jobs,
     known_workload,
     newer_job,
@@ -27,9 +28,9 @@ from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.query import STATE_UNINDEXED, chunks, history_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Select
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
@@ -43,6 +44,7 @@ Rows = list[tuple[Any, ...]]
 _ENDED_STATES = tuple(sorted(state.value for state in JOB_TERMINAL))
 _FORGET_HISTORY = delete(tables.history).where(history_of(bindparam("job", type_=Text)))
 _DIGEST_BYTES = 24
+_SPECS_PER_PART = 1000
 _SPECS_LOCK = 0x_401D_5BEC
 """Shared by submissions, which may reuse a specification; exclusive for deleting those that no job uses."""
 _ended = func.coalesce(tables.jobs.c.ended_at, tables.jobs.c.updated_at)
@@ -64,7 +66,7 @@ class SqlSubmissionStore:
             AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
                 job set of that name.
         """
-        ids = tuple(job.id for job in submission.jobs)
+        ids = ids_of(submission)
         owner = submission.owner
         if not ids and owner is None:
             return ()
@@ -79,7 +81,10 @@ class SqlSubmissionStore:
             # Inserting first lets the database settle a race between two of one name.
             if owner is not None and self._batches.new_workloads.run(connection, [codec.workload_row(owner)]) != 1:
                 raise known_workload(owner)
-            _refuse_known(connection, ids)
+            for each in submission.also:
+                if self._batches.new_workloads.run(connection, [codec.workload_row(each)]) != 1:
+                    raise known_workload(each)
+            _refuse_known(connection, tuple(job.id for job in submission.jobs))
             if submission.newest is not None:
                 _require_newest(connection, submission.jobs[0].name, submission.newest)
             append_jobs(connection, self._batches, submission.jobs)
@@ -161,6 +166,20 @@ def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -
     batches.new_jobs.run(connection, rows)
 
 
+def change_specs(connection: Connection, batches: Batches, changed: Sequence[Job]) -> None:
+    """Write the specifications of jobs that have others now, and delete the former ones unless other jobs have them."""
+    jobs = tables.jobs
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SPECS_LOCK})
+    batches.new_specs.run(connection, [(digest_of(spec), spec) for spec in {job.spec for job in changed}])
+    ids = [job.id for job in changed]
+    former = set(connection.execute(select(jobs.c.spec).where(jobs.c.id.in_(ids))).scalars())
+    for job in changed:
+        values = {"spec": digest_of(job.spec), "named": codec.named_amounts(job.request)}
+        connection.execute(update(jobs).where(jobs.c.id == job.id).values(values))
+    _delete_unused(connection, former)
+
+
 def digest_of(spec: str) -> bytes:
     """Return the key a specification is stored under."""
     return hashlib.blake2b(spec.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
@@ -233,9 +252,23 @@ class SqlRetentionStore:
         with self._database.writing() as connection:
             return connection.execute(delete(table).where(table.c.key.in_(old))).rowcount
 
+    def specs_with(self, part: str) -> Iterator[str]:
+        """Read the specifications of all jobs and workloads that hold a text, in parts of one transaction each."""
+        workloads, specs = tables.workloads.c, tables.specs.c
+        for key, body in ((specs.digest, specs.body), (workloads.id, workloads.spec)):
+            query = select(key, body).where(body.contains(part, autoescape=True)).order_by(key).limit(_SPECS_PER_PART)
+            rows = self._rows(query)
+            while rows:
+                yield from (row[1] for row in rows)
+                rows = self._rows(query.where(key > rows[-1][0])) if len(rows) == _SPECS_PER_PART else ()
+
+    def _rows(self, query: Select[Any]) -> Sequence[Any]:
+        with self._database.reading() as connection:
+            return connection.execute(query).all()
+
 
 def _delete(connection: Connection, ids: Sequence[str]) -> int:
-    jobs, specs = tables.jobs, tables.specs
+    jobs = tables.jobs
     chosen = jobs.c.id.in_(ids) & jobs.c.state.in_(_ENDED_STATES)
     found = connection.execute(select(jobs.c.id, jobs.c.spec).where(chosen)).all()
     digests = {digest for _, digest in found}
@@ -243,6 +276,11 @@ def _delete(connection: Connection, ids: Sequence[str]) -> int:
         connection.execute(_FORGET_HISTORY, [{"job": job_id} for job_id, _ in found])
         connection.execute(delete(tables.workloads).where(tables.workloads.c.id.in_(job_id for job_id, _ in found)))
     deleted = connection.execute(delete(jobs).where(chosen)).rowcount
-    unused = ~exists().where(jobs.c.spec == specs.c.digest)
-    connection.execute(delete(specs).where(specs.c.digest.in_(digests), unused))
+    _delete_unused(connection, digests)
     return deleted
+
+
+def _delete_unused(connection: Connection, digests: Iterable[bytes]) -> None:
+    specs = tables.specs
+    unused = ~exists().where(tables.jobs.c.spec == specs.c.digest)
+    connection.execute(delete(specs).where(specs.c.digest.in_(digests), unused))

@@ -6,6 +6,8 @@ unknown ones.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -54,11 +56,12 @@ _INDEXED_ATTEMPT = text(_not_among("status", frozenset(ATTEMPT_TERMINAL)))
 _INDEXED_RUN = text(_not_among("status", frozenset(RUN_TERMINAL)))
 
 
-def _resources() -> tuple[Column[int], ...]:
+def _resources() -> tuple[Column[Any], ...]:
     return (
         Column("cpu_m", BigInteger, nullable=False),
         Column("memory", BigInteger, nullable=False),
         Column("gpu", Integer, nullable=False),
+        Column("named", Text),
     )
 
 
@@ -101,6 +104,9 @@ jobs = Table(
     Column("set_id", Key),  # no foreign key: a set's jobs outlive it
     Column("replicated_job", Text),
     Column("job_index", Integer),
+    Column("ready_at", Double),
+    Column("met", Text),
+    Column("avoid_devices", Text),
     Index(None, "state", "seq"),
     CheckConstraint("gang >= 1", name="gang"),
     CheckConstraint("attempt >= 0 AND retries >= 0", name="counts"),
@@ -108,7 +114,7 @@ jobs = Table(
 )
 JOB_CHILD = ("set_id", "replicated_job", "job_index")
 """Where a job stands in its job set; all of them NULL for a job outside any set."""
-JOB_FIXED = ("id", "name", "queue", "priority", "submitted_at", "spec", "gang", *JOB_CHILD)
+JOB_FIXED = ("id", "name", "queue", "priority", "submitted_at", "spec", "gang", "named", *JOB_CHILD)
 """Written once, when a job is submitted."""
 JOB_CHANGING = tuple(column.name for column in jobs.columns if column.name not in JOB_FIXED and not column.primary_key)
 JOB_NEW = tuple(column.name for column in jobs.columns if not column.primary_key)
@@ -171,6 +177,8 @@ runs = Table(
     Column("failure", Text),
     Column("decision", Text),
     Column("generation", Integer, nullable=False, server_default="1"),
+    Column("devices", Text),
+    Column("interrupted", Text),
     _job_reference(),
     CheckConstraint("attempt >= 1 AND dispatch >= 0 AND rank >= 0", name="place"),
 )
@@ -207,6 +215,7 @@ nodes = Table(
     Column("seen_at", Double, nullable=False),
     Column("engine", Text, nullable=False, server_default=""),
     Column("capabilities", Text, nullable=False, server_default=""),
+    Column("devices", Text, nullable=False, server_default="[]"),
 )
 
 requests = Table(
@@ -317,6 +326,31 @@ idempotency = Table(
     Column("created_at", Double, nullable=False),
 )
 
+notifications = Table(
+    "notifications",
+    metadata,
+    Column("seq", Counter, primary_key=True, autoincrement=True),
+    Column("id", Key, nullable=False, unique=True),
+    Column("notifier", Text, nullable=False),
+    Column("about", Key, nullable=False, index=True),
+    Column("created_at", Double, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("since", Double, nullable=False),
+    Column("next_at", Double, nullable=False),
+    Column("settled_at", Double),
+    Column("error", Text, nullable=False),
+    sqlite_autoincrement=True,  # readers resume by it
+)
+"""What people are to be told; without foreign keys, so that a job's outlive it until they are forgotten themselves."""
+NOTIFICATION_NEW = tuple(column.name for column in notifications.columns if not column.primary_key)
+NOTIFICATION_WAITS = text("notifications.state = 'Waiting'")
+"""Literal, as for ``ATTEMPT_ACTIVE``."""
+Index("ix_notifications_waiting", notifications.c.next_at, sqlite_where=text("state = 'Waiting'"))
+_settled = notifications.c.settled_at.is_not(None)
+Index("ix_notifications_settled", notifications.c.settled_at, sqlite_where=_settled)
+
 settings = Table(
     "settings",
     metadata,
@@ -355,16 +389,7 @@ policy_revisions = Table(
     CheckConstraint("revision >= 1", name="revision"),
 )
 
-queues = Table(
-    "queues",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("body", Text, nullable=False),
-)
-
-categories = Table(
-    "categories",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("body", Text, nullable=False),
+queues, categories, notifiers, cordons = (
+    Table(name, metadata, Column("name", Text, primary_key=True), Column("body", Text, nullable=False))
+    for name in ("queues", "categories", "notifiers", "cordons")
 )

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import func, inspect, select, text
 
+from holdfast.domain.record import Struct
 from holdfast.errors import Conflict, Unavailable
 from holdfast.storage.sql import migrations, tables
 from holdfast.storage.sql.engine import Database, damaged, is_damage, read_url, translated
@@ -27,10 +27,11 @@ _COUNTED = ("jobs", "attempts", "runs", "history", "specs", "requests", "idempot
 _PRIVATE = 0o600
 _BESIDE = ("-wal", "-shm")
 """What SQLite keeps beside a database that is in use."""
+_LEASE = select(tables.leadership.c.owner, tables.leadership.c.expires_at)
+_CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(Struct, frozen=True):
     """The result of examining a database."""
 
     place: str
@@ -73,6 +74,27 @@ def examine(url_or_path: str | Path) -> Health:
     finally:
         database.close()
     return Health(shown(url_or_path), revision, problems, rows, size)
+
+
+def leader(url_or_path: str | Path, now: float) -> tuple[str, float]:
+    """Read who led the database last, and for how many seconds that lease still runs, negative once it is over.
+
+    Args:
+        url_or_path: The database.
+        now: Seconds since the epoch; a database server has its own.
+
+    Raises:
+        Unavailable: It cannot be reached or read right now.
+    """
+    database = Database(url_or_path)
+    try:
+        with database.reading() as connection:
+            owner, expires_at = connection.execute(_LEASE).one()
+            if not database.is_sqlite:
+                now = connection.execute(_CLOCK).scalar_one()
+    finally:
+        database.close()
+    return owner, expires_at - now
 
 
 def refuse_damage(url_or_path: str | Path) -> None:

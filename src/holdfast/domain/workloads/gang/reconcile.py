@@ -11,28 +11,35 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Never, TypeAlias, assert_never
 
 from holdfast.domain.classify import classify, initiating
-from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition, in_words
-from holdfast.domain.job import JOB_WAITING, Attempt, Job, JobState, evolve
+from holdfast.domain.failure import Cause, EndedBy, Failure, in_words
+from holdfast.domain.job import JOB_WAITING, Attempt, Job, JobState
 from holdfast.domain.lifecycle import (
     CANCEL_JOB,
+    DRAIN_NODE,
     ENDING_STATUS,
+    HOLD_JOB,
     TOTAL_DEADLINE,
     AttemptStatus,
     Ending,
+    Interruption,
     Outcome,
     RequestRow,
     Step,
 )
-from holdfast.domain.placement import Shape
+from holdfast.domain.placement.fit import Shape
 from holdfast.domain.policy.decide import in_short
 from holdfast.domain.policy.decide import retry_at as due_at
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory
+from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Result
+from holdfast.domain.workloads.dependencies import Standing, advanced, kept_waiting
+from holdfast.domain.workloads.gang import interruption
+from holdfast.domain.workloads.gang.endings import cancelled, cancelled_while_pending, never_started
 from holdfast.domain.workloads.retry import Ruleset, decide_retry, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from holdfast.domain.failure import RunOutcome
     from holdfast.domain.job import Run
@@ -44,12 +51,19 @@ _CLOCKS_DIFFER_S = 1.0
 """Whatever runs a program measures its deadline by another clock, which may be slightly fast."""
 
 
+HELD_BY_USER = "held by a user"
+"""The reason where nobody gave one."""
+
+
 class Asked(StrEnum):
-    """What a user asks of a job."""
+    """What a user or an operator asks of a job."""
 
     CANCEL = "cancel"
     HOLD = "hold"
     RELEASE = "release"
+    RETRY = "retry"
+    DRAIN = "drain"
+    """Asked of all that runs on a node."""
 
 
 class Over(NamedTuple):
@@ -80,6 +94,10 @@ class Observed(NamedTuple):
     asked: Asked | None = None
     reason: str = ""
     """Why it is asked."""
+    interrupted: Interruption | None = None
+    """Why the attempt in flight was told to stop, if it did nothing wrong."""
+    awaited: Sequence[Standing] | None = None
+    """How each thing stands that it waits for, while it does."""
 
 
 class EndedAttempt(NamedTuple):
@@ -94,6 +112,8 @@ class StopAttempt(NamedTuple):
     """Stop the attempt in flight; where it is stopping already, its executors are told the reason as it is now."""
 
     row: RequestRow[AttemptStatus]
+    why: Interruption | None = None
+    """Why, if it did nothing wrong."""
 
 
 class ExpireAttempt(NamedTuple):
@@ -119,6 +139,8 @@ def reconcile(spec: JobSpec, job: Job, seen: Observed, now: float) -> GangResult
         return conclude(spec, job, seen.over, now)
     if seen.asked is not None:
         return _asked(spec, job, seen, seen.asked, now)
+    if seen.awaited is not None:
+        job = advanced(job, spec.after, seen.awaited, now)
     due = next_due(job, spec)
     if due is None or due > now:
         return Result(state=job, wake_at=due)
@@ -134,18 +156,23 @@ def next_due(job: Job, spec: JobSpec) -> float | None:
         due.append(job.retry_at)
     if job.state is JobState.QUEUED and spec.scheduling_timeout_s is not None:
         due.append(job.queued_at + spec.scheduling_timeout_s)
-    if spec.total_deadline_s is not None:
-        due.append(job.submitted_at + spec.total_deadline_s)
+    if spec.total_deadline_s is not None and not (spec.after and job.ready_at is None):
+        due.append(counted_from(job) + spec.total_deadline_s)
     return min(due, default=None)
+
+
+def counted_from(job: Job) -> float:
+    """Return when a job's total deadline begins: at its submission, or when all had happened that it waited for."""
+    return job.submitted_at if job.ready_at is None else job.ready_at
 
 
 def _on_time(spec: JobSpec, job: Job, seen: Observed, now: float) -> GangResult:
     """Act on what is due; a retry that is due no sooner than the total deadline is none."""
     total_s, timeout_s = spec.total_deadline_s, spec.scheduling_timeout_s
-    if total_s is not None and job.submitted_at + total_s <= now:
+    if total_s is not None and counted_from(job) + total_s <= now:
         if seen.attempt is not None:
             stopping = seen.attempt.status is AttemptStatus.TERMINATING
-            told = stopping and seen.attempt.status_since >= job.submitted_at + total_s
+            told = stopping and seen.attempt.status_since >= counted_from(job) + total_s
             return Result(state=job, orders=() if told else (StopAttempt(TOTAL_DEADLINE),))
         reason = f"total deadline of {format_duration(total_s)} is over ({DecisionCode.TOTAL_DEADLINE})"
         failed = evolve(job, state=JobState.FAILED, reason=reason, retry_at=None, ended_at=now, updated_at=now)
@@ -169,15 +196,35 @@ def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Asked, now: float) ->
             if not job.cancel_requested:
                 job = evolve(job, cancel_requested=True, reason=seen.reason, updated_at=now)
                 orders = (StopAttempt(CANCEL_JOB),)
-        case Asked.HOLD:
-            if job.state in JOB_WAITING:
-                job = held(job, seen.reason or "held by a user", now)
-        case Asked.RELEASE:
-            if job.state is JobState.HELD:
-                job = queued(job, now)
+        case Asked.HOLD if job.state in JOB_WAITING or job.state is JobState.WAITING:
+            job = held(job, seen.reason or HELD_BY_USER, now)
+        case Asked.RELEASE if job.state is JobState.HELD:
+            waits = spec.after and job.ready_at is None
+            job = kept_waiting(job, spec.after, now) if waits else queued(job, now)
+        case Asked.HOLD | Asked.RELEASE | Asked.DRAIN:
+            job, orders = _interrupt(job, seen, asked, now)
+        case Asked.RETRY:
+            if seen.attempt is None:
+                ready_at = now if spec.after and job.ready_at is None else job.ready_at
+                job = evolve(retried(job, seen.reason, now), ready_at=ready_at)
         case _:
             assert_never(asked)
     return Result(state=job, orders=orders, wake_at=next_due(job, spec))
+
+
+def _interrupt(job: Job, seen: Observed, asked: Asked, now: float) -> tuple[Job, tuple[StopAttempt, ...]]:
+    """Stop what runs, or change what follows once it has stopped; one that is being cancelled has an end already."""
+    why, reason = Interruption(asked), seen.reason
+    if seen.attempt is None or job.cancel_requested or seen.interrupted is why:
+        return job, ()
+    if why is Interruption.RELEASE and seen.interrupted is not Interruption.HOLD:
+        return job, ()
+    if why is Interruption.DRAIN and seen.attempt.status is AttemptStatus.TERMINATING:
+        return job, ()
+    if why is not Interruption.DRAIN:
+        reason = reason or (HELD_BY_USER if why is Interruption.HOLD else "released by a user")
+    row = DRAIN_NODE if why is Interruption.DRAIN else HOLD_JOB
+    return evolve(job, reason=reason, updated_at=now), (StopAttempt(row, why),)
 
 
 def _closed(
@@ -194,11 +241,12 @@ def _closed(
 
 def conclude(spec: JobSpec, job: Job, over: Over, now: float) -> GangResult:
     """Conclude an attempt whose runs have all stopped, or that found no place in time."""
-    attempt, ended, succeeded = over.attempt, [], 0
+    attempt, ended, succeeded, why = over.attempt, [], 0, None
     if attempt.status is AttemptStatus.PENDING:
         attempt = evolve(attempt, message=over.step.message)
         job = evolve(job, attempt=attempt.number)
     for run in over.runs:
+        why = why or run.interrupted
         if run.outcome is not None:
             ended.append((run.rank, run.outcome))
             succeeded += run.outcome.succeeded
@@ -212,7 +260,26 @@ def conclude(spec: JobSpec, job: Job, over: Over, now: float) -> GangResult:
         done = cancelled_while_pending(job, job.reason, now)
         return Result(state=done, decisions=(EndedAttempt(last, over.step),))
     over = over._replace(attempt=attempt)
+    if why is not None and (why is Interruption.HOLD or not interruption.failed_by_itself(ended)):
+        return _interrupted(spec, job, over, why, now, ended=ended)
     return fail(spec, job, over, judged_failure(over, ended, now), now)
+
+
+def _interrupted(
+    spec: JobSpec, job: Job, over: Over, why: Interruption, now: float, *, ended: Sequence[tuple[int, RunOutcome]]
+) -> GangResult:
+    """Hold a gang that was stopped, or have it wait for a place again; one that failed meanwhile is only held."""
+    last, reason = over.attempt, job.reason
+    if interruption.failed_by_itself(ended):
+        failed = evolve(last, ending=Ending.FAILED, failure=judged_failure(over, ended, now))
+        last = evolve(failed, decision=Decision(Action.HOLD, DecisionCode.INTERRUPTED, reason))
+    else:
+        last = interruption.interrupted(last, ended, why, reason, now)
+    started = last.failure is not None and last.failure.started
+    status = ENDING_STATUS[last.ending if started and last.ending else Ending.NEVER_STARTED]
+    last = evolve(last, status=status, status_since=now, ended_at=now)
+    job = held(job, reason, now) if why is Interruption.HOLD else evolve(queued(job, now), reason=reason)
+    return Result(state=job, decisions=(EndedAttempt(last, over.step),), wake_at=next_due(job, spec))
 
 
 def fail(spec: JobSpec, job: Job, over: Over, failure: Failure, now: float) -> GangResult:
@@ -229,10 +296,11 @@ def fail(spec: JobSpec, job: Job, over: Over, failure: Failure, now: float) -> G
         failure = evolve(failure, message=f"total deadline of {format_duration(total_s)} is over")
         decision = Decision(Action.FAIL, DecisionCode.TOTAL_DEADLINE, failure.message)
     else:
-        shape = shape_of(job, spec.node_selector)
+        shape = shape_of(job, spec)
         decision = decide_retry(failure, history, over.ruleset, shape, draw=over.draw, suspicion=over.suspicion)
     due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=now, grace_s=spec.grace_s)
-    if total_s is not None and decision.grants_retry and max(now, due) >= job.submitted_at + total_s:
+    lead_s = 0.0 if spec.warning is None else spec.warning.before_s  # later it would be warned as soon as it began
+    if total_s is not None and decision.grants_retry and lead_s + max(now, due) >= counted_from(job) + total_s:
         reason = f"total deadline of {format_duration(total_s)} leaves no time for a retry"
         decision = refused(decision, DecisionCode.TOTAL_DEADLINE, reason)
     ended = evolve(
@@ -254,7 +322,7 @@ def _ended_by_total_deadline(spec: JobSpec, job: Job, failure: Failure, now: flo
     """Whether a run was ended by the job's total deadline, not by its attempt's."""
     if spec.total_deadline_s is None or failure.ended_by is not EndedBy.DEADLINE:
         return False
-    return spec.deadline_s is None or now >= job.submitted_at + spec.total_deadline_s - _CLOCKS_DIFFER_S
+    return spec.deadline_s is None or now >= counted_from(job) + spec.total_deadline_s - _CLOCKS_DIFFER_S
 
 
 def _after(job: Job, decision: Decision, failure: Failure, *, now: float, due: float) -> Job:
@@ -263,6 +331,7 @@ def _after(job: Job, decision: Decision, failure: Failure, *, now: float, due: f
     if decision.action is Action.HOLD:
         return held(job, decision.reason, now)
     if not decision.grants_retry:
+        what = f"{what}; hint: {failure.hint}" if failure.hint else what
         return evolve(job, state=JobState.FAILED, reason=what, retry_at=None, ended_at=now, updated_at=now)
     waits, counters, counter = due > now, job.counters, decision.counter
     if counter is not None:
@@ -278,6 +347,7 @@ def _after(job: Job, decision: Decision, failure: Failure, *, now: float, due: f
         retries=job.retries + (counter is not None),
         request=job.request if decision.memory is None else evolve(job.request, memory=decision.memory),
         avoid_node=decision.avoid_node,
+        avoid_devices=decision.avoid_devices,
     )
 
 
@@ -292,57 +362,16 @@ def judged_failure(over: Over, ended: Sequence[tuple[int, RunOutcome]], now: flo
     index, attempt = initiating(ended), over.attempt
     if index is None:
         if attempt.started_at is None:
-            return _never_started(attempt, over.runs, now)
+            return never_started(attempt, over.runs, now)
         return Failure(
             Cause.UNKNOWN, frozenset(), message=attempt.message or "no run reported how it ended", failed_at=now
         )
     rank, outcome = ended[index]
-    return classify(outcome, rank=rank, categories=over.ruleset.categories)
-
-
-def _never_started(attempt: Attempt, runs: Sequence[Run], now: float) -> Failure:
-    """Make the failure of an attempt that found no place in time, or whose runs did not all start in time."""
-    failure = Failure(
-        Cause.SCHEDULER_TIMEOUT,
-        frozenset({FailureCondition.UNSCHEDULABLE}),
-        started=False,
-        failed_at=now,
-        message=attempt.message,
-    )
-    if not runs:
-        return failure
-    late = min(runs, key=lambda run: (run.started_at is not None, run.rank))
-    return evolve(
-        failure,
-        conditions=frozenset({FailureCondition.LAUNCH_FAILED}),
-        rank=late.rank,
-        node=late.node or None,
-        executor=late.executor or None,
-        message=f"rank {late.rank} did not start in time" + (f" on node {late.node}" if late.node else ""),
-    )
-
-
-def cancelled(attempt: Attempt, reason: str, now: float, *, started: bool) -> Attempt:
-    """End an attempt on request."""
-    ending = Ending.CANCELLED if started else Ending.NEVER_STARTED
-    failure = Failure(
-        Cause.USER_CANCELLED, frozenset(), started=started, failed_at=now, message=reason, ended_by=EndedBy.USER
-    )
-    status = ENDING_STATUS[ending]
-    return evolve(attempt, status=status, status_since=now, ended_at=now, ending=ending, failure=failure)
-
-
-def cancelled_while_pending(job: Job, reason: str, now: float) -> Job:
-    """End a job that has no attempt in flight on a user's request."""
-    return evolve(
-        job,
-        state=JobState.CANCELLED,
-        reason=reason or "cancelled",
-        cancel_requested=True,
-        retry_at=None,
-        ended_at=now,
-        updated_at=now,
-    )
+    failure = classify(outcome, rank=rank, categories=over.ruleset.categories)
+    for run in over.runs:
+        if run.outcome is outcome and run.devices:
+            return evolve(failure, devices=run.devices)
+    return failure
 
 
 def held(job: Job, reason: str, now: float) -> Job:
@@ -350,11 +379,18 @@ def held(job: Job, reason: str, now: float) -> Job:
     return evolve(job, state=JobState.HELD, reason=reason or "held", retry_at=None, updated_at=now)
 
 
+def retried(job: Job, reason: str, now: float) -> Job:
+    """Have a job that has ended or waits make another attempt, which counts against no limit."""
+    job = queued(job, now)
+    return evolve(job, reason=reason or "retried by hand", started_at=None, ended_at=None, cancel_requested=False)
+
+
 def queued(job: Job, now: float) -> Job:
     """Make a job pending again: its hold was lifted, or its retry is due."""
     return evolve(job, state=JobState.QUEUED, reason="", retry_at=None, queued_at=now, updated_at=now)
 
 
-def shape_of(job: Job, selector: Mapping[str, str]) -> Shape:
+def shape_of(job: Job, spec: JobSpec) -> Shape:
     """Return the shape of the job's next attempt."""
-    return Shape(job.request, job.gang, tuple(sorted(selector.items())), job.avoid_node)
+    selector = tuple(sorted(spec.node_selector.items()))
+    return Shape(job.request, job.gang, selector, job.avoid_node, gpus=spec.gpus, avoid_devices=job.avoid_devices)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from holdfast.domain.record import Struct, field
 from holdfast.domain.workloads.children import ChildPhase, CreateChild, ResizeChild, ResumeChild, SuspendChild
 from holdfast.domain.workloads.jobset.model import PREFIX, RestartStrategy, coordinator_endpoint, job_key, job_name
 from holdfast.domain.workloads.jobset.state import GroupStatus, JobSetState, backoff_keys
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 _name, _group = attrgetter("name"), attrgetter("group")
 
 
-@dataclass(slots=True)
-class Sorted:
+class Sorted(Struct, gc=True):
     """The jobs of a set."""
 
     present: set[str] = field(default_factory=set)
@@ -89,8 +88,7 @@ def group_statuses(spec: JobSetSpec, jobs: Sorted) -> tuple[GroupStatus, ...]:
     return statuses
 
 
-@dataclass(frozen=True, slots=True)
-class Created:
+class Created(Struct, frozen=True):
     """The jobs to create."""
 
     orders: tuple[CreateChild, ...]

@@ -7,11 +7,11 @@ upstream's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.policy.decide import delay_s
 from holdfast.domain.policy.model import Backoff, SetAction
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.jobset.rules import Budget, LimitReached, Scope, explained, taken
 from holdfast.domain.workloads.jobset.state import (
     FAILED_JOBS,
@@ -49,8 +49,7 @@ _RESTARTS: dict[SetAction, tuple[Scope, bool]] = {
 """What each restart restarts, and whether it uses up ``maxRestarts``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """The result of judging."""
 
     state: JobSetState
@@ -137,7 +136,7 @@ class _Judging:
         turned = self._over or Transition(self._state)
         state = self._budget.into(turned.state)
         if not state.terminal:
-            state = replace(state, left_failed=self._left_failed, not_before=self._not_before, healthy_since=None)
+            state = evolve(state, left_failed=self._left_failed, not_before=self._not_before, healthy_since=None)
         return Judged(state, tuple(self._decisions), (*self._events, *turned.events))
 
     def _restart(self, one: RuleMatch, reason: str, message: str) -> None:

@@ -5,9 +5,9 @@ Only marks attempts as past; the next pass does the rest.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import job_name
 from holdfast.domain.workloads.jobset.state import Event, Transition, restarting
 from holdfast.errors import Conflict, NotFound
@@ -27,7 +27,7 @@ def restart_set(spec: JobSetSpec, state: JobSetState, now: float) -> Transition:
         Conflict: The set has ended.
     """
     _check_alive(spec, state)
-    new = replace(state, restarts=state.restarts + 1, left_failed={}, not_before={}, healthy_since=None)
+    new = evolve(state, restarts=state.restarts + 1, left_failed={}, not_before={}, healthy_since=None)
     return restarting(new, REASON, "a user restarts the jobset", now)
 
 
@@ -40,7 +40,7 @@ def restart_group(spec: JobSetSpec, state: JobSetState, group: str) -> Transitio
     """
     found = _group(spec, state, group)
     names = {job_name(spec.name, group, index) for index in range(found.replicas)}
-    new = replace(
+    new = evolve(
         state,
         group_restarts={**state.group_restarts, group: state.group_restarts.get(group, 0) + 1},
         left_failed={name: attempt for name, attempt in state.left_failed.items() if name not in names},
@@ -62,7 +62,7 @@ def restart_job(spec: JobSetSpec, state: JobSetState, group: str, index: int) ->
         raise NotFound(msg)
     own = dict(state.job_restarts.get(group, {}))
     own[index] = own.get(index, 0) + 1
-    new = replace(
+    new = evolve(
         state,
         job_restarts={**state.job_restarts, group: own},
         left_failed={job: attempt for job, attempt in state.left_failed.items() if job != name},

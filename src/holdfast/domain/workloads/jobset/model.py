@@ -6,19 +6,23 @@ Fields and defaults are upstream's (``jobset.x-k8s.io/v1alpha2``); those beyond 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from hashlib import sha1
 from typing import Any
 
+from holdfast.domain.notifier import Notify
 from holdfast.domain.policy.model import Backoff, SetRule
+from holdfast.domain.record import Struct, field
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 from holdfast.domain.workloads.kubejob.program import Program
+from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 
 CONTROLLER = "jobset.sigs.k8s.io/jobset-controller"
 """The ``managedBy`` that means us; a set managed by anyone else is left alone."""
 DEFAULT_GROUP = "default"
+QUEUE_LABEL = "holdfast.dev/queue"
+"""Names the queue of what is written as for Kubernetes."""
 
 
 class RestartStrategy(StrEnum):
@@ -55,16 +59,14 @@ class DependencyStatus(StrEnum):
     """Each of its jobs has succeeded."""
 
 
-@dataclass(frozen=True, slots=True)
-class DependsOn:
+class DependsOn(Struct, frozen=True):
     """One dependency on an earlier replicated job."""
 
     name: str
     status: DependencyStatus
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicatedJob:
+class ReplicatedJob(Struct, frozen=True, kw_only=True):
     """A template of jobs."""
 
     name: str
@@ -89,8 +91,7 @@ class ReplicatedJob:
         return self.job.parallelism if done is None else min(self.job.parallelism, done)
 
 
-@dataclass(frozen=True, slots=True)
-class SuccessPolicy:
+class SuccessPolicy(Struct, frozen=True):
     """When the set is complete."""
 
     operator: Operator = Operator.ALL
@@ -98,8 +99,7 @@ class SuccessPolicy:
     """Replicated jobs that count; none is all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailurePolicy:
+class FailurePolicy(Struct, frozen=True, kw_only=True):
     """What follows when a job has failed; a set without one fails on its first failed job."""
 
     max_restarts: int = 0
@@ -116,8 +116,7 @@ class FailurePolicy:
     """Beyond upstream: act when a job is certain to fail, not only when its last pod has gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(Struct, frozen=True):
     """How pods find each other."""
 
     hostnames: bool = True
@@ -126,8 +125,7 @@ class Network:
     publish_not_ready: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Coordinator:
+class Coordinator(Struct, frozen=True):
     """The pod whose address every other pod is given."""
 
     replicated_job: str
@@ -135,8 +133,7 @@ class Coordinator:
     pod_index: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class JobSetSpec:
+class JobSetSpec(Struct, frozen=True, kw_only=True, dict=True, gc=True):
     """A validated job set."""
 
     name: str
@@ -158,6 +155,13 @@ class JobSetSpec:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     volume_claims: tuple[Mapping[str, Any], ...] = ()
+    notify: tuple[Notify, ...] = ()
+    """Beyond upstream: who is told of its end, besides those its queue names."""
+
+    @property
+    def queue_name(self) -> str:
+        """The queue its jobs wait in."""
+        return self.queue or self.labels.get(QUEUE_LABEL) or DEFAULT_QUEUE
 
     @cached_property
     def by_name(self) -> Mapping[str, ReplicatedJob]:

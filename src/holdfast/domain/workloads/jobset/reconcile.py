@@ -7,9 +7,9 @@ numbers of jobs, so the next pass repairs a crash anywhere. Store the state befo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.children import Child, DeleteChild, Forget, Order
 from holdfast.domain.workloads.jobset.children import adjust, create, group_statuses, sort
@@ -60,8 +60,7 @@ def dependencies_met(spec: JobSetSpec, group: ReplicatedJob, statuses: Mapping[s
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Startup:
+class Startup(Struct, frozen=True):
     """Which replicated jobs may have jobs now."""
 
     allowed: Mapping[str, ReplicatedJob]
@@ -105,8 +104,7 @@ def complete(spec: JobSetSpec, succeeded: Sequence[Child]) -> bool:
     return bool(succeeded) and sum(counts(spec, child.group) for child in succeeded) >= expected(spec)
 
 
-@dataclass(frozen=True, slots=True)
-class InPlace:
+class InPlace(Struct, frozen=True):
     """What the pods of a set report."""
 
     attempts: tuple[int | None, ...]
@@ -130,19 +128,18 @@ def restart_in_place(
     if seen.container_restarts > policy.max_restarts or latest - uncounted > policy.max_restarts:
         return failed(state, *REACHED_MAX_RESTARTS, now)
     if len(attempts) == expected_pods(spec) and len(set(attempts)) == 1:
-        return Transition(replace(state, in_place_current=latest))
+        return Transition(evolve(state, in_place_current=latest))
     if latest == 0:
         return Transition(state)
     before = state.in_place_previous
-    return Transition(replace(state, in_place_previous=latest - 1 if before is None else max(before, latest - 1)))
+    return Transition(evolve(state, in_place_previous=latest - 1 if before is None else max(before, latest - 1)))
 
 
 _MOST_PASSES = 9
 """More than any set needs until it is stable: a decision, what follows from it, and one pass that changes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileInput:
+class ReconcileInput(Struct, frozen=True):
     """The inputs of a pass besides the set and its jobs."""
 
     now: float
@@ -201,7 +198,7 @@ class _Passing:
             if at <= look.now:
                 del pending[key]
         groups = group_statuses(spec, self._jobs)
-        self._state = replace(state, groups=groups, started_at=started_at, not_before=pending)
+        self._state = evolve(state, groups=groups, started_at=started_at, not_before=pending)
         self._orders: list[Order] = []
         self._events: list[Event] = []
         self._decisions: tuple[SetDecision, ...] = ()
@@ -262,7 +259,7 @@ class _Passing:
         known = self._state.healthy_since
         since = None if not ready else self._now if known is None else known
         if since != self._state.healthy_since:
-            self._state = replace(self._state, healthy_since=since)
+            self._state = evolve(self._state, healthy_since=since)
         if ready:
             self._turn(jobs_ready(self._state, self._now))
             self._give_back(self._state.healthy_since)
@@ -276,7 +273,7 @@ class _Passing:
         due = healthy_since + policy.reset_after_s
         self._due.append(due)
         if due <= self._now:
-            self._state = replace(self._state, forgiven=counted, counted_at=(), blamed={})
+            self._state = evolve(self._state, forgiven=counted, counted_at=(), blamed={})
 
     def _decide(self) -> None:
         """Judge what has failed, end a set that is complete or overdue, or go on."""

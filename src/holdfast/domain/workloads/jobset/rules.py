@@ -7,7 +7,6 @@ jobs; rules and replicated jobs may have limits of their own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from operator import attrgetter
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.policy.matchers import considered, matches
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction, SetRule
 from holdfast.domain.policy.patterns import Pattern
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.jobset.state import REACHED_MAX_RESTARTS
 from holdfast.errors import InvalidPolicy
 
@@ -33,8 +33,7 @@ DEFAULT_RULE = SetRule(SetAction.RESTART_JOB_SET, "default")
 _LONGEST_QUOTE = 120
 
 
-@dataclass(frozen=True, slots=True)
-class RuleMatch:
+class RuleMatch(Struct, frozen=True):
     """A failed job and the rule that takes it; one without an index is ``DEFAULT_RULE``."""
 
     child: Child
@@ -42,8 +41,7 @@ class RuleMatch:
     rule: SetRule
 
 
-@dataclass(frozen=True, slots=True)
-class _Reason:
+class _Reason(Struct, frozen=True):
     wanted: frozenset[str]
 
     def holds(self, child: Child, /) -> bool:
@@ -54,8 +52,7 @@ class _Reason:
         return f"failure reason {word} is {'' if self.holds(child) else 'not '}one of {', '.join(sorted(self.wanted))}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
+class _Message(Struct, frozen=True):
     patterns: tuple[Pattern, ...]
     texts: tuple[str, ...]
 
@@ -70,8 +67,7 @@ class _Message:
         return f"failure message {message} matches none of {', '.join(map(repr, self.texts))}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(Struct, frozen=True):
     wanted: frozenset[str]
 
     def holds(self, child: Child, /) -> bool:
@@ -82,8 +78,7 @@ class _Target:
         return f"replicatedJob {child.group or '(none)'} is {'' if self.holds(child) else 'not '}one of {names}"
 
 
-@dataclass(frozen=True, slots=True)
-class _InSet:
+class _InSet(Struct, frozen=True):
     """The job belongs to a replicated job; only the default action takes one that does not."""
 
     def holds(self, child: Child, /) -> bool:
@@ -247,7 +242,7 @@ class Budget:
 
     def into(self, state: JobSetState) -> JobSetState:
         """Return a state with these counters."""
-        return replace(
+        return evolve(
             state,
             restarts=self._restarts,
             restarts_counted=self._restarts_counted,

@@ -8,11 +8,11 @@ no longer restarting.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
+from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.workloads.base import JOBSET, Owner
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ def backoff_keys(group: str, name: str) -> tuple[str, str, str]:
     return "", f"group/{group}", f"job/{name}"
 
 
-@dataclass(frozen=True, slots=True)
-class SetCondition:
+class SetCondition(Struct, frozen=True):
     """One condition of a set; never created with status False, only set to it."""
 
     type: str
@@ -43,8 +42,7 @@ class Terminal(StrEnum):
     FAILED = "Failed"
 
 
-@dataclass(frozen=True, slots=True)
-class GroupStatus:
+class GroupStatus(Struct, frozen=True):
     """The jobs of one replicated job, counted."""
 
     name: str
@@ -55,8 +53,7 @@ class GroupStatus:
     suspended: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSetState:
+class JobSetState(Struct, frozen=True, kw_only=True):
     """What is remembered of a set."""
 
     restarts: int = 0
@@ -117,8 +114,7 @@ class JobSetState:
         return found is not None and found.status
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """An event for people to read."""
 
     type: str
@@ -127,8 +123,7 @@ class Event:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetDecision:
+class SetDecision(Struct, frozen=True, kw_only=True):
     """What was decided about one failed job and why."""
 
     job: str
@@ -148,8 +143,7 @@ class SetDecision:
     considered: tuple[Considered, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSet(Owner):
+class JobSet(Owner, frozen=True, kw_only=True):
     """One job set."""
 
     lenient: bool = False
@@ -164,9 +158,14 @@ class JobSet(Owner):
         """How it has ended; empty until then."""
         return self.state.terminal.value
 
+    @property
+    def ended_because(self) -> str:
+        """Why it has ended so."""
+        found = self.state.condition(self.state.terminal.value)
+        return found.message if found is not None else ""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetLogEntry:
+
+class SetLogEntry(Struct, frozen=True, kw_only=True):
     """One decision about a job of a set, or one event of the set."""
 
     set_id: str
@@ -183,8 +182,7 @@ MOST_NAMED = 10
 """How many jobs left failed a message names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Struct, frozen=True):
     """A state after a condition changed, and the events of it."""
 
     state: JobSetState
@@ -206,10 +204,10 @@ def turn(state: JobSetState, condition: SetCondition, *, event_type: str = "Norm
     else:
         told = old.status is not condition.status
         if not told:
-            condition = replace(condition, since=old.since)
+            condition = evolve(condition, since=old.since)
         new = tuple(condition if one is old else one for one in state.conditions)
     event = Event(event_type, condition.reason, condition.message)
-    return Transition(replace(state, conditions=new), (event,) if told else ())
+    return Transition(evolve(state, conditions=new), (event,) if told else ())
 
 
 def first_failed(message: str, job: str) -> str:
@@ -225,7 +223,7 @@ def left_failed(names: Sequence[str]) -> str:
 
 def failed(state: JobSetState, reason: str, message: str, now: float) -> Transition:
     """End a set as failed."""
-    ended = replace(state, terminal=Terminal.FAILED, ended_at=now, healthy_since=None, not_before={})
+    ended = evolve(state, terminal=Terminal.FAILED, ended_at=now, healthy_since=None, not_before={})
     turned = turn(
         ended, SetCondition("Failed", status=True, reason=reason, message=message, since=now), event_type="Warning"
     )
@@ -234,7 +232,7 @@ def failed(state: JobSetState, reason: str, message: str, now: float) -> Transit
 
 def completed(state: JobSetState, now: float) -> Transition:
     """End a set as complete."""
-    ended = replace(state, terminal=Terminal.COMPLETED, ended_at=now, healthy_since=None, not_before={})
+    ended = evolve(state, terminal=Terminal.COMPLETED, ended_at=now, healthy_since=None, not_before={})
     message = "jobset completed successfully"
     turned = turn(ended, SetCondition("Completed", status=True, reason="AllJobsCompleted", message=message, since=now))
     return turned.then(_not_restarting("JobSetCompleted", "jobset completed", now))

@@ -6,11 +6,11 @@ of 0 never matches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.domain.policy.matchers import ContainerSelector
 from holdfast.domain.policy.model import ExitCodeOperator
+from holdfast.domain.record import Struct
 from holdfast.domain.workloads.kubejob.model import PodAction, PodPhase
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ NAMESPACE = "default"
 """What stands for the namespace in messages: Holdfast has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodVerdict:
+class PodVerdict(Struct, frozen=True):
     """What the policy says about one pod."""
 
     action: PodAction

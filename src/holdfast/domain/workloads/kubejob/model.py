@@ -6,11 +6,11 @@ The parts of ``batch/v1`` that decisions depend on. Times are seconds since the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Never, TypeAlias
 
 from holdfast.domain.policy.model import Backoff, Decision, ExitCodes
+from holdfast.domain.record import Struct, field
 from holdfast.domain.workloads.base import Result
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ class PodPhase(StrEnum):
 POD_ENDED = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
 
 
-@dataclass(frozen=True, slots=True)
-class PodRule:
+class PodRule(Struct, frozen=True):
     """One rule of a podFailurePolicy; exactly one of ``exit_codes`` and ``conditions`` is set."""
 
     action: PodAction
@@ -96,16 +95,14 @@ class PodRule:
         return f"PodFailurePolicy_{self.name}" if self.name else "PodFailurePolicy"
 
 
-@dataclass(frozen=True, slots=True)
-class SuccessRule:
+class SuccessRule(Struct, frozen=True):
     """One rule of a successPolicy; at least one of the two is set."""
 
     indexes: frozenset[int] | None = None
     count: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeJobSpec:
+class KubeJobSpec(Struct, frozen=True, kw_only=True):
     """A validated Job specification; defaults are those of the Job API."""
 
     parallelism: int = 1
@@ -132,8 +129,7 @@ class KubeJobSpec:
         return self.mode is CompletionMode.INDEXED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pod:
+class Pod(Struct, frozen=True, kw_only=True):
     """One pod as last observed."""
 
     name: str
@@ -167,8 +163,7 @@ class Pod:
         return not self.deleting and self.phase not in POD_ENDED
 
 
-@dataclass(frozen=True, slots=True)
-class JobCondition:
+class JobCondition(Struct, frozen=True):
     """One condition of a Job; terminal ones never change."""
 
     type: str
@@ -178,8 +173,7 @@ class JobCondition:
     since: float
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffRecord:
+class BackoffRecord(Struct, frozen=True):
     """What delays the next pod."""
 
     failures: int = 0
@@ -187,8 +181,7 @@ class BackoffRecord:
     last_failure_at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class KubeJobState:
+class KubeJobState(Struct, frozen=True):
     """What is remembered of a Job between two looks at its pods."""
 
     started_at: float | None = None
@@ -225,8 +218,7 @@ class KubeJobState:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class StartPod:
+class StartPod(Struct, frozen=True):
     """One pod to start."""
 
     index: int | None = None
@@ -234,8 +226,7 @@ class StartPod:
     index_ignored: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StopPod:
+class StopPod(Struct, frozen=True):
     """One pod to stop."""
 
     name: str

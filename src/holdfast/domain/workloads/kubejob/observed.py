@@ -5,11 +5,11 @@ A pod is a place and the programs that run in it one after the other.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.model import Pod, PodPhase
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ DISRUPTION_TARGET = ("DisruptionTarget", "True")
 _DISRUPTIONS = frozenset(
     {FailureCondition.PREEMPTED, FailureCondition.EVICTED, FailureCondition.NODE_LOST, FailureCondition.EXECUTOR_LOST}
 )
-_DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.LOST})
+_DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.DRAIN, EndedBy.LOST})
+_STOPPED = frozenset({EndedBy.CASCADE, EndedBy.SUSPENSION})
 START_ERROR = 128
 """What Kubernetes reports of a container that could not be started."""
 
@@ -33,7 +34,7 @@ def is_disruption(outcome: RunOutcome) -> bool:
 
 def failed_by_itself(outcome: RunOutcome) -> bool:
     """Whether a program failed, and not because all of them were stopped."""
-    return not outcome.succeeded and outcome.ended_by is not EndedBy.CASCADE
+    return not outcome.succeeded and outcome.ended_by not in _STOPPED
 
 
 def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool, told: bool) -> Pod:
@@ -53,7 +54,7 @@ def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool,
     if outcome is not None:
         containers = outcome.containers
         if len(containers) == 1:
-            containers = (replace(containers[0], name=container),)
+            containers = (evolve(containers[0], name=container),)
         elif not containers and not outcome.started and not disrupted:
             containers = (ContainerResult(START_ERROR, name=container, reason="StartError", message=outcome.message),)
     # A pod whose program restarts in place is not pending: its containers are.

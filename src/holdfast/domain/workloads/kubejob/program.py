@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import TYPE_CHECKING
 
 from holdfast.domain.containers import Capability, Mount, Port, Role, Volume
 from holdfast.domain.job import Resources
+from holdfast.domain.record import Struct, evolve, field
+from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,8 +21,7 @@ DEFAULT_GRACE_S = 30.0
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Struct, frozen=True):
     """One variable of a program's environment."""
 
     name: str
@@ -31,8 +31,7 @@ class Variable:
     """Whether ``value`` names a variable each pod is given about itself, instead of being text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerSpec:
+class ContainerSpec(Struct, frozen=True, kw_only=True):
     """One container of a pod."""
 
     container: str = "main"
@@ -61,8 +60,7 @@ class ContainerSpec:
         return tuple(map(_expanded, self.command, repeat(env))), env
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program(ContainerSpec):
+class Program(ContainerSpec, frozen=True, kw_only=True):
     """A pod: its first main container, and what there is beside it. ``resources`` is what the pod asks for."""
 
     grace_s: float = DEFAULT_GRACE_S
@@ -76,6 +74,10 @@ class Program(ContainerSpec):
     volumes: tuple[Volume, ...] = ()
     devices: Mapping[str, int] = field(default_factory=dict)
     """How many of each the pod asks for, by the name of the resource, beside GPUs."""
+    stall: StallLimits | None = None
+    """How long its programs may be silent."""
+    warning: EarlyWarning | None = None
+    """Which warning they get ahead of their end."""
 
     @property
     def containers(self) -> tuple[ContainerSpec, ...]:
@@ -125,8 +127,8 @@ class Program(ContainerSpec):
         without |= {Role.MAIN, Role.SIDECAR} if Capability.CONTAINERS in lacking else set()
         others = tuple(one for one in self.others if one.role not in without)
         if Capability.IMAGES in lacking:
-            others = tuple(replace(one, is_arguments=False) for one in others)
-        return replace(
+            others = tuple(evolve(one, is_arguments=False) for one in others)
+        return evolve(
             self,
             is_arguments=self.is_arguments and Capability.IMAGES not in lacking,
             others=others,

@@ -6,12 +6,11 @@ all have gone, with the reason and message of the interim condition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import filterfalse, islice, repeat
 from typing import TYPE_CHECKING
 
-from holdfast.domain.job import evolve
 from holdfast.domain.policy.decide import GLOBAL_LIMIT
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.kubejob.decisions import decisions_about, is_capped
 from holdfast.domain.workloads.kubejob.model import (
@@ -209,8 +208,7 @@ def _with_own_delay(
     return ready, min(due, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class JobEnding:
+class JobEnding(Struct, frozen=True):
     """How a Job ends."""
 
     failed: bool

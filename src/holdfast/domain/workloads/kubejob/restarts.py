@@ -5,18 +5,18 @@ A policy is asked first: one that grants no retry leaves the pod failed, for its
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.policy.decide import GLOBAL_LIMIT, delay_s
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryHistory
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
 from holdfast.domain.workloads.kubejob.observed import is_disruption
 from holdfast.domain.workloads.retry import decide_retry
 
 if TYPE_CHECKING:
     from holdfast.domain.failure import Failure, RunOutcome
-    from holdfast.domain.placement import Shape
+    from holdfast.domain.placement.fit import Shape
     from holdfast.domain.policy.blame import Suspicion
     from holdfast.domain.policy.model import Backoff
     from holdfast.domain.workloads.kubejob.stored import PodRecord
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 MAX_RESTARTS = "maxRestarts"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestartContext:
+class RestartContext(Struct, frozen=True, kw_only=True):
     """What one decision depends on, besides the pod and its failure."""
 
     job_id: str
@@ -60,7 +59,7 @@ class Restart(NamedTuple):
 def after_failure(record: PodRecord, outcome: RunOutcome, failure: Failure, at: RestartContext) -> Restart:
     """Decide whether a pod's program starts again in it."""
     if at.in_place is not None:
-        moved = replace(record, in_place=max(record.in_place, at.in_place) + 1, due=None)
+        moved = evolve(record, in_place=max(record.in_place, at.in_place) + 1, due=None)
         if moved.in_place <= at.max_in_place:
             return Restart(moved, Decision(Action.RETRY, DecisionCode.RETRY, "its job set restarts in place"))
         # Its set sees that it is one too many, and fails.
@@ -78,7 +77,7 @@ def after_failure(record: PodRecord, outcome: RunOutcome, failure: Failure, at: 
     wait_s = delay_s(at.backoff, restarts, seed=record.name)
     reason = f"restartPolicy {RestartPolicy.ON_FAILURE}: restart {restarts} in its pod"
     return Restart(
-        replace(record, restarts=restarts, due=at.now + wait_s),
+        evolve(record, restarts=restarts, due=at.now + wait_s),
         Decision(Action.RETRY, DecisionCode.RETRY, reason, delay_s=wait_s),
     )
 
@@ -93,18 +92,19 @@ def _by_policy(record: PodRecord, failure: Failure, at: RestartContext) -> Resta
     )
     decision = decide_retry(failure, history, at.ruleset, at.shape, draw=at.draw, suspicion=at.suspicion)
     if decision.action is Action.HOLD:
-        return Restart(replace(record, restarts=record.restarts + 1, due=None, held=decision.reason), decision)
+        return Restart(evolve(record, restarts=record.restarts + 1, due=None, held=decision.reason), decision)
     if not decision.grants_retry:
         return Restart(None, decision)
     counters = dict(record.counters)
     if decision.counter is not None:
         counters[decision.counter] = counters.get(decision.counter, 0) + 1
-    again = replace(
+    again = evolve(
         record,
         restarts=record.restarts + 1,
         due=at.now + decision.delay_s,
         counters=counters,
         avoid_node=decision.avoid_node,
+        avoid_devices=decision.avoid_devices,
         memory=decision.memory or record.memory,
     )
     return Restart(again, decision)

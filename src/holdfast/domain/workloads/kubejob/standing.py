@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus
+from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -23,8 +23,7 @@ class PodsAre(StrEnum):
     GOING = "its pods are being stopped: the Job has failed, or its set deletes it"
 
 
-@dataclass(frozen=True, slots=True)
-class PodMove:
+class PodMove(Struct, frozen=True):
     """One move of an attempt, caused by its pods."""
 
     name: str

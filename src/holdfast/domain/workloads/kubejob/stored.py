@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from holdfast.domain.record import Struct, field
 from holdfast.domain.workloads.base import KUBEJOB, Workload
 from holdfast.domain.workloads.kubejob.model import KubeJobState
 
 
-@dataclass(frozen=True, slots=True)
-class PodRecord:
+class PodRecord(Struct, frozen=True):
     """What outlives a pod's single programs, of which it may run several in its place."""
 
     name: str
@@ -31,6 +30,8 @@ class PodRecord:
     """Retries that policies granted it, by ``<policy>/<rule>``."""
     avoid_node: str | None = None
     """The node its program avoids, when a policy says so."""
+    avoid_devices: tuple[str, ...] = ()
+    """The GPUs its program avoids, each as ``<id>@<node>``, when a policy says so."""
     in_place: int = 0
     """How often it was restarted in place."""
     memory: int | None = None
@@ -39,8 +40,7 @@ class PodRecord:
     """Why its next program waits for a person to release it, when a policy says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class KubeJobRecord(Workload):
+class KubeJobRecord(Workload, frozen=True):
     """One job whose runs are pods; its id is the job's, and its owner the job set the job is part of."""
 
     restart: int = 0

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.domain.job import evolve
 from holdfast.domain.policy.decide import delay_s
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.kubejob.failure_policy import PodVerdict, judge
 from holdfast.domain.workloads.kubejob.model import POD_ENDED, BackoffRecord, PodAction, PodPhase, PodReplacement
 
@@ -41,8 +40,7 @@ def updated(record: BackoffRecord, failed: Sequence[float], succeeded: Sequence[
     return BackoffRecord(record.failures + len(failed), max(failed))
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """A Job's state with every pod that has ended counted, and those that failed since the last look."""
 
     state: KubeJobState

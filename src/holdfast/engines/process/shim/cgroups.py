@@ -25,6 +25,8 @@ PIDS_LIMIT = 8192
 """Processes and threads of a run with a version 2 group, which costs nothing more, where no other limit is set."""
 OWN_BYTES = 1 << 20
 """Room for the supervisor itself in its group, beside what the run may use."""
+LEAST_BYTES = 1 << 20
+"""The least a run may use: without room to start it the kernel kills its supervisor, whose memory it shares then."""
 _OURS = "holdfast-"
 _LEFT_BYTES = 8 << 20
 """File cache of earlier runs beyond which it is given back first: it would count for the next run."""
@@ -106,6 +108,7 @@ class Group:
             _try_write(f"{path}/pids.max", str(pids + 1) if pids else "max")
 
     def _limit_memory(self, memory: int) -> bool:
+        memory = max(memory, LEAST_BYTES) if memory else 0
         if memory == self._memory:
             return True
         path, self._memory = self.paths[0], -1

@@ -11,6 +11,8 @@ from .libc import punch_hole
 MESSAGE_BYTES = 4096
 TAIL_BYTES = 4096
 TAIL_LINES = 20
+LOG_BYTES = 64 << 10
+"""What of a failed run's output is handed over, for rules about it."""
 _BLOCK = 4096
 _TOO_MANY_DIGITS = 19
 _NO_ROOM = 64 << 10
@@ -22,10 +24,11 @@ def read_head(path: str, size: int = MESSAGE_BYTES) -> str:
     return _text(path, size, from_end=False)
 
 
-def tail_lines(path: str, begin: int = 0) -> list[str]:
-    """Return the last lines of a file after its first ``begin`` bytes, bounded in number and bytes."""
-    text = _text(path, TAIL_BYTES, from_end=True, begin=begin).lstrip("\0")
-    return text.splitlines()[-TAIL_LINES:]
+def tail(path: str, begin: int = 0) -> tuple[str, list[str]]:
+    """Return the end of a file after its first ``begin`` bytes, and its last lines, both bounded."""
+    text = _text(path, LOG_BYTES, from_end=True, begin=begin).lstrip("\0")
+    end = text.encode()[-TAIL_BYTES:].decode("utf-8", "replace")
+    return text, end.splitlines()[-TAIL_LINES:]
 
 
 def last_line(path: str) -> str:
@@ -43,6 +46,11 @@ def tail_text(path: str, size: int) -> str:
     """Return the last lines of a file as text, at most so many bytes of it, empty if there is none."""
     text = _text(path, size, from_end=True)
     return text if len(text) < size else text[text.find("\n") + 1 :]
+
+
+def text_from(path: str, begin: int, size: int) -> str:
+    """Return what a file has after its first ``begin`` bytes, at most so many bytes of it."""
+    return _text(path, size, from_end=True, begin=begin)
 
 
 def _text(path: str, size: int, *, from_end: bool, begin: int = 0) -> str:

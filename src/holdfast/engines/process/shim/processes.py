@@ -19,6 +19,8 @@ _GET_INFO = 3 << 30 | _INFO_BYTES << 16 | 0xFF << 8 | 11
 """``PIDFD_GET_INFO`` of linux/pidfd.h, with the first version of its structure."""
 _INFO_EXIT = 1 << 3
 _TELLS_EXIT_SINCE = (6, 15)
+MOST_LOOKED_AT = 512
+"""Processes of one run."""
 _UID_MARK = b"HOLDFAST_ATTEMPT_UID="
 _FILES_MARK = b"HOLDFAST_TERMINATION_LOG="
 
@@ -112,6 +114,12 @@ def is_suspended(pid: int) -> bool:
     return _stat(pid)[:1] == [b"T"]
 
 
+def heeds(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal, which would otherwise end it, or do nothing at all."""
+    masks = dict(line.split(b":\t", 1) for line in content(f"/proc/{pid}/status").splitlines() if b":\t" in line)
+    return bool(int(masks.get(b"SigCgt", b"0"), 16) >> (number - 1) & 1)
+
+
 def exit_status(pid: int, pidfd: int) -> int | None:
     """Learn the wait status of an ended process that need not be a child: of a zombie, or from a kernel that tells.
 
@@ -193,6 +201,25 @@ def marked(uids: Container[str], directory: str) -> Iterator[int]:
 def uid_of(pid: int) -> str:
     """Read from a process's first environment which run it came from; empty if from none."""
     return _first_environment(pid, _UID_MARK)
+
+
+def name_if_foreign(pid: int, directory: str, holder: int) -> str:
+    """Name the program of a process that is neither a run with files below a directory nor a descendant of one.
+
+    Args:
+        pid: Of the process.
+        directory: Where the files of runs are.
+        holder: The process that all supervisors come from.
+
+    Returns:
+        Empty where it is a run's, or cannot be seen from here.
+    """
+    name = content(f"/proc/{pid}/comm").decode(errors="replace").strip()
+    while pid > 1 and name:
+        if pid == holder or _first_environment(pid, _FILES_MARK).startswith(f"{directory}/"):
+            return ""
+        pid = int((_stat(pid) or [b"", b"0"])[1])
+    return name
 
 
 def _first_environment(pid: int, name: bytes) -> str:

@@ -24,7 +24,10 @@ _MOST_BYTES = 1 << 20
 _END = b"\n\0"
 """After the last line; the next line takes the place of the zero."""
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
-_KEPT = ("uid", "node", "directory", "cwd", "memory", "deadline_s", "grace_s", "gang", "ports")
+_KEPT = (
+    *("uid", "node", "directory", "cwd", "memory", "deadline_s", "grace_s", "gang", "ports", "separate"),
+    *("stall", "gpus", "py_spy", "stack_signal", "warning"),
+)
 """What of an order is needed to go on with a run that another supervisor started."""
 
 
@@ -77,7 +80,7 @@ class Record:
         try:
             self._add({"outcome": outcome, "progress": program.progress})
         except OSError:
-            self._add({"outcome": {**outcome, "message": "", "log_tail": []}, "progress": ""})
+            self._add({"outcome": {**outcome, "message": "", "log": "", "log_tail": []}, "progress": ""})
 
     def _add(self, entry: Message) -> None:
         line = _encode(entry).encode("utf-8", "backslashreplace") + _END

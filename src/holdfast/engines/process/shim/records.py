@@ -36,8 +36,12 @@ WORK = "work"
 LOG = "log"
 TERMINATION = "termination"
 PROGRESS = "progress"
+STOP = "stop"
 BEGAN = "began"
-"""What is in a run's directory."""
+STDERR = "stderr"
+"""What is in a run's directory; the last only where the streams are kept apart, and then ``LOG`` is of stdout."""
+BEGAN_OF = {LOG: BEGAN, STDERR: "stderr.began"}
+"""Where it is noted at which offsets of a log later programs of the same rank began."""
 
 
 class Exit:
@@ -56,6 +60,12 @@ def exit_of_status(status: int) -> tuple[int | None, int | None, int]:
     """Return what ``Exit`` is made of from a wait status, which says nothing of memory."""
     code = os.waitstatus_to_exitcode(status & 0xFFFF)
     return (None, -code, 0) if code < 0 else (code, None, 0)
+
+
+def lead_s(order: Message | None) -> float:
+    """Return how long before its end a run asks to be warned, in seconds."""
+    asked = (order or {}).get("warning")
+    return float(asked[0]) if asked else 0.0
 
 
 class Run:
@@ -80,6 +90,7 @@ class Run:
         "takeovers",
         "tries",
         "uid",
+        "warned_s",
     )
 
     def __init__(self, uid: str, node: str, directory: str, order: Message | None = None) -> None:
@@ -90,6 +101,8 @@ class Run:
         self.order = order
         """What to launch, until its program is known to have started."""
         self.memory: int = (order or {}).get("memory") or 0
+        self.warned_s: float = lead_s(order)
+        """How long before its end it asks to be warned."""
         self.phase = STARTING
         self.pid = 0
         self.supervisor: int | None = None
@@ -146,6 +159,7 @@ class Program:
         "started_mono",
         "stop_reason",
         "uid",
+        "warned_at",
     )
 
     def __init__(self, order: Message) -> None:
@@ -164,6 +178,8 @@ class Program:
         self.started_mono = 0.0
         self.exit: Exit | None = None
         self.exited_mono = 0.0
+        self.warned_at: float | None = None
+        """When it was warned of its end, in seconds since the epoch."""
         self.stop_reason = ""
         self.note = ""
         """The platform's words about the end."""
@@ -178,6 +194,11 @@ class Program:
     def path(self, name: str) -> str:
         """Return the path of something in its directory."""
         return f"{self.order['directory']}/{name}"
+
+    @property
+    def logs(self) -> tuple[str, ...]:
+        """The names of its logs; standard error's is the last."""
+        return (LOG, STDERR) if self.order.get("separate") else (LOG,)
 
     def report(self) -> Message:
         """Say how far it is, for the shim."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from . import journal, moment, processes, record
 from .pool import files, path_of
-from .records import FINISHED, OLD_JOURNAL, RUNNING, Exit, Run, exit_of_status
+from .records import FINISHED, OLD_JOURNAL, RUNNING, Exit, Run, exit_of_status, lead_s
 from .supervisor import outcomes
 
 TYPE_CHECKING = False
@@ -56,6 +56,7 @@ class Recovery:
             self._pool.give_back(handle)
             return
         run = runs.runs.setdefault(order["uid"], Run(order["uid"], order["node"], order["directory"]))
+        run.warned_s = lead_s(order)
         if run.phase == FINISHED:
             self._pool.give_back(handle)
             return
@@ -133,6 +134,7 @@ class Recovery:
         if adopted:
             self._runs.zombies[message["pid"]] = run.uid
         run.takeovers += 1
+        run.warned_s = lead_s(message["order"])
         run.former, run.pid = number, message["pid"]
         run.started_at, run.phase = message["started_at"], RUNNING
         self._runs.hand(handle, run, {"foster": {**message, "groups": self._pool.group_of(number)}})

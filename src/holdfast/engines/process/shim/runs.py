@@ -10,6 +10,7 @@ from .ports import Ports
 from .records import FINISHED, RUNNING, STARTING, STOPPING, Run
 from .supervisor import launch, outcomes
 from .supervisor.execution import DRAIN_LIMIT_S
+from .supervisor.notice import LEADING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class Runs:
         run.stop_reason = run.stop_reason or reason
         self._wake_supervisor(run)
         self._send(run, {"stop": [uid, grace_s, reason]})
-        limit = moment.monotonic() + grace_s + PATIENCE_S
+        limit = moment.monotonic() + grace_s + PATIENCE_S + (run.warned_s if reason in LEADING else 0.0)
         self._limits[uid] = limit = min(limit, self._limits.get(uid, limit))
         self._timers.add(limit, uid, "stop")
 

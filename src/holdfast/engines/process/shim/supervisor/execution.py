@@ -13,6 +13,8 @@ from ..cgroups import V1, Group
 from ..records import FINISHED, RUNNING, STOPPING, Exit, Program, exit_of_status
 from . import launch, outcomes
 from .launch import CannotLaunch
+from .notice import LEADING, Notice
+from .silence import Silence
 from .surroundings import set_oom_score
 from .watch import Watch
 
@@ -35,6 +37,8 @@ class Execution:
         """Begin with no run."""
         self.program: Program | None = None
         self.watch = Watch()
+        self._silence = Silence()
+        self._notice = Notice()
         self.changed = False
         """Whether there is something to tell the shim."""
         self.worn = False
@@ -50,6 +54,9 @@ class Execution:
         self._surroundings = surroundings
         self._deadline_at = float("inf")
         self._drain_at = float("inf")
+        self._term_at = float("inf")
+        """When a run that was warned of its stop is told to stop."""
+        self._term_grace_s = 0.0
         self._alone_at = float("inf")
         """When there has been no server for so long that another machine may run the job, since boot."""
 
@@ -63,7 +70,8 @@ class Execution:
         if self.program is None or not self.active:
             return float("inf")
         alone = moment.monotonic() + self._alone_at - moment.since_boot()
-        return min(self._drain_at, self._deadline_at, self.program.kill_at, self.watch.due, alone)
+        asked_for = min(self._silence.due, self._notice.due, self._term_at)
+        return min(self._drain_at, self._deadline_at, self.program.kill_at, self.watch.due, asked_for, alone)
 
     def server_heard(self, lease_s: float | None) -> None:
         """Note that there is a server; its lease is counted by a clock that goes on while the machine sleeps."""
@@ -76,7 +84,9 @@ class Execution:
         program = self.program = Program(order)
         self.changed = True
         self.unsaved = False
-        self._deadline_at = self._drain_at = float("inf")
+        self._deadline_at = self._drain_at = self._term_at = float("inf")
+        if order.get("deadline_s") is not None:
+            order["env"]["HOLDFAST_STOP_AT"] = f"{moment.wall() + order['deadline_s']:.3f}"
         before = moment.since_boot()
         try:
             self._record.begin(program, self._surroundings.place, self._surroundings.boot)
@@ -90,6 +100,8 @@ class Execution:
             return
         program.started_at, program.started_mono = moment.wall(), moment.monotonic()
         program.phase = RUNNING
+        if order.get("stall"):
+            launch.find_spy(order)
         del order["env"], order["argv"]
         self._saved(lambda: self._record.started(program, before, moment.since_boot()))
         self._begin_watching(program, order.get("deadline_s"))
@@ -113,8 +125,10 @@ class Execution:
 
     def _begin_watching(self, program: Program, deadline_s: float | None) -> None:
         self.watch.begin(program)
+        self._silence.begin(program, moment.monotonic())
         if deadline_s is not None:
             self._deadline_at = program.started_mono + deadline_s
+        self._notice.begin(program, self._deadline_at)
 
     def _refuse(self, program: Program, error: CannotLaunch) -> None:
         self._finish(program, outcomes.not_launched(error.reason, error.message, ended_at=moment.wall()))
@@ -151,16 +165,30 @@ class Execution:
     # stopping
 
     def stop(self, grace_s: float, reason: str) -> None:
-        """SIGTERM now, SIGKILL after the grace; the first reason stays, the earliest kill counts."""
+        """SIGTERM, at once or when its warning is over, SIGKILL after the grace.
+
+        The first reason stays, the earliest kill counts; whoever has no patience for a warning ends that.
+        """
         program = self.program
         if program is None or program.phase == FINISHED or program.exit is not None:
             return
         if not program.stop_reason:
             program.stop_reason = reason
             program.phase = STOPPING
+            self._silence.end()
+            self.changed = True
+            now = moment.monotonic()
+            self._term_at, self._term_grace_s = now + self._notice.lead_s(program, reason, now), grace_s
+            if self._term_at <= now:
+                self._terminate(program, grace_s)
+        elif self._term_at == float("inf") or reason not in LEADING:
+            self._terminate(program, grace_s)
+
+    def _terminate(self, program: Program, grace_s: float) -> None:
+        if program.kill_at == float("inf"):
             processes.kill_group(program.pid, signal.SIGTERM)
             processes.kill_group(program.pid, signal.SIGCONT)  # a suspended program has a grace, too
-            self.changed = True
+        self._term_at = float("inf")
         program.kill_at = min(program.kill_at, moment.monotonic() + grace_s)
         if grace_s <= 0:
             self._kill(program)
@@ -197,6 +225,8 @@ class Execution:
             self._drain(program, now)
 
     def _end_what_is_late(self, program: Program, now: float) -> None:
+        if now >= self._term_at:
+            self._terminate(program, self._term_grace_s)
         if now >= program.kill_at:
             program.kill_at = float("inf")
             self._kill(program)
@@ -302,6 +332,9 @@ class Execution:
         return False
 
     def _finish(self, program: Program, outcome: Message) -> None:
+        self._silence.end()
+        self._notice.end()
+        self._term_at = float("inf")
         if program.pid:
             self.watch.last(program)
         program.outcome = outcome
@@ -319,8 +352,17 @@ class Execution:
     def look(self, now: float) -> None:
         """Look at the run's files, when that is due."""
         program = self.program
-        if program is not None and program.pid and program.phase != FINISHED and self.watch.look(program, now):
+        if program is None or not program.pid or program.phase == FINISHED:
+            return
+        if self.watch.look(program, now):
             self.changed = True
+        if now >= self._notice.due and program.exit is None:
+            self._notice.look(program, now)
+        if now >= self._silence.due and program.exit is None:
+            why = self._silence.look(program, now)
+            if why:
+                program.note = why
+                self.stop(program.order["grace_s"], "stall")
 
 
 def _exit_of(code: int, status: int) -> Exit:

@@ -6,15 +6,16 @@ import errno
 import os
 import signal
 from contextlib import suppress
+from pathlib import Path
 
 from .. import files
-from ..records import BEGAN, CHECKPOINTS, LOG, PROGRESS, TERMINATION, WORK
+from ..records import BEGAN_OF, CHECKPOINTS, PROGRESS, STOP, TERMINATION, WORK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..records import Program
+    from ..records import Message, Program
 
 _REASONS = {
     errno.ENOENT: "CommandNotFound",
@@ -36,6 +37,7 @@ _NOT_PLAIN = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EINVAL)
 """How opening a link or a pipe is refused."""
 _INVALID = "InvalidCommand"
 """Something no system call can carry, such as a NUL character."""
+_NOT_THERE = "SecretNotFound"
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT)
 """What a program must not find ignored; handlers go by themselves when it starts."""
@@ -66,12 +68,14 @@ def launch(program: Program) -> int:
     """
     argv: list[str] = program.order["argv"]
     environment: Mapping[str, str] = program.order["env"]
+    if program.order.get("missing"):
+        raise CannotLaunch(_NOT_THERE, f"there is no secret {', '.join(map(repr, program.order['missing']))}")
     try:
-        log = _enter(program)
+        logs = _enter(program)
         try:
-            return _spawn(_resolve(argv[0], environment.get("PATH", _DEFAULT_PATH)), argv, environment, log)
+            return _spawn(_resolve(argv[0], environment.get("PATH", _DEFAULT_PATH)), argv, environment, logs)
         finally:
-            os.close(log)
+            _close(logs)
     except OSError as error:
         raise refused(error.errno or 0, repr(argv[0])) from None
     except ValueError as error:
@@ -79,26 +83,36 @@ def launch(program: Program) -> int:
         raise CannotLaunch(_INVALID, message) from None
 
 
-def _enter(program: Program) -> int:
-    """Open the log and go to the working directory."""
+def _close(logs: list[int]) -> None:
+    for log in logs:
+        os.close(log)
+
+
+def _enter(program: Program) -> list[int]:
+    """Open the logs and go to the working directory."""
     _make_directories(program)
-    log = _open_log(program)
+    logs: list[int] = []
+    try:
+        for name in program.logs:
+            logs.append(_open_log(program.path(name)))  # noqa: PERF401 - those opened are closed if one cannot be
+    except OSError:
+        _close(logs)
+        raise
     directory = program.order.get("cwd") or program.path(WORK)
     try:
         os.chdir(directory)
     except OSError as error:
-        os.close(log)
+        _close(logs)
         reason = "WorkingDirNotFound" if error.errno == errno.ENOENT else _REASONS.get(error.errno or 0, "LaunchError")
         raise CannotLaunch(reason, f"cannot enter the working directory {directory}: {error.strerror}") from None
     except ValueError:
-        os.close(log)
+        _close(logs)
         raise
-    return log
+    return logs
 
 
-def _open_log(program: Program) -> int:
-    """Open the log for appending; what an earlier program put in its place is removed."""
-    path = program.path(LOG)
+def _open_log(path: str) -> int:
+    """Open a log for appending; what an earlier program put in its place is removed."""
     try:
         return files.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     except OSError as error:
@@ -122,8 +136,16 @@ def _resolve(name: str, path: str) -> str:
     raise OSError(seen, os.strerror(seen))
 
 
-def _spawn(program: str, argv: list[str], environment: Mapping[str, str], log: int) -> int:
-    actions = [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
+def find_spy(order: Message) -> None:
+    """Note where py-spy is on a program's PATH, if it is, and by which signal it would write its stacks itself."""
+    environment = order["env"]
+    order["stack_signal"] = environment.get("HOLDFAST_STACK_SIGNAL")
+    with suppress(OSError):
+        order["py_spy"] = _resolve("py-spy", environment.get("PATH", _DEFAULT_PATH))
+
+
+def _spawn(program: str, argv: list[str], environment: Mapping[str, str], logs: list[int]) -> int:
+    actions = [(os.POSIX_SPAWN_DUP2, logs[0], 1), (os.POSIX_SPAWN_DUP2, logs[-1], 2)]
     return os.posix_spawn(
         program,
         argv,
@@ -142,6 +164,8 @@ def _make_directories(program: Program) -> None:
         OSError: One cannot be made.
     """
     directory: str = program.order["directory"]
+    if "checkpoints_of" in program.order:
+        _take_over_checkpoints(directory.rpartition("/")[0], program.order["checkpoints_of"])
     try:
         again = not _make(directory)
     except FileNotFoundError:
@@ -151,10 +175,28 @@ def _make_directories(program: Program) -> None:
     if not program.order.get("cwd"):
         _make(program.path(WORK))
     if again:  # an earlier dispatch of the same attempt
-        _note_beginning(program)
-        for name in (TERMINATION, PROGRESS):
+        for name in program.logs:
+            _note_beginning(program.path(name), program.path(BEGAN_OF[name]))
+        for name in (TERMINATION, PROGRESS, STOP):
             with suppress(FileNotFoundError):
                 os.unlink(program.path(name))  # noqa: PTH108 - as above
+
+
+def _take_over_checkpoints(job: str, others: list[str]) -> None:
+    """Move the first checkpoint folder that other jobs have to a job that has none; at any instant one has it.
+
+    Raises:
+        OSError: It cannot be moved.
+    """
+    path = f"{job}/{CHECKPOINTS}"
+    if os.path.lexists(path):
+        return
+    _make(job)
+    for other in others:
+        with suppress(FileNotFoundError):
+            Path(other, CHECKPOINTS).rename(path)
+            return
+    _make(path)
 
 
 def _make(path: str) -> bool:
@@ -165,11 +207,11 @@ def _make(path: str) -> bool:
     return True
 
 
-def _note_beginning(program: Program) -> None:
-    """Write down where this program's part of the log begins, a line each; a log without it is better than no run."""
+def _note_beginning(log: str, began: str) -> None:
+    """Write down where this program's part of a log begins, a line each; a log without it is better than no run."""
     with suppress(OSError):
-        size = os.stat(program.path(LOG), follow_symlinks=False).st_size  # noqa: PTH116 - as above
-        fd = files.open_plain(program.path(BEGAN), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        size = os.stat(log, follow_symlinks=False).st_size  # noqa: PTH116 - as above
+        fd = files.open_plain(began, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             os.write(fd, b"%d\n" % size)
         finally:

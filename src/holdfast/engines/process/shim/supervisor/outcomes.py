@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from .. import files, moment
-from ..records import BEGAN, LOG, PROGRESS, TERMINATION
+from ..records import BEGAN_OF, PROGRESS, TERMINATION
+from .stacks import HEADER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..records import Exit, Message, Program
 
-_DEADLINE = "deadline"
+_CONDITION_OF = {"deadline": "DeadlineExceeded", "stall": "Stalled"}
 _DIED_UNSEEN = "every process that watched this run was killed; nobody saw the run end"
 
 
@@ -36,13 +37,13 @@ def ended(program: Program, end: Exit, *, ended_at: float, oom: bool, own_rss: i
         "note": (program.note or _circumstances(program)) if failed or program.stop_reason else "",
         "peak_memory": _peak(program, end, own_rss) or None,
     }
+    if program.warned_at is not None:
+        facts["warned_at"] = program.warned_at
     if by_memory:
         facts["conditions"] = ["OOMKilled"]
-    elif program.stop_reason == _DEADLINE:
-        facts["conditions"] = ["DeadlineExceeded"]
-    if failed or program.stop_reason:
-        facts["log_tail"] = _log_tail(program)
-    return facts
+    elif program.stop_reason in _CONDITION_OF:
+        facts["conditions"] = [_CONDITION_OF[program.stop_reason]]
+    return {**facts, **_printed(program)} if failed or program.stop_reason else facts
 
 
 def _peak(program: Program, end: Exit, own_rss: int) -> int:
@@ -56,9 +57,17 @@ def _circumstances(program: Program) -> str:
     return next((f"the disk of {place} is full" for place in places if files.is_full(place)), "")
 
 
-def _log_tail(program: Program) -> list[str]:
-    """Read the last lines it wrote, without those of programs whose place it took."""
-    return files.tail_lines(program.path(LOG), files.offset_in(files.last_line(program.path(BEGAN))))
+def _printed(program: Program) -> Message:
+    """Read the end of what it wrote, without that of programs whose place it took."""
+    log, tail = "", list[str]()
+    for name in program.logs:  # how they followed each other is not known: what went wrong is mostly on standard error
+        text, lines = files.tail(program.path(name), files.offset_in(files.last_line(program.path(BEGAN_OF[name]))))
+        if program.stop_reason == "stall":  # our own words say nothing about the program
+            text, told, _ = text.partition(f"\n{HEADER}")
+            lines = text.splitlines()[-files.TAIL_LINES :] if told else lines
+        log += ("\n" if log and not log.endswith("\n") else "") + text
+        tail += lines
+    return {"log": log, "log_tail": tail[-files.TAIL_LINES :]}
 
 
 def bare(end: Exit, start: Message, *, ended_by: str) -> Message:
@@ -77,7 +86,7 @@ def bare(end: Exit, start: Message, *, ended_by: str) -> Message:
 
 
 def not_launched(reason: str, message: str, *, ended_at: float, stop_reason: str = "") -> Message:
-    """Report a program that could not be started: never the user's failure."""
+    """Report a program that could not be started."""
     return {
         "started": False,
         "ended_at": ended_at,
@@ -103,7 +112,7 @@ def lost(*, started: bool, ended_at: float, note: str = _DIED_UNSEEN) -> Message
 def lost_program(program: Program, *, ended_at: float) -> Message:
     """Report a program that is over and whose end nobody saw, with what it left."""
     facts = lost(started=True, ended_at=ended_at)
-    return {**facts, "message": files.read_head(program.path(TERMINATION)), "log_tail": _log_tail(program)}
+    return {**facts, "message": files.read_head(program.path(TERMINATION)), **_printed(program)}
 
 
 def progress(program: Program) -> str:

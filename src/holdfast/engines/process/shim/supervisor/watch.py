@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .. import files, moment
-from ..records import LOG, PROGRESS
+from ..records import PROGRESS
 from . import outcomes
+from .pace import Pace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,10 +28,12 @@ class Watch:
         self.log_limit = 0
         self.due = float("inf")
         self._every_s = EVERY_S
+        self._pace = Pace()
 
     def begin(self, program: Program) -> None:
         """Look at another run from now on."""
         self._every_s = EVERY_S
+        self._pace = Pace()
         self.due = program.started_mono + EVERY_S
 
     def look(self, program: Program, now: float) -> bool:
@@ -42,7 +45,7 @@ class Watch:
         news = mark != program.progress_mark
         if news:
             program.progress_mark = mark
-            program.progress = files.last_line(path)
+            program.progress = self._pace.told(files.last_line(path), now)
         grown = self._cap(program) - size
         quiet = not news and not grown
         self._every_s = min(self._every_s * _SLOWER, SELDOM_S) if quiet else EVERY_S
@@ -57,7 +60,10 @@ class Watch:
         self.due = float("inf")
 
     def _cap(self, program: Program) -> int:
-        """Hold its log to its limit; returns the log's size."""
-        path = program.path(LOG)
-        program.log_size = files.cap(path, self.log_limit) if self.log_limit else files.mark(path)[1]
+        """Hold its logs to their limit; returns how large they are together."""
+        sizes = [self._cap_one(program.path(name)) for name in program.logs]
+        program.log_size = sum(sizes)
         return program.log_size
+
+    def _cap_one(self, path: str) -> int:
+        return files.cap(path, self.log_limit) if self.log_limit else files.mark(path)[1]

@@ -6,7 +6,6 @@ A row that cannot be compiled stays as it is, and what it belongs to ends: nobod
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -15,6 +14,7 @@ from alembic import op
 from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec
 from holdfast.dialects.earlier import upgrade_job, upgrade_set
 from holdfast.dialects.jobset.loading import with_suspend
+from holdfast.domain.record import evolve
 from holdfast.errors import UnreadableSpec
 
 if TYPE_CHECKING:
@@ -123,4 +123,4 @@ def _wanted(kind: str, payload: str, before: SetChange | None) -> SetChange | No
     if spec.suspend is suspend:
         return None
     manifest = with_suspend(before.manifest, suspend=suspend)
-    return SetChange(manifest, dump_set_spec(replace(spec, suspend=suspend)))
+    return SetChange(manifest, dump_set_spec(evolve(spec, suspend=suspend)))

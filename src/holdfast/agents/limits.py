@@ -1,0 +1,94 @@
+"""What an agent may do: only look, or also change jobs; in which queues, of which jobs, and how many."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from holdfast.domain.record import Struct
+from holdfast.errors import InvalidRequest, Problem, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.wire.jobs import JobSummary
+
+
+class Limits(Struct, frozen=True):
+    """What was allowed when the tools were started."""
+
+    read_only: bool = False
+    queues: Sequence[str] = ()
+    """Only jobs of these can be seen and submitted; the first is where jobs go that name none. Empty: all."""
+    labels: Mapping[str, str] = {}
+    """That each of its jobs gets, and that a job must have to be changed."""
+    any_job: bool = False
+    """Whether it may change jobs without these labels, too."""
+    per_call: int = 20
+    """Jobs it may submit at once."""
+    per_session: int = 100
+    """Jobs it may submit in all."""
+
+    def queue_of(self, asked: str | None, path: str) -> str | None:
+        """Return the queue for a job, ``None`` for the usual one.
+
+        Raises:
+            InvalidRequest: It may not use the one it asked for.
+        """
+        if not self.queues or asked in self.queues:
+            return asked
+        if asked is None:
+            return self.queues[0]
+        raise InvalidRequest(problems=[Problem(path, f"{asked!r} is not for you", allowed=tuple(self.queues))])
+
+    def require_sight(self, job: JobSummary) -> None:
+        """Make sure that a job may be looked at.
+
+        Raises:
+            Refused: It is in a queue that was not opened to these tools.
+        """
+        if self.queues and job.queue not in self.queues:
+            message = f"job {job.id} is in queue {job.queue}, and these tools see only {', '.join(self.queues)}"
+            raise Refused(message)
+
+    def require_change(self, job: JobSummary, labels: Mapping[str, str]) -> None:
+        """Make sure that a job may be changed.
+
+        Raises:
+            Refused: It was not submitted with these tools.
+        """
+        self.require_sight(job)
+        missing = [f"{name}={value}" for name, value in self.labels.items() if labels.get(name) != value]
+        if missing and not self.any_job:
+            message = f"job {job.id} is not one of these tools' own: it lacks the label {', '.join(missing)}"
+            raise Refused(message, hint="a person can do it with the command line, or start the tools with --any-job")
+
+
+class Allowance:
+    """How many jobs may still be submitted; calls may come at the same time."""
+
+    def __init__(self, limits: Limits) -> None:
+        """Begin with all of them."""
+        self._limits = limits
+        self._left = limits.per_session
+        self._turn = threading.Lock()
+
+    def take(self, count: int) -> None:
+        """Use some.
+
+        Raises:
+            Refused: They are too many at once, or in all.
+        """
+        if count > self._limits.per_call:
+            message = f"{count} jobs are too many for one call; at most {self._limits.per_call}"
+            raise Refused(message, hint="submit fewer; a person can raise --max-per-call")
+        with self._turn:
+            if count > self._left:
+                message = f"{self._left} of {self._limits.per_session} jobs of this session are left, not {count}"
+                raise Refused(message, hint="a person can raise --max-jobs, or start another session")
+            self._left -= count
+
+    def give_back(self, count: int) -> None:
+        """Take back what was not used."""
+        with self._turn:
+            self._left += count

@@ -1,0 +1,62 @@
+"""Serves the tools on standard input and output, as agents start their servers."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+
+from holdfast import __version__
+from holdfast.agents.tools import Tools
+from holdfast.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.agents.limits import Limits
+    from holdfast.agents.tools import Surroundings
+
+_ABOUT = """Holdfast runs programs to completion on unreliable machines, retries them by policy, and explains why.
+Look at a job with get_job until its state is Succeeded, Failed, Cancelled or Held; ask why_job and job_logs before a
+retry_job. """
+
+
+def serve(surroundings: Surroundings, limits: Limits) -> None:
+    """Serve until the agent closes standard input."""
+    _server(Tools(surroundings, limits), limits).run("stdio")
+
+
+def _server(tools: Tools, limits: Limits) -> MCPServer[Any]:
+    about = _ABOUT + ("These tools only look." if limits.read_only else _allowed(limits))
+    server: MCPServer[Any] = MCPServer("holdfast", version=__version__, instructions=about, log_level="WARNING")
+    looks = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    for look in (tools.list_jobs, tools.get_job, tools.why_job, tools.job_logs):
+        server.add_tool(_told(look), annotations=looks)
+    if not limits.read_only:
+        server.add_tool(_told(tools.submit_jobs), annotations=ToolAnnotations(destructive_hint=False))
+        server.add_tool(_told(tools.retry_job), annotations=ToolAnnotations(destructive_hint=False))
+        server.add_tool(
+            _told(tools.cancel_job), annotations=ToolAnnotations(destructive_hint=True, idempotent_hint=True)
+        )
+    return server
+
+
+def _allowed(limits: Limits) -> str:
+    own = "" if limits.any_job else " Only jobs that were submitted with these tools can be retried or cancelled."
+    return f"At most {limits.per_call} jobs at once and {limits.per_session} in all can be submitted.{own}"
+
+
+def _told(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """Have a refusal be an answer that the agent can read, as people read it."""
+
+    @wraps(tool)
+    def call(**arguments: object) -> dict[str, Any]:
+        try:
+            return tool(**arguments)
+        except HoldfastError as error:
+            raise ToolError(str(error)) from error
+
+    return call

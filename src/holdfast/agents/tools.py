@@ -1,0 +1,183 @@
+"""The tools: submit, list, look, why, logs, retry and cancel, each one call of the public client."""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from holdfast.agents.limits import Allowance, Limits
+from holdfast.client import Client
+from holdfast.errors import HoldfastError, Refused
+from holdfast.wire.jobs import JobView
+
+_LONGEST_TEXT = 40_000
+"""Characters of a log that one answer holds: the last ones."""
+_UNSERVED = "no server is running: the job starts once a person starts one with `holdfast up`"
+_STATES = Literal["Queued", "Running", "BackOff", "Held", "Waiting", "Succeeded", "Failed", "Cancelled"]
+Reference = Annotated[str, Field(description="A job's id, its name (the newest of that name), or the start of its id.")]
+
+
+class JobRequest(BaseModel):
+    """A program to run to its end."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    command: Annotated[list[str] | None, Field(description="The program and its arguments; or use shell.")] = None
+    shell: Annotated[str | None, Field(description="A command line for /bin/sh, instead of command.")] = None
+    name: Annotated[str | None, Field(description="To find it again; default the program's name.")] = None
+    queue: str | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    env: Annotated[dict[str, str], Field(description="Environment variables of the program.")] = Field(
+        default_factory=dict
+    )
+    working_dir: Annotated[str | None, Field(description="An absolute path; default where these tools run.")] = None
+    cpu: Annotated[float | None, Field(description="Cores; default 1.")] = None
+    memory: Annotated[str | None, Field(description="Limit, such as 2Gi.")] = None
+    gpu: Annotated[int | float | None, Field(description="GPUs, or a share of one such as 0.25.")] = None
+    retries: Annotated[int | None, Field(ge=0, le=100, description="Retry after a failure, up to so often.")] = None
+    retry_policies: Annotated[list[str], Field(description="Names of stored retry policies, in order.")] = Field(
+        default_factory=list
+    )
+    deadline: Annotated[str | None, Field(description="Longest time one attempt may run, such as 30m.")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the tools get of the process they run in."""
+
+    connect: Callable[[], AbstractContextManager[Client]]
+    is_looked_after: Callable[[], bool]
+    """Whether somebody runs the jobs."""
+    working_dir: str
+    env: Mapping[str, str]
+    """What programs get of this process's environment."""
+
+
+class Tools:
+    """The functions that an agent calls; their names, parameters and docstrings are what it sees."""
+
+    def __init__(self, surroundings: Surroundings, limits: Limits) -> None:
+        """Begin a session."""
+        self._surroundings = surroundings
+        self._limits = limits
+        self._allowance = Allowance(limits)
+
+    def list_jobs(
+        self,
+        states: Annotated[list[_STATES] | None, Field(description="Only in these states.")] = None,
+        queue: Annotated[str | None, Field(description="Only of this queue.")] = None,
+        labels: Annotated[dict[str, str] | None, Field(description="Only with all of these labels.")] = None,
+        limit: Annotated[int, Field(ge=1, le=200)] = 20,
+    ) -> dict[str, Any]:
+        """List the newest jobs, in the order they were submitted."""
+        asked = self._limits.queue_of(queue, "queue")
+        queues: Sequence[str | None] = [asked] if queue else self._limits.queues or [None]
+        with self._surroundings.connect() as client:
+            each = [deque(client.jobs(states=states or (), queue=one, labels=labels), limit) for one in queues]
+        newest = sorted((job for found in each for job in found), key=lambda job: job.id)[-limit:]
+        return {"jobs": [_plain(job) for job in newest], **self._note()}
+
+    def get_job(self, job: Reference) -> dict[str, Any]:
+        """Read everything about a job: its state and why, its attempts, how each ended and what was decided."""
+        with self._surroundings.connect() as client:
+            return {**_plain(self._seen(client, job)), **self._note()}
+
+    def why_job(
+        self,
+        job: Reference,
+        attempt: Annotated[int | None, Field(ge=1, description="Number of the attempt; default the newest.")] = None,
+    ) -> dict[str, Any]:
+        """Explain why a job is where it is: what happened, which rule decided, what follows."""
+        with self._surroundings.connect() as client:
+            return _plain(client.why(self._seen(client, job).id, attempt=attempt))
+
+    def job_logs(
+        self,
+        job: Reference,
+        attempt: Annotated[int | None, Field(ge=1, description="Number of the attempt; default the newest.")] = None,
+        rank: Annotated[int, Field(ge=0, description="Rank of a gang.")] = 0,
+        lines: Annotated[int, Field(ge=1, le=2000, description="How many of the last lines.")] = 100,
+    ) -> dict[str, Any]:
+        """Read the last lines that a job printed."""
+        with self._surroundings.connect() as client:
+            chunk = client.logs(self._seen(client, job).id, attempt=attempt, rank=rank, tail=lines)
+        shown = {"attempt": chunk.attempt, "rank": chunk.rank, "finished": chunk.finished}
+        return {**shown, "text": chunk.text[-_LONGEST_TEXT:], "cut": len(chunk.text) > _LONGEST_TEXT}
+
+    def submit_jobs(
+        self, jobs: Annotated[list[JobRequest], Field(min_length=1, description="All are accepted, or none is.")]
+    ) -> dict[str, Any]:
+        """Submit programs to be run to their end, retried as asked; returns at once with their ids."""
+        manifests = [self._manifest(job, f"jobs[{place}]") for place, job in enumerate(jobs)]
+        self._allowance.take(len(manifests))
+        try:
+            with self._surroundings.connect() as client:
+                accepted = client.submit_bulk(manifests)
+        except HoldfastError:
+            self._allowance.give_back(len(manifests))
+            raise
+        return {**_plain(accepted), **self._note()}
+
+    def retry_job(
+        self, job: Reference, reason: Annotated[str, Field(description="Shown to people who look at it.")] = ""
+    ) -> dict[str, Any]:
+        """Give a job another attempt: release it if it is held, or retry one that failed or was cancelled."""
+        with self._surroundings.connect() as client:
+            found = self._changeable(client, job)
+            if found.state == "Held":
+                return {"done": "released", **_plain(client.release(found.id, reason=reason))}
+            if found.state not in {"Failed", "Cancelled"}:
+                message = f"job {found.id} is {found.state}: there is nothing to retry"
+                raise Refused(message)
+            self._allowance.take(1)
+            return {"done": "retried", **_plain(client.retry(found.id, reason=reason)), **self._note()}
+
+    def cancel_job(
+        self, job: Reference, reason: Annotated[str, Field(description="Shown to people who look at it.")] = ""
+    ) -> dict[str, Any]:
+        """Cancel a job: its programs are stopped, and it is not retried."""
+        with self._surroundings.connect() as client:
+            found = self._changeable(client, job)
+            return {**_plain(client.cancel(found.id, reason=reason)), **self._note()}
+
+    def _seen(self, client: Client, reference: str) -> JobView:
+        found = client.job(reference)
+        self._limits.require_sight(found)
+        return found
+
+    def _changeable(self, client: Client, reference: str) -> JobView:
+        found = client.job(reference)
+        self._limits.require_change(found, found.labels)
+        return found
+
+    def _note(self) -> dict[str, str]:
+        return {} if self._surroundings.is_looked_after() else {"note": _UNSERVED}
+
+    def _manifest(self, job: JobRequest, path: str) -> dict[str, Any]:
+        resources = {"cpu": job.cpu, "memory": job.memory, "gpu": job.gpu}
+        retry = None if job.retries is None else {"retryLimit": job.retries, "defaultAction": "Retry"}
+        spec = {
+            "command": job.command,
+            "shell": job.shell,
+            "queue": self._limits.queue_of(job.queue, f"{path}.queue"),
+            "env": {**self._surroundings.env, **job.env},
+            "workingDir": job.working_dir or self._surroundings.working_dir,
+            "resources": _given(resources),
+            "retry": retry,
+            "retryPolicies": job.retry_policies,
+            "deadline": job.deadline,
+        }
+        metadata = {"name": job.name, "labels": {**job.labels, **self._limits.labels}}
+        return {"apiVersion": "holdfast.dev/v1", "kind": "Job", "metadata": _given(metadata), "spec": _given(spec)}
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value not in (None, {}, [])}
+
+
+def _plain(thing: BaseModel) -> dict[str, Any]:
+    found: dict[str, Any] = thing.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return found

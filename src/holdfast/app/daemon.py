@@ -1,0 +1,176 @@
+"""Runs a server in the background: detached from its terminal, its log in a file; and ends one."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from holdfast.app.data.datadir import DataDir
+from holdfast.app.settings import read_settings
+from holdfast.errors import HoldfastError, Internal, Refused, Unavailable, all_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.app.data.datadir import ServerAddress
+
+_LONGEST_LOG = 10 << 20
+"""Bytes of a log that the next server puts aside, in place of the one before it."""
+_UNIT = "holdfast"
+_MILLISECONDS = 1000
+
+
+def log_of(directory: Path) -> Path:
+    """Return where a server in the background writes its log."""
+    return directory / "server.log"
+
+
+def detach(log: Path, serve: Callable[[Callable[[str], None]], None]) -> str:
+    """Run a server as a process of its own and return its URL once it answers.
+
+    Args:
+        log: Where its output goes; appended to.
+        serve: Serves until it is stopped; is given what to call with the URL.
+
+    Raises:
+        HoldfastError: Why it did not start.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _become_a_daemon(log, writer, serve)
+    os.close(writer)
+    with os.fdopen(reader) as told:
+        answer = told.read()
+    os.waitpid(child, 0)
+    return _read(answer, log)
+
+
+def _become_a_daemon(log: Path, writer: int, serve: Callable[[Callable[[str], None]], None]) -> NoReturn:
+    """Leave the terminal and the session, and never return to the caller's code."""
+    code = 1
+    try:
+        os.setsid()
+        if os.fork():
+            os._exit(0)  # whoever is no leader of a session never gets a terminal again
+        _redirect(log)
+        serve(lambda url: _tell(writer, {"url": url}))
+        code = 0
+    except HoldfastError as error:
+        _tell(writer, {"code": error.code, "message": error.message, "hint": error.hint or ""})
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the person who waits must be told
+        _tell(writer, {"message": f"{type(error).__name__}: {error}"})
+        sys.excepthook(type(error), error, error.__traceback__)
+    finally:
+        os._exit(code)
+
+
+def _redirect(log: Path) -> None:
+    with suppress(OSError):
+        if log.stat().st_size > _LONGEST_LOG:
+            log.replace(log.with_name(f"{log.name}.1"))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    written = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for source, target in ((nothing, 0), (written, 1), (written, 2)):
+        os.dup2(source, target)
+    os.close(nothing)
+    os.close(written)
+
+
+def _tell(writer: int, what: dict[str, str]) -> None:
+    with suppress(OSError):  # it was told before
+        os.write(writer, json.dumps(what).encode())
+        os.close(writer)
+
+
+def _read(answer: str, log: Path) -> str:
+    """Return the URL that a new server told.
+
+    Raises:
+        HoldfastError: What it told instead.
+    """
+    told: dict[str, str] = json.loads(answer) if answer else {"message": "the server ended before it answered"}
+    if "url" in told:
+        return told["url"]
+    kind = next((one for one in all_errors() if one.code == told.get("code")), Internal)
+    raise kind(told["message"], hint=told.get("hint") or f"see {log}")
+
+
+def stop(timeout_s: float) -> tuple[ServerAddress, int] | None:
+    """Stop the server of the data directory and wait until it is gone.
+
+    Returns:
+        Which it was, and how many jobs go on without it; ``None``: there was none.
+
+    Raises:
+        Refused: It is another machine's, another user's, or a service manager's, which would start it again.
+        Unavailable: It is not gone in time.
+    """
+    settings = read_settings()
+    if settings.url:
+        message = f"HOLDFAST_URL names {settings.url}: only the server of a data directory can be stopped"
+        raise Refused(message, hint="unset HOLDFAST_URL, and set HOLDFAST_DATA to its directory")
+    server = DataDir(settings.data).server()
+    if server is None:
+        return None
+    _require_unmanaged(server.pid)
+    running = _running_jobs(server)
+    with suppress(ProcessLookupError), closing(_Ending(server.pid)) as ending:
+        _signal(server.pid)
+        if not ending.wait(timeout_s):
+            message = f"the server, process {server.pid}, did not end within {timeout_s:g} s"
+            raise Unavailable(message, hint=f"wait longer with --timeout, or end it: kill -9 {server.pid}")
+    return server, running
+
+
+def _require_unmanaged(pid: int) -> None:
+    with suppress(OSError):
+        groups = Path(f"/proc/{pid}/cgroup").read_text().split()
+        unit = next((found for group in groups if (found := group.rpartition("/")[2]) == f"{_UNIT}.service"), None)
+        if unit is not None:
+            user = " --user" if any("/user@" in group for group in groups) else ""
+            message = f"systemd keeps this server running as {unit}, and would start it again"
+            raise Refused(message, hint=f"systemctl{user} stop {_UNIT}")
+
+
+def _running_jobs(server: ServerAddress) -> int:
+    from holdfast.client import Client
+
+    with suppress(HoldfastError), Client(server.url, server.token) as client:
+        return sum(1 for _ in client.jobs(states=["Running"]))
+    return 0
+
+
+def _signal(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except PermissionError as error:
+        message = f"the server, process {pid}, is another user's"
+        raise Refused(message, hint="stop it as that user") from error
+
+
+class _Ending:
+    """Waits for the end of a process that is no child of this one."""
+
+    def __init__(self, pid: int) -> None:
+        """Look at the process that has the number now; raises ProcessLookupError."""
+        self._fd = os.pidfd_open(pid)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Return whether it ended in time."""
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        return bool(poll.poll(timeout_s * _MILLISECONDS))
+
+    def close(self) -> None:
+        """Stop looking."""
+        os.close(self._fd)

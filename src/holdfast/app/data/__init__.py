@@ -1,0 +1,1 @@
+"""The data directory and its database: where they are, and whose."""

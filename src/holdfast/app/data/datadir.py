@@ -1,0 +1,157 @@
+"""The data directory: its layout, and where its server is. Ownership is in ``ownership``."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING
+
+from holdfast.domain.record import Struct
+from holdfast.errors import Unavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+RESERVE_BYTES = 1 << 20
+_PLENTY = 4
+_LOOK_AGAIN_S = 5.0
+
+
+class ServerAddress(Struct, frozen=True):
+    """Where a running server is and how to get in."""
+
+    url: str
+    token: str
+    pid: int
+
+
+class DataDir:
+    """A data directory, made on first use with mode 0700."""
+
+    def __init__(self, path: Path) -> None:
+        """Make the directory.
+
+        Raises:
+            Unavailable: It cannot be made or written.
+        """
+        self.path = path
+        self._announced: IO[str] | None = None
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            msg = f"cannot use {path} as data directory: {error.strerror}"
+            raise Unavailable(msg, hint="set HOLDFAST_DATA to a directory you can write") from error
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return self.path / "holdfast.db"
+
+    @property
+    def runs(self) -> Path:
+        """Where the process engine keeps work directories and logs."""
+        return self.path / "runs"
+
+    @property
+    def secrets(self) -> Path:
+        """Where secrets are, unless they are elsewhere; made when one is kept there."""
+        return self.path / "secrets"
+
+    @property
+    def reserve(self) -> Reserve:
+        """What is kept of its disk."""
+        return Reserve(self.path)
+
+    @property
+    def _server_file(self) -> Path:
+        return self.path / "server.json"
+
+    def server(self) -> ServerAddress | None:
+        """Return the address of the server that runs here.
+
+        A server holds the lock of the file it left; a file of one that was killed is locked by nobody, whoever
+        has its process number by now.
+        """
+        try:
+            with self._server_file.open() as file:
+                found = json.loads(file.read())
+                address = ServerAddress(found["url"], found["token"], int(found["pid"]))
+                return address if _is_locked(file) else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def announce(self, address: ServerAddress) -> None:
+        """Leave a server's address and token, readable by its owner only, for as long as this process lives.
+
+        Raises:
+            Unavailable: The directory cannot be written.
+        """
+        try:
+            self._announce(json.dumps({"url": address.url, "token": address.token, "pid": address.pid}))
+        except OSError as error:
+            msg = f"cannot write {self._server_file}: {error.strerror}"
+            raise Unavailable(msg) from error
+
+    def _announce(self, text: str) -> None:
+        fresh = self._server_file.with_suffix(".new")
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        self._announced = os.fdopen(fd, "w")
+        fcntl.flock(fd, fcntl.LOCK_EX)  # before anybody can find it
+        self._announced.write(text)
+        self._announced.flush()
+        fresh.replace(self._server_file)
+
+    def withdraw(self) -> None:
+        """Take the address away, unless another server's has taken its place."""
+        if self._announced is None:
+            return
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(self._announced.fileno()), self._server_file.stat()):
+                self._server_file.unlink()
+        self._announced.close()
+        self._announced = None
+
+
+class Reserve:
+    """A little of the disk, kept so that a job that fills it can still be cancelled."""
+
+    def __init__(self, folder: Path) -> None:
+        """Keep it in a folder; ``keep`` makes it."""
+        self._file = folder / "reserve"
+
+    def keep(self) -> float:
+        """Make it if it is not there and there is plenty of room; returns when to look again."""
+        if not self._file.exists() and self._room() > _PLENTY * RESERVE_BYTES:
+            fresh = self._file.with_suffix(".new")
+            with suppress(OSError):
+                fresh.write_bytes(os.urandom(RESERVE_BYTES))  # what holds no zeros is stored in full everywhere
+                fresh.replace(self._file)
+        return _LOOK_AGAIN_S
+
+    def give_up(self) -> bool:
+        """Make room of it where there is none; returns whether it did."""
+        if self._room() >= RESERVE_BYTES:
+            return False
+        try:
+            self._file.unlink()
+        except OSError:
+            return False
+        return True
+
+    def _room(self) -> int:
+        try:
+            disk = os.statvfs(self._file.parent)
+        except OSError:
+            return 0
+        return disk.f_bavail * disk.f_frsize
+
+
+def _is_locked(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False

@@ -1,0 +1,250 @@
+"""Whose a data directory and its database are: the one process that may write them.
+
+An owner locks two files of the directory, so that deleting one lets nobody in, and one beside a SQLite file, which
+directories may share. Locks die with their process. A copy of a directory is told from the original by what the
+directory was when its identity was written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.app.data.locks import PrivateLock, is_held
+from holdfast.domain.record import Struct, asdict, evolve
+from holdfast.engines.process.client import is_in_use
+from holdfast.errors import Conflict, DataDirLocked, Unavailable
+
+if TYPE_CHECKING:
+    from holdfast.app.data.datadir import DataDir
+
+_LOCK = "lock"
+_IDENTITY = "identity"
+_ELSEWHERE = "stop that process, or set HOLDFAST_DATA to another directory"
+
+
+class Identity(Struct, frozen=True):
+    """Which directory it is."""
+
+    word: str
+    """No other directory has it, except copies."""
+    path: str = ""
+    """Where it was when an owner last looked; an earlier version wrote the word alone."""
+    device: int = 0
+    inode: int = 0
+
+    def is_at(self, path: Path) -> Identity:
+        """Return the same word for where it is now."""
+        found = path.stat()
+        return evolve(self, path=str(path.resolve()), device=found.st_dev, inode=found.st_ino)
+
+    def is_same_place(self, other: Identity) -> bool:
+        """Whether both are one directory, which may have been renamed, or put back where it was."""
+        return self.path in {"", other.path} or (self.device, self.inode) == (other.device, other.inode)
+
+
+def _read_identity(text: str) -> Identity | None:
+    """Read what ``identity`` holds."""
+    if not text.startswith("{"):
+        return Identity(text.strip()) if text.strip() else None
+    with suppress(ValueError, TypeError):
+        return Identity(**json.loads(text))
+    return None
+
+
+class Ownership:
+    """A data directory and the file of its database, held by this process."""
+
+    def __init__(self, directory: DataDir, database: Path | None, purpose: str) -> None:
+        """Take everything or nothing, without waiting.
+
+        Args:
+            directory: The data directory.
+            database: Its SQLite file, there or elsewhere; ``None`` where a server keeps the data.
+            purpose: What for, told to whoever comes too late.
+
+        Raises:
+            DataDirLocked: Another process has the directory or the file; the message says which.
+            Conflict: The directory is a copy of one that is in use.
+            Unavailable: It cannot be read or written.
+        """
+        holder = f"holdfast {purpose}, process {os.getpid()}"
+        self._path = directory.path
+        self._database = database
+        self._mark: PrivateLock | None = None
+        self._locks: list[PrivateLock] = []
+        self._watched: dict[Path, tuple[int, int]] = {}
+        with ExitStack() as stack:
+            stack.callback(self.release)
+            lock = self._take(self._path / _LOCK, self._path, told_in=self._path / _LOCK)
+            record = self._take(self._path / _IDENTITY, self._path, told_in=self._path / _LOCK)
+            self.word = self._identify(record, directory)
+            if database is not None:
+                self._mark = self._take(_mark_of(database), database, told_in=_mark_of(database))
+                self._note({"holder": holder})
+            with suppress(OSError):
+                lock.write(holder)
+            self._watch(self._path)
+            stack.pop_all()
+
+    def _take(self, path: Path, what: Path, *, told_in: Path) -> PrivateLock:
+        try:
+            lock = PrivateLock(path)
+        except BlockingIOError:
+            message = f"{what} is held by {_holder(told_in) or 'another process'}"
+            raise DataDirLocked(message, hint=_ELSEWHERE) from None
+        except OSError as error:
+            raise _unusable(path, error) from error
+        self._locks.append(lock)
+        return lock
+
+    def _identify(self, record: PrivateLock, directory: DataDir) -> str:
+        """Return the directory's word; a copy of an idle or vanished one gets its own word.
+
+        Raises:
+            Conflict: The original is in use.
+        """
+        try:
+            known = _read_identity(record.read())
+            here = Identity(known.word if known else secrets.token_hex(4)).is_at(self._path)
+            if known is not None and not known.is_same_place(here):
+                _require_idle(known, directory)
+                here = evolve(here, word=secrets.token_hex(4))
+            if here != known:
+                record.write(json.dumps(asdict(here)))
+        except OSError as error:
+            raise _unusable(self._path / _IDENTITY, error) from error
+        return here.word
+
+    @property
+    def has_database(self) -> bool:
+        """Whether the database is a file, held with the directory."""
+        return self._database is not None
+
+    @property
+    def epoch(self) -> int:
+        """The last epoch under which an owner led the database of the file; 0 where there never was one."""
+        found = _marked(_mark_of(self._database)).get("epoch", 0) if self._database else 0
+        return found if isinstance(found, int) else 0
+
+    def led(self, epoch: int) -> None:
+        """Note under which epoch this process leads the database, beside the file; from then on both are watched."""
+        if self._database is not None:
+            self._note({"epoch": epoch})
+            self._watch(self._database)
+
+    def forget_database(self) -> None:
+        """Note that another database takes the place of the file."""
+        if self._mark is not None:
+            with suppress(OSError):
+                self._mark.write("{}")
+
+    def trouble(self) -> str | None:
+        """Say what became of what is owned, if anything: it is looked at now."""
+        for path, stamp in self._watched.items():
+            if _stamp(path) != stamp:
+                return f"{path} was removed or replaced while it is in use"
+        if not all(lock.is_in_place() for lock in self._locks):
+            return f"a lock of {self._path} was removed or replaced while it is in use"
+        with suppress(OSError):
+            if os.statvfs(self._path).f_flag & os.ST_RDONLY:
+                return f"{self._path} is on a file system that is read-only now"
+        return None
+
+    def release(self) -> None:
+        """Give everything up; double release is fine."""
+        for lock in reversed(self._locks):
+            lock.release()
+        self._locks.clear()
+
+    def _note(self, more: dict[str, object]) -> None:
+        """Add to what is written beside the database; a full disk must not keep its owner from looking at it."""
+        if self._mark is not None:
+            with suppress(OSError):
+                self._mark.write(json.dumps({**_parsed(self._mark.read()), **more}))
+
+    def _watch(self, path: Path) -> None:
+        stamp = _stamp(path)
+        if stamp is not None:
+            self._watched.setdefault(path, stamp)
+
+
+def require_database(file: Path) -> None:
+    """Make sure that a SQLite file is there, if its owner left word that there was a database.
+
+    Raises:
+        Conflict: It is gone or empty.
+    """
+    if _marked(_mark_of(file)).get("epoch") and not (file.exists() and file.stat().st_size):
+        message = f"{file} is {'empty' if file.exists() else 'gone'}, and there was a database with jobs"
+        raise Conflict(message, hint=_restore_or_begin_anew(file))
+
+
+def _restore_or_begin_anew(file: Path) -> str:
+    return f"put a backup back: holdfast db restore FILE; or start over without its jobs: rm {_mark_of(file)}"
+
+
+def refuse_copy(directory: DataDir) -> None:
+    """Make sure that a directory which nobody holds here is not a copy of one that is in use; changes nothing there.
+
+    Raises:
+        Conflict: It is: what is written there would never be done where the jobs are.
+    """
+    with suppress(OSError):
+        known = _read_identity((directory.path / _IDENTITY).read_text())
+        if known is not None and not known.is_same_place(known.is_at(directory.path)):
+            _require_idle(known, directory)
+
+
+def _require_idle(original: Identity, directory: DataDir) -> None:
+    place = Path(original.path)
+    with suppress(OSError):
+        found = _read_identity((place / _IDENTITY).read_text())
+        if found is None or found.word != original.word:
+            return
+        if is_held(place / _LOCK) or is_held(place / _IDENTITY) or is_in_use(place / directory.runs.name):
+            message = f"{directory.path} is a copy of {place}, which is in use: both would run the same jobs"
+            hint = f"use {place}; or stop its server and its programs first, and then the copy is independent"
+            raise Conflict(message, hint=hint)
+
+
+def _mark_of(database: Path) -> Path:
+    return database.with_name(f"{database.name}.lock")
+
+
+def _marked(path: Path) -> dict[str, object]:
+    return _parsed(_text_of(path))
+
+
+def _parsed(text: str) -> dict[str, object]:
+    with suppress(ValueError):
+        found = json.loads(text)
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _holder(path: Path) -> str:
+    """Return who says that they hold a lock."""
+    text = _text_of(path).strip()
+    return str(_parsed(text).get("holder", "")) if text.startswith("{") else text
+
+
+def _text_of(path: Path) -> str:
+    with suppress(OSError, UnicodeDecodeError):
+        return path.read_text()
+    return ""
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    with suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None
+
+
+def _unusable(path: Path, error: OSError) -> Unavailable:
+    return Unavailable(f"cannot use {path}: {error.strerror}", hint="is the disk full, read-only, or somebody else's?")

@@ -1,0 +1,56 @@
+"""Checks of what is running: the database and the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.app.data.datadir import DataDir
+from holdfast.app.data.ownership import require_database
+from holdfast.app.doctor.finding import Finding, fail, ok, warn
+from holdfast.client import Client
+from holdfast.storage.sql import upkeep
+
+if TYPE_CHECKING:
+    from holdfast.app.settings import Settings
+
+_START = "start one: holdfast up --daemon, or holdfast service install"
+
+
+def database(settings: Settings) -> Finding:
+    """Look whether the database can be read and is whole.
+
+    Raises:
+        HoldfastError: It is gone, or cannot be reached.
+    """
+    place = settings.database.get_secret_value() if settings.database else settings.data / "holdfast.db"
+    file = upkeep.file_of(place)
+    if file is not None:
+        require_database(file)
+        if not file.exists():
+            return ok(f"{file} will be made when it is first needed")
+    health = upkeep.examine(place)
+    if health.problems:
+        return fail(f"{health.place}: {'; '.join(health.problems)}", "holdfast db check says more")
+    return ok(f"{health.place}, {health.rows['jobs']:,} jobs, sound")
+
+
+def server(settings: Settings) -> Finding:
+    """Look whether a server runs and can work.
+
+    Raises:
+        HoldfastError: It says why it cannot.
+    """
+    if settings.url:
+        token = settings.token.get_secret_value() if settings.token else None
+        with Client(settings.url, token) as client:
+            return _working(client, settings.url)
+    found = DataDir(settings.data).server() if settings.data.is_dir() else None
+    if found is None:
+        return warn("none is running: jobs run only while a command waits for them", _START)
+    with Client(found.url, found.token) as client:
+        return _working(client, f"{found.url}, process {found.pid}")
+
+
+def _working(client: Client, where: str) -> Finding:
+    client.health()
+    return ok(f"{where}, version {client.version().version}, working")

@@ -1,0 +1,1 @@
+"""The threads of a process that drives jobs, beside those of the controller and the executor."""

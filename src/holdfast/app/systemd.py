@@ -1,0 +1,253 @@
+"""A server as a service of systemd: its unit file, and the steps that put it in place and take it away.
+
+Programs outlive the service: only the server is told to stop (``KillMode=process``), and the next one takes them over.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import pwd
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.app.data.datadir import DataDir
+from holdfast.app.settings import DEFAULT_PORT, read_settings
+from holdfast.domain.record import Struct
+from holdfast.errors import InvalidRequest, Problem, Refused, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NAME = "holdfast"
+_UNIT = f"{NAME}.service"
+_STATE = Path("/var/lib")
+_WITH_SUBGROUPS = 254
+"""The first version that starts a service in a group below the one it may divide."""
+_PATIENCE_S = 60.0
+_TEMPLATE = """\
+# Written by `holdfast service install`. Settings: HOLDFAST_NAME=VALUE lines in %E/holdfast/holdfast.env.
+[Unit]
+Description=Holdfast, runs batch jobs to completion
+{after}# Restarts are never given up: jobs wait for the server.
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+{who}Environment={data}
+EnvironmentFile=-%E/holdfast/holdfast.env
+ExecStart={command}
+Restart=always
+RestartSec=1
+
+# Only the server itself is told to stop. The default, control-group, would kill the shim and every program with it;
+# like this they go on, and the next server takes them over with their real exit codes.
+KillMode=process
+TimeoutStopSec=30
+
+# Programs are in the unit's control group. The kernel ending one of them for its memory must not stop the unit{oom}
+# The limits of the unit are those of the server and all programs together.
+TasksMax=infinity
+LimitNOFILE=65536
+
+# Lets the shim make control groups of its own for memory limits.
+Delegate=yes
+{subgroup}
+[Install]
+WantedBy={target}
+"""
+_NETWORK = "After=network-online.target\nWants=network-online.target\n"
+_OOM_OF_ALL = """, and when memory
+# runs out everywhere the kernel should take a program, which is retried, and not the server.
+OOMPolicy=continue
+OOMScoreAdjust=-500
+"""
+_OOM_OF_ONE = ".\nOOMPolicy=continue\n"
+
+
+class Service(Struct, frozen=True):
+    """What is to run, as whom, and where its data are."""
+
+    program: str
+    """The command ``holdfast``, by its whole path."""
+    data: Path
+    run_as: str = ""
+    """Of the machine's service: its user; empty for the caller's own service."""
+    port: int = DEFAULT_PORT
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a service of the caller alone."""
+        return not self.run_as
+
+
+def unit(service: Service, version: int = _WITH_SUBGROUPS) -> str:
+    """Write the unit file, for a systemd of this version."""
+    managed = service.data.parent == _STATE
+    state = f"StateDirectory={service.data.name}\nStateDirectoryMode=0700\n" if managed else ""
+    port = "" if service.port == DEFAULT_PORT else f" --port {service.port}"
+    return _TEMPLATE.format(
+        after="" if service.is_own else _NETWORK,
+        who="" if service.is_own else f"User={service.run_as}\n{state}",
+        data=_quoted(f"HOLDFAST_DATA={service.data}"),
+        command=f"{_quoted(service.program)} up{port}",
+        oom=_OOM_OF_ONE if service.is_own else _OOM_OF_ALL,
+        subgroup="DelegateSubgroup=server\n" if version >= _WITH_SUBGROUPS else "",
+        target="default.target" if service.is_own else "multi-user.target",
+    )
+
+
+def _quoted(text: str) -> str:
+    """Write a word so that systemd reads it as it is; a percent sign begins a specifier there."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"' if re.search(r"[\s\"';\\]", text) else escaped
+
+
+def planned(*, own: bool, data: Path | None, run_as: str | None, port: int, must_exist: bool = True) -> Service:
+    """Fill in what was not said.
+
+    Raises:
+        InvalidRequest: The user does not exist.
+    """
+    program = _program()
+    if own:
+        return Service(program, (data or read_settings().data).absolute(), port=port)
+    name = run_as or NAME
+    if must_exist and not _is_a_user(name):
+        made = f"useradd --system --home-dir {_STATE / NAME} --shell /usr/sbin/nologin {NAME}"
+        problem = Problem("--run-as", f"there is no user {name!r}", hint=f"name one, or make it: {made}")
+        raise InvalidRequest(problems=[problem])
+    return Service(program, (data or _STATE / NAME).absolute(), name, port)
+
+
+def _is_a_user(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _program() -> str:
+    """Return where the command is, whatever name it was called by."""
+    beside = Path(sys.executable).parent / NAME
+    return str(beside if beside.exists() else Path(shutil.which(NAME) or sys.argv[0]).absolute())
+
+
+class Systemd:
+    """The service manager of the machine, or of the caller alone."""
+
+    def __init__(self, *, own: bool) -> None:
+        """Speak with nobody yet."""
+        self._own = own
+
+    @property
+    def file(self) -> Path:
+        """Where the unit file is."""
+        if not self._own:
+            return Path("/etc/systemd/system") / _UNIT
+        base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+        return Path(base) / "systemd" / "user" / _UNIT
+
+    def version(self) -> int:
+        """Return its version, the newest known one where there is none to ask."""
+        program = shutil.which("systemctl")
+        said = _call([program, "--version"]).stdout if program else ""
+        found = re.search(r"\bsystemd (\d+)", said)
+        return int(found[1]) if found else _WITH_SUBGROUPS
+
+    def install(self, service: Service) -> None:
+        """Write the unit file and have the service run, now and after each start of the machine.
+
+        Raises:
+            Refused: It is the machine's, and the caller is not its administrator; or another server is in its place.
+            Unavailable: There is no systemd, or it does not do as it is told.
+        """
+        self._require_rights()
+        self.ask("daemon-reload")
+        server = DataDir(service.data).server() if service.data.is_dir() else None
+        if server is not None and not self.is_active():
+            message = f"a server runs on {service.data} already, process {server.pid}"
+            raise Refused(message, hint="stop it first; what runs goes on: holdfast down")
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            fresh = self.file.with_suffix(".new")
+            fresh.write_text(unit(service, self.version()))
+            fresh.replace(self.file)
+        except OSError as error:
+            message = f"cannot write {self.file}: {error.strerror}"
+            raise Unavailable(message) from error
+        self.ask("daemon-reload")
+        self.ask("enable", _UNIT)
+        self.ask("restart", _UNIT)
+
+    def uninstall(self) -> bool:
+        """Stop the service and forget its unit file; returns whether there was one. Programs go on.
+
+        Raises:
+            Refused, Unavailable: As ``install``.
+        """
+        self._require_rights()
+        if not self.file.exists():
+            return False
+        self.ask("disable", "--now", _UNIT)
+        self.file.unlink()
+        self.ask("daemon-reload")
+        return True
+
+    def is_enabled(self) -> str:
+        """Say whether it starts with the machine, in systemd's words."""
+        return self._told("is-enabled", _UNIT)
+
+    def is_active(self) -> bool:
+        """Whether it runs."""
+        return self._told("is-active", _UNIT) == "active"
+
+    def stays(self) -> bool:
+        """Have the caller's services run without a login, also after a reboot; returns whether they do."""
+        program = shutil.which("loginctl")
+        return program is not None and _call([program, "enable-linger", getpass.getuser()]).returncode == 0
+
+    def ask(self, *words: str) -> None:
+        """Have systemd do something.
+
+        Raises:
+            Unavailable: It is not there, or did not.
+        """
+        done = _call(self._command(words))
+        if done.returncode:
+            said = (done.stderr or done.stdout).strip().splitlines()
+            message = f"systemctl {' '.join(words)} failed: {said[0] if said else f'exit code {done.returncode}'}"
+            raise Unavailable(message, hint="without systemd: holdfast up --daemon; the unit alone: --print")
+
+    def _told(self, *words: str) -> str:
+        return _call(self._command(words)).stdout.strip() or "unknown"
+
+    def _command(self, words: Sequence[str]) -> list[str]:
+        program = shutil.which("systemctl")
+        if program is None:
+            message = "there is no systemd on this machine"
+            raise Unavailable(message, hint="start the server in another way: holdfast up --daemon")
+        return [program, *(["--user"] if self._own else []), *words]
+
+    def _require_rights(self) -> None:
+        if not self._own and os.geteuid() != 0:
+            message = "a service of the machine is its administrator's to change"
+            raise Refused(message, hint="use sudo, or have a service of your own: --user")
+
+
+def is_out_of_reach(program: str) -> bool:
+    """Whether a folder above a program is closed to other users."""
+    folders = Path(program).resolve().parents
+    return any(not folder.stat().st_mode & stat.S_IXOTH for folder in folders)
+
+
+def _call(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - systemd's own programs
+        command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False, stdin=subprocess.DEVNULL
+    )

@@ -1,0 +1,64 @@
+"""``holdfast categories``: what kinds of failures are told apart."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.context import Cli
+from holdfast.cli.flags import Flags
+from holdfast.cli.options import DocumentOption
+from holdfast.cli.printing import TEXT_FORMATS, plain
+from holdfast.cli.render.catalogue import kind_table
+from holdfast.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.wire.catalogue import CategoryView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CategoriesOptions:
+    """What ``categories`` can be told."""
+
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these categories.")] = None
+    output: DocumentOption = "text"
+
+
+def categories(options: CategoriesOptions, cli: Cli) -> int:
+    """List the kinds of failures that are told apart, with what to do about each.
+
+    Your own come first, in order of evaluation, then the failure catalogue that comes with Holdfast. A rule of a policy
+    matches them with onCategory and onSubcategory; by themselves they only explain.
+    """
+    flags = Flags()
+    form = flags.choice("--output", options.output, TEXT_FORMATS)
+    flags.finish()
+    with cli.connect() as client:
+        found = _chosen(client.categories(), options.names or [])
+    if form == "text":
+        cli.output().table(*kind_table(found))
+    else:
+        cli.output().document([plain(category) for category in found], form)
+    return exit_codes.OK
+
+
+def _chosen(found: "Sequence[CategoryView]", names: "Sequence[str]") -> "Sequence[CategoryView]":
+    known = [category.name for category in found]
+    for name in names:
+        if name not in known:
+            msg = f"failure category {name!r} does not exist"
+            raise NotFound(msg, hint=f"there are {', '.join(known)}")
+    return [category for category in found if not names or category.name in names]
+
+
+CATEGORIES = Command(
+    "categories",
+    CategoriesOptions,
+    categories,
+    "Look",
+    examples=("holdfast categories", "holdfast categories gpu memory", "holdfast get category gpu -o yaml"),
+)

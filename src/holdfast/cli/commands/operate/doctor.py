@@ -1,0 +1,62 @@
+"""``holdfast doctor``: whether this machine is fit, and what to do where it is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.printing import TEXT_FORMATS, read_format
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.app.doctor.finding import Finding
+    from holdfast.cli.context import Cli
+
+_MARGIN = " " * 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorOptions:
+    """What ``doctor`` can be told."""
+
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FORMAT", help="How to print: text, json or yaml.")
+    ] = "text"
+
+
+def doctor(options: DoctorOptions, cli: Cli) -> int:
+    """Check this machine, the data directory and the server, and say what to do.
+
+    Each line is ok, warn or fail: jobs run with a warning, but with less protection. The exit code is 1 when anything
+    fails. Nothing is changed.
+    """
+    form = read_format(options.output, TEXT_FORMATS)
+    from holdfast.app.doctor import examine
+
+    findings = examine()
+    failed = any(one.verdict == "fail" for one in findings)
+    if form == "text":
+        _print(findings, cli)
+    else:
+        checks = [
+            {"name": one.name, "verdict": str(one.verdict), "detail": one.detail, "advice": one.advice}
+            for one in findings
+        ]
+        cli.output().document({"ok": not failed, "checks": checks}, form)
+    return exit_codes.FAILED if failed else exit_codes.OK
+
+
+def _print(findings: Sequence[Finding], cli: Cli) -> None:
+    width = max(len(one.name) for one in findings)
+    for one in findings:
+        cli.output().text(f"{one.verdict:<6}{one.name:<{width}}  {one.detail}")
+        if one.advice:
+            cli.output().text(f"{_MARGIN}{'':<{width}}  {one.advice}")
+
+
+DOCTOR = Command("doctor", DoctorOptions, doctor, "Operate", examples=("holdfast doctor", "holdfast doctor -o json"))

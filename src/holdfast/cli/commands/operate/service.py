@@ -1,0 +1,121 @@
+"""``holdfast service``: the server as a service of systemd."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.flags import Flags
+
+if TYPE_CHECKING:
+    from holdfast.app.systemd import Service, Systemd
+    from holdfast.cli.context import Cli
+
+_ACTIONS = ("install", "uninstall", "status")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceOptions:
+    """What ``service`` can be told."""
+
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="install, uninstall or status.")]
+    user: Annotated[bool, typer.Option("--user", help="A service of yours alone, which needs no administrator.")] = (
+        False
+    )
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR", help="The data directory; default /var/lib/holdfast, with --user that of your commands."
+        ),
+    ] = None
+    port: Annotated[str, typer.Option(metavar="N", help="The port to listen on.")] = "7070"
+    run_as: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Whose programs run; default holdfast, with --user you.")
+    ] = None
+    show: Annotated[
+        bool, typer.Option("--print", "--dry-run", help="`install`: print the unit file and change nothing.")
+    ] = False
+
+
+def service(options: ServiceOptions, cli: Cli) -> int:
+    """Run the server as a service of systemd, which starts it again whenever it ends and after each reboot.
+
+    `install` writes the unit file and starts it; done again, it writes and restarts it. Programs outlive restarts of
+    the service. `uninstall` stops the server and removes the unit; programs and data stay. `status` exits with 0 while
+    it runs, and with 3 where it is not installed.
+    """
+    flags = Flags()
+    action = flags.choice("ACTION", options.action, _ACTIONS)
+    port = flags.integer("--port", options.port, low=1, high=65535)
+    _check(flags, options, action)
+    flags.finish()
+    from holdfast.app.systemd import Systemd, planned
+
+    systemd = Systemd(own=options.user)
+    if action == "status":
+        return _status(systemd, cli)
+    if action == "uninstall":
+        gone = systemd.uninstall()
+        cli.output().text(f"{systemd.file} removed; programs and data stay" if gone else "no service is installed")
+        return exit_codes.OK
+    data = Path(options.data) if options.data else None
+    show = options.show
+    wanted = planned(own=options.user, data=data, run_as=options.run_as, port=port or 0, must_exist=not show)
+    return _print(systemd, wanted, cli) if show else _install(systemd, wanted, cli)
+
+
+def _check(flags: Flags, options: ServiceOptions, action: str) -> None:
+    if options.user and options.run_as:
+        flags.wrong("--run-as", "a service of yours runs as you", hint="leave out --user")
+    if action != "install":
+        given = {"--data": options.data, "--run-as": options.run_as, "--print": options.show}
+        for flag in [flag for flag, value in given.items() if value]:
+            flags.wrong(flag, f"{action} does not take it")
+
+
+def _print(systemd: Systemd, wanted: Service, cli: Cli) -> int:
+    from holdfast.app.systemd import unit
+
+    cli.stdout.write(unit(wanted, systemd.version()))
+    cli.say(f"to be written to {systemd.file}")
+    return exit_codes.OK
+
+
+def _install(systemd: Systemd, wanted: Service, cli: Cli) -> int:
+    from holdfast.app.systemd import NAME, is_out_of_reach
+
+    if not wanted.is_own and is_out_of_reach(wanted.program):
+        cli.say(f"warning: {wanted.program} is below a folder that {wanted.run_as} may not enter; install it elsewhere")
+    systemd.install(wanted)
+    cli.output().text(f"{systemd.file} written; {NAME} is enabled and started")
+    flag = " --user" if wanted.is_own else ""
+    cli.say(f"its log: journalctl{flag} -u {NAME}; its data: {wanted.data}")
+    if wanted.is_own and not systemd.stays():
+        cli.say(
+            "it ends with your last login, and its programs too; to have it stay: sudo loginctl enable-linger $USER"
+        )
+    return exit_codes.OK
+
+
+def _status(systemd: Systemd, cli: Cli) -> int:
+    if not systemd.file.exists():
+        cli.output().text("no service is installed")
+        return exit_codes.NOT_FOUND
+    active = systemd.is_active()
+    facts = {"unit": str(systemd.file), "enabled": systemd.is_enabled(), "active": "yes" if active else "no"}
+    cli.output().facts(list(facts.items()))
+    return exit_codes.OK if active else exit_codes.FAILED
+
+
+SERVICE = Command(
+    "service",
+    ServiceOptions,
+    service,
+    "Operate",
+    examples=("holdfast service install --user", "holdfast service install --print", "holdfast service status --user"),
+)

@@ -1,0 +1,62 @@
+"""``holdfast up``: the server, the controller and a local executor in one process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.flags import Flags
+
+if TYPE_CHECKING:
+    from holdfast.cli.context import Cli
+
+_DEFAULT_PORT = 7070
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpOptions:
+    """What ``up`` can be told."""
+
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1"
+    port: Annotated[str, typer.Option(metavar="N", help="The port to listen on; 0 takes a free one.")] = str(
+        _DEFAULT_PORT
+    )
+    data: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="The data directory; default HOLDFAST_DATA, else the platform's usual place."),
+    ] = None
+    daemon: Annotated[
+        bool, typer.Option("--daemon", help="Run in the background: return once it serves; holdfast down stops it.")
+    ] = False
+
+
+def up(options: UpOptions, cli: Cli) -> int:
+    """Serve: API, controller and local executor in one process.
+
+    Leaves its address and token in the data directory, where every other command finds them. Ends on Ctrl-C or SIGTERM.
+    With --daemon it leaves the terminal, and its log is server.log in the data directory.
+    """
+    flags = Flags()
+    port = flags.integer("--port", options.port, high=65535)
+    flags.finish()
+    cli.serve(
+        host=options.host,
+        port=_DEFAULT_PORT if port is None else port,
+        data=Path(options.data) if options.data else None,
+        daemon=options.daemon,
+    )
+    return exit_codes.OK
+
+
+UP = Command(
+    "up",
+    UpOptions,
+    up,
+    "Operate",
+    examples=("holdfast up --port 7070 --data /var/lib/holdfast", "holdfast up --daemon"),
+)

@@ -1,0 +1,1 @@
+"""Commands that change what becomes of work: cancel, hold, retry, rerun, suspend, restart."""

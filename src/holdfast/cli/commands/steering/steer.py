@@ -1,0 +1,231 @@
+"""``holdfast cancel``, ``hold``, ``release`` and ``retry``: what a user can ask of jobs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.context import Cli
+from holdfast.cli.flags import Flags
+from holdfast.cli.options import ReasonOption
+from holdfast.cli.selection import Chosen, Selected, SelectOptions, confirm, named, read_choice, select
+from holdfast.cli.watching.arrays import wait_until_ended
+from holdfast.cli.watching.waiting import Wanted, wait_for
+from holdfast.errors import HoldfastError, NotFound
+
+if TYPE_CHECKING:
+    from holdfast.client import Client
+    from holdfast.wire.arrays import ArrayView
+    from holdfast.wire.jobs import JobSummary
+
+    Act = Callable[[Selected], JobSummary | ArrayView]
+
+_MEANT: "dict[str, tuple[Sequence[str], Sequence[str]]]" = {
+    "cancel": (("Queued", "Running", "BackOff", "Held", "Waiting"), ("Queued", "Running", "Held", "Waiting")),
+    "hold": (("Queued", "BackOff"), ("Queued", "Running", "Waiting")),
+    "release": (("Held",), ("Held",)),
+    "retry": (("Failed", "Cancelled"), ()),
+}
+"""In which states jobs and arrays are meant that nobody named."""
+_SHORT = ("cpu", "memory", "gpu")
+"""What stands for ``resources.cpu`` and so on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteerOptions(SelectOptions):
+    """What ``cancel``, ``hold`` and ``release`` can be told."""
+
+    reason: ReasonOption = ""
+
+
+SetOption = Annotated[
+    list[str],
+    typer.Option(
+        "--set", metavar="FIELD=VALUE", help="Change the job: memory=4Gi, cpu=2, deadline=2h, ... Repeatable."
+    ),
+]
+EnvOption = Annotated[
+    list[str], typer.Option("--env", "-e", metavar="K[=V]", help="Set a variable; K alone takes its value from here.")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryOptions(SteerOptions):
+    """What ``retry`` can be told."""
+
+    set: SetOption = field(default_factory=list)
+    env: EnvOption = field(default_factory=list)
+
+
+def cancel(options: SteerOptions, cli: Cli) -> int:
+    """Cancel jobs, or arrays with all of their tasks.
+
+    Running programs get SIGTERM and, after their grace period, SIGKILL. A cancelled job is never retried by itself.
+    Without a server the command stops the programs itself and ends when they have; it starts no other jobs.
+    """
+    flags = Flags()
+    wanted = _read(options, flags, *_MEANT["cancel"])
+    flags.finish()
+    unserved = cli.is_unserved()
+    with cli.connect(drive=unserved, places=False) as client:
+        asked: list[str] = []
+        arrays: list[str] = []
+
+        def ask(one: Selected) -> "JobSummary | ArrayView":
+            found = _cancel(client, one, options.reason)
+            (arrays if one.is_array or hasattr(found, "total") else asked).append(found.id)
+            return found
+
+        found = _chosen(client, options, wanted, "cancel", cli)
+        code = _each(found, ask, "cancel", cli)
+        if unserved:
+            code = wait_for(client, asked, Wanted(state="Cancelled"), cli) or code
+            wait_until_ended(client, arrays, None, cli)
+        return code
+
+
+def _cancel(client: "Client", one: Selected, reason: str) -> "JobSummary | ArrayView":
+    return _ask(one, partial(client.cancel, reason=reason), partial(client.cancel_array, reason=reason))
+
+
+def _ask(
+    one: Selected, job: "Callable[[str], JobSummary]", array: "Callable[[str], ArrayView]"
+) -> "JobSummary | ArrayView":
+    """Ask for something to be done with a job, or else with the array of that name."""
+    if one.is_array:
+        return array(one.id)
+    try:
+        return job(one.id)
+    except NotFound as error:
+        try:
+            return array(one.id)
+        except NotFound:
+            raise error from None
+
+
+def hold(options: SteerOptions, cli: Cli) -> int:
+    """Keep jobs and arrays from running until they are released.
+
+    A job that runs is stopped for that, at no cost of its retries: its programs get the warning that it asked for with
+    `signal`, then SIGTERM and, after their grace, SIGKILL. Its next attempt begins when it is released. Of an array no
+    task starts and none is made; those that run go on, and one that fails is held before its retry.
+    """
+
+    def act(client: "Client") -> "Act":
+        job, array = partial(client.hold, reason=options.reason), partial(client.hold_array, reason=options.reason)
+        return lambda one: _ask(one, job, array)
+
+    return _steer(options, "hold", act, cli)
+
+
+def release(options: SteerOptions, cli: Cli) -> int:
+    """Release held jobs and arrays."""
+
+    def act(client: "Client") -> "Act":
+        job, array = (
+            partial(client.release, reason=options.reason),
+            partial(client.release_array, reason=options.reason),
+        )
+        return lambda one: _ask(one, job, array)
+
+    return _steer(options, "release", act, cli)
+
+
+def retry(options: RetryOptions, cli: Cli) -> int:
+    """Have jobs that have ended make another attempt, and jobs that wait make theirs now.
+
+    It is the same job: its attempts are counted on, its checkpoint folder stays, and `why` tells all of it. No retry
+    policy is asked and no limit counts it. --set and --env change what the job asks for from now on; the jobs that are
+    meant by --all, a label or a queue are those that failed or were cancelled.
+    """
+    flags = Flags()
+    changes = read_changes(options.set, options.env, flags, cli)
+    code = _steer(
+        options,
+        "retry",
+        lambda client: lambda job: client.retry(job.id, reason=options.reason, changes=changes),
+        cli,
+        flags,
+    )
+    cli.note_unserved()
+    return code
+
+
+def read_changes(fields: Sequence[str], env: Sequence[str], flags: Flags, cli: Cli) -> dict[str, Any]:
+    """Read ``--set`` and ``--env`` as a merge patch of a manifest."""
+    found: dict[str, Any] = {}
+    for name, value in flags.pairs("--set", fields).items():
+        *way, last = (f"resources.{name}" if name in _SHORT else name).split(".", 1)
+        part = found
+        for step in way:
+            part = part.setdefault(step, {})
+        part[last] = int(value) if value.isascii() and value.isdigit() else value
+    variables = flags.pairs("--env", env, known=cli.environ)
+    if variables:
+        found["env"] = {**found.get("env", {}), **variables}
+    return found
+
+
+def _steer(
+    options: SteerOptions, verb: str, act: "Callable[[Client], Act]", cli: Cli, flags: Flags | None = None
+) -> int:
+    flags = flags or Flags()
+    wanted = _read(options, flags, *_MEANT[verb])
+    flags.finish()
+    with cli.connect() as client:
+        return _each(_chosen(client, options, wanted, verb, cli), act(client), verb, cli)
+
+
+def _read(options: SteerOptions, flags: Flags, states: Sequence[str], array_states: Sequence[str]) -> Chosen | None:
+    return read_choice(
+        options,
+        flags,
+        names=options.jobs,
+        every=options.every,
+        states=states,
+        array_states=array_states,
+    )
+
+
+def _chosen(client: "Client", options: SteerOptions, wanted: Chosen | None, verb: str, cli: Cli) -> Sequence[Selected]:
+    if wanted is None:
+        return named(options.jobs)
+    found = select(client, wanted, cli)
+    confirm(verb, found, cli, yes=options.yes)
+    return found
+
+
+def _each(jobs: Sequence[Selected], act: "Act", verb: str, cli: Cli) -> int:
+    """Ask for every job, also after one refused; the exit code is the first refusal's."""
+    code = exit_codes.OK
+    for one in jobs:
+        try:
+            job = act(one)
+        except HoldfastError as error:
+            cli.say(f"error: {one.name}: {error}")
+            code = code or exit_codes.of_error(error)
+        else:
+            cli.output().text(f"{job.id} {job.name} {verb} requested")
+    return code
+
+
+CANCEL = Command(
+    "cancel",
+    SteerOptions,
+    cancel,
+    "Steer",
+    examples=("holdfast cancel train --reason 'wrong data'", "holdfast cancel -l team=vision -q gpu --yes"),
+)
+HOLD = Command("hold", SteerOptions, hold, "Steer", examples=("holdfast hold -q gpu --all",))
+RELEASE = Command("release", SteerOptions, release, "Steer")
+RETRY = Command(
+    "retry",
+    RetryOptions,
+    retry,
+    "Steer",
+    examples=("holdfast retry train --set memory=8Gi", "holdfast retry --cause oom_killed --since 2h --set memory=8Gi"),
+)

@@ -1,0 +1,79 @@
+"""``holdfast top``: everything at a glance, live."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.context import Cli
+from holdfast.cli.screen.browser import Browser
+from holdfast.cli.screen.terminal import RESIZED, Screen
+from holdfast.cli.watching.reaching import reached
+from holdfast.cli.watching.staleness import NOTE
+
+_UNCUT = 10_000
+"""Columns of a frame that is printed where no terminal is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopOptions:
+    """What ``top`` can be told."""
+
+    name: Annotated[
+        str, typer.Option("--name", metavar="TEXT", help="List only jobs whose names contain this, in either case.")
+    ] = ""
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and end, as is done without a terminal.")] = (
+        False
+    )
+
+
+def top(options: TopOptions, cli: Cli) -> int:
+    """Show everything at a glance: queues, nodes, devices, what runs and what fails.
+
+    It is drawn again every second, with one request whose answer does not grow with the number of jobs. Keys: j and k
+    or the arrows move, w or enter says why a job is where it is, l shows what it printed last, c cancels it after a
+    question, r retries it, / lists only jobs whose names contain a text, ? helps, q leaves. ETTR, as holdfast summary
+    has it, is of the last hour.
+    """
+    browser = Browser(cli, options.name)
+    drawable = cli.stdin.isatty() and cli.stdout.isatty() and cli.environ.get("TERM") != "dumb"
+    if options.once or not drawable:
+        return _once(browser, cli)
+    try:
+        with Screen(cli.stdout, cli.stdin) as screen:
+            notices = reached(browser.look, cli)
+            while not browser.over:
+                _until_due(browser, screen, next(notices), cli.now)
+    except KeyboardInterrupt:
+        return exit_codes.INTERRUPTED
+    return exit_codes.OK
+
+
+def _until_due(browser: Browser, screen: Screen, notice: str, now: Callable[[], float]) -> None:
+    """Draw, and do what keys say, until the server is to be asked again."""
+    due = now() + browser.rest_s
+    while not browser.over:
+        screen.draw(browser.lines(screen.size, notice))
+        key = screen.key(due - now())
+        if key is None or (key != RESIZED and browser.press(key)):
+            return
+
+
+def _once(browser: Browser, cli: Cli) -> int:
+    """Print one frame, cut to a terminal's width if there is one."""
+    with cli.connect() as client:
+        browser.look(client)
+    terminal = cli.stdout.isatty()
+    columns = Screen(cli.stdout).size.columns if terminal else _UNCUT
+    cli.stdout.writelines(f"{line}\n" for line in browser.frame(columns, colours=terminal))
+    if not cli.is_looked_after():
+        cli.say(NOTE)
+    return exit_codes.OK
+
+
+TOP = Command(
+    "top", TopOptions, top, "Look", examples=("holdfast top", "holdfast top --name train", "holdfast top --once")
+)

@@ -1,0 +1,121 @@
+"""What is printed of arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.cli.render.words import age, pairs, when
+from holdfast.domain.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.cli.render.output import Output
+    from holdfast.cli.render.words import Table
+    from holdfast.wire.arrays import ArrayView, ArrayWhy, FailureGroupView
+
+
+def array_table(arrays: Sequence[ArrayView], *, now_s: float, wide: bool = False) -> Table:
+    """Tabulate arrays, one a row; ages are counted to ``now_s``, in seconds since the epoch."""
+    if wide:
+        return _WIDE, [_wide(one) for one in arrays]
+    rows = [
+        (
+            one.name,
+            one.state,
+            f"{_over(one)}/{one.total}",
+            str(one.running),
+            str(one.failed),
+            eta(one),
+            age(one.created_at, now_s),
+            told(one),
+        )
+        for one in arrays
+    ]
+    return ("NAME", "STATE", "DONE", "RUNNING", "FAILED", "ETA", "AGE", "REASON"), rows
+
+
+_WIDE = (
+    *("ID", "NAME", "QUEUE", "STATE", "TOTAL", "WAITING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED", "ETA"),
+    *("CREATED", "ENDED", "LABELS", "REASON"),
+)
+
+
+def _wide(one: ArrayView) -> tuple[str, ...]:
+    counts = (one.total, one.waiting, one.running, one.succeeded, one.failed, one.cancelled)
+    times = (when(one.created_at), when(one.ended_at))
+    return (one.id, one.name, one.queue, one.state, *map(str, counts), eta(one), *times, pairs(one.labels), told(one))
+
+
+def told(array: ArrayView) -> str:
+    """Write why an array is where it is, and of which one it is a rerun."""
+    of = "" if array.rerun_of is None else f"rerun of {array.rerun_of.name}: {array.indices}"
+    return "; ".join(filter(None, (array.reason, of)))
+
+
+def _over(array: ArrayView) -> int:
+    return array.succeeded + array.failed + array.cancelled
+
+
+def with_arrays(table: Table, arrays: Sequence[ArrayView], *, now_s: float) -> Table:
+    """Add arrays to a table of jobs, one a row."""
+    columns, rows = table
+    facts = [
+        {
+            "ID": one.id,
+            "NAME": one.name,
+            "QUEUE": one.queue,
+            "STATE": one.state,
+            "SUBMITTED": when(one.created_at),
+            "AGE": age(one.created_at, now_s),
+            "LABELS": pairs(one.labels),
+            "REASON": progress(one),
+        }
+        for one in arrays
+    ]
+    return columns, [*rows, *(tuple(known.get(column, "") for column in columns) for known in facts)]
+
+
+def eta(array: ArrayView) -> str:
+    """Write about how long an array takes yet; empty when nobody knows."""
+    return "" if array.eta_s is None else format_duration(max(1, round(array.eta_s)))
+
+
+def progress(array: ArrayView) -> str:
+    """Write in a line how far an array is."""
+    parts = [f"{_over(array)} of {array.total} tasks ended"]
+    counts = ((array.running, "running"), (array.failed, "failed"), (array.cancelled, "cancelled"))
+    parts += [f"{count} {word}" for count, word in counts if count]
+    left = eta(array)
+    return ", ".join([*parts, *([f"about {left} left"] if left else [])])
+
+
+def _example(group: FailureGroupView) -> str:
+    """Write how one of them failed, without the decision, which stands beside it."""
+    return group.example.replace(f"; {group.decision}", "", 1).removesuffix(".")
+
+
+def print_array_why(found: ArrayWhy, output: Output) -> None:
+    """Print where an array is, its failed tasks by how they failed, and cancelled ones by why."""
+    output.heading(found.headline)
+    for group in found.groups:
+        code = "" if group.exit_code is None else f", exit code {group.exit_code}"
+        tasks = "task" if group.count == 1 else "tasks"
+        output.text("")
+        output.paragraph(f"{group.count} {tasks} failed with {group.cause or 'no known cause'}{code}: {group.indexes}.")
+        output.paragraph(f"Decided: {group.decision or 'nothing'}. Such as: {_example(group)}.")
+    for cancelled in found.cancelled:
+        tasks = "task was" if cancelled.count == 1 else "tasks were"
+        output.text("")
+        output.paragraph(f"{cancelled.count} {tasks} cancelled: {cancelled.indexes}. Such as: {cancelled.example}.")
+    if found.omitted:
+        output.text("")
+        output.paragraph(f"{found.omitted} earlier failures were not looked at.")
+    if found.reruns:
+        output.text("")
+        output.paragraph(f"Rerun in: {', '.join(one.name for one in found.reruns)}.")
+    shown = [*(group.indexes for group in found.groups), *(group.indexes for group in found.cancelled)]
+    if shown:
+        first = shown[0].partition(",")[0].partition("-")[0]
+        output.text("")
+        output.paragraph(f"For one task: holdfast why {found.array.name}-{first}")

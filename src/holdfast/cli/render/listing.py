@@ -1,0 +1,121 @@
+"""Tables of which each row is one line; their rows may come later, as they do while somebody watches.
+
+On a terminal a line is cut to its width, the last column first. Elsewhere nothing is cut: programs read it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import IO, TYPE_CHECKING
+
+from holdfast.cli.render.words import cells, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.text import Text
+
+GAP = "  "
+_READABLE = 24
+_LEAST = 8
+"""Characters that are left of a column while another has more than this."""
+
+
+class Listing:
+    """A table of one line a row; a column keeps the width it once had."""
+
+    def __init__(
+        self, stream: IO[str], columns: Sequence[str], *, styles: dict[str, str], width: int | None = None
+    ) -> None:
+        """Write nothing yet.
+
+        Args:
+            stream: Where to.
+            columns: Names of the columns.
+            styles: What cells look like, by their text.
+            width: Characters of a line, on a terminal; ``None`` is no terminal, ``0`` one where nothing is cut.
+        """
+        self._stream, self._columns, self._styles, self._room = stream, columns, styles, width
+        self._widths = [0] * len(columns)
+
+    def head(self, rows: Sequence[Sequence[str]] = ()) -> None:
+        """Write the names of the columns, which become as wide as these rows need, and the rows."""
+        shown = self._prepared(rows)
+        self._line(self._columns, bold=True)
+        for row in shown:
+            self._line(row)
+
+    def rows(self, rows: Sequence[Sequence[str]]) -> None:
+        """Write more rows."""
+        for row in self._prepared(rows):
+            self._line(row)
+
+    def _prepared(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
+        shown = [[printable(cell).replace("\n", " ").replace("\t", " ") for cell in row] for row in rows]
+        for row in (self._columns, *shown):
+            self._widths = [max(width, self._size(cell)) for width, cell in zip(self._widths, row, strict=True)]
+        return shown
+
+    def _size(self, cell: str) -> int:
+        return len(cell) if self._room is None else cells(cell)
+
+    def _line(self, cells: Sequence[str], *, bold: bool = False) -> None:
+        if self._room is None:
+            padded = (cell.ljust(width) for cell, width in zip(cells, self._widths, strict=True))
+            self._stream.write(f"{GAP.join(padded).rstrip()}\n")
+            return
+        from rich.console import Console
+
+        console = Console(file=self._stream, highlight=False, width=max(self._room, sum(self._widths) * 2 + 80))
+        console.print(self._styled(cells, bold=bold), soft_wrap=True)
+
+    def _styled(self, cells: Sequence[str], *, bold: bool) -> Text:
+        from rich.text import Text
+
+        widths = fitted(self._columns, self._widths, self._room or 0)
+        line = Text(style="bold" if bold else "")
+        for place, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+            text = Text(cell, style=self._styles.get(cell, ""))
+            text.truncate(width, overflow="ellipsis")
+            last = not any(cells[place + 1 :])
+            line.append_text(text)
+            if last:
+                break
+            line.append(" " * (width - text.cell_len) + GAP)
+        return line
+
+
+def fitted(columns: Sequence[str], widths: Sequence[int], room: int) -> list[int]:
+    """Narrow columns until a line of them fits.
+
+    The last one, of free text, goes first; where that is not enough, the widest of the others. No column becomes
+    narrower than its name while another can.
+
+    Args:
+        columns: Their names.
+        widths: What each needs.
+        room: Characters of a line; 0 is no limit.
+    """
+    found = list(widths)
+    over = sum(found) + len(GAP) * (len(found) - 1) - room
+    if not room:
+        return found
+    last = len(found) - 1
+    for least in (_READABLE, _LEAST, 1):
+        bounds = [least if least == 1 else max(least, len(name)) for name in columns]
+        cut = max(0, min(over, found[last] - bounds[last]))
+        found[last] -= cut
+        over -= cut
+        while over > 0 and (wide := [place for place in range(last) if found[place] > bounds[place]]):
+            found[max(wide, key=found.__getitem__)] -= 1
+            over -= 1
+    return found
+
+
+def terminal_width(stream: IO[str]) -> int | None:
+    """Return how many characters a line of a terminal has; ``None`` if it is none."""
+    if not stream.isatty():
+        return None
+    from rich.console import Console
+
+    return Console(file=stream).width or os.get_terminal_size().columns

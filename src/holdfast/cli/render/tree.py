@@ -1,0 +1,66 @@
+"""Draws jobs and arrays as a tree of what waits for what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.cli.render.references import references
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from holdfast.cli.render.words import Table
+    from holdfast.wire.arrays import ArrayView
+    from holdfast.wire.jobs import DependencyView, JobSummary
+
+    Node = JobSummary | ArrayView
+
+_MOST_DEEP = 40
+"""Levels that are indented; what is deeper stays in the last column."""
+
+
+def tree_table(jobs: Sequence[JobSummary], arrays: Sequence[ArrayView] = ()) -> Table:
+    """Tabulate jobs and arrays, each below the last thing of the list that it waits for or waited for."""
+    everything: list[Node] = [*arrays, *jobs]
+    nodes = {node.id: node for node in sorted(everything, key=_since)}
+    children: dict[str, list[Node]] = {}
+    roots: list[Node] = []
+    for node in nodes.values():
+        parent = next((one.id for one in reversed(node.depends_on) if one.id in nodes), None)
+        (roots if parent is None else children.setdefault(parent, [])).append(node)
+    called = references((node.id, node.name) for node in nodes.values())
+    rows = [
+        (f"{indent}{called[node.id]}", node.state, ", ".join(awaited(node.depends_on)), node.reason)
+        for indent, node in _drawn(roots, children)
+    ]
+    return ("NAME", "STATE", "AFTER", "REASON"), rows
+
+
+def _since(node: Node) -> str:
+    """Return when something was submitted: nothing was there before what it waits for."""
+    return str(getattr(node, "submitted_at", None) or getattr(node, "created_at", ""))
+
+
+def _drawn(roots: Sequence[Node], children: dict[str, list[Node]]) -> Iterator[tuple[str, Node]]:
+    """Go through all nodes from the top, each with its branch; chains may be longer than calls may be deep."""
+    left = [(node, "", "", 0) for node in reversed(roots)]
+    while left:
+        node, branch, below, depth = left.pop()
+        yield branch, node
+        last = len(children.get(node.id, ())) - 1
+        for place in range(last, -1, -1):
+            child = children[node.id][place]
+            if depth >= _MOST_DEEP:
+                left.append((child, branch, below, depth))
+            elif place == last:
+                left.append((child, f"{below}└─ ", f"{below}   ", depth + 1))
+            else:
+                left.append((child, f"{below}├─ ", f"{below}│  ", depth + 1))
+
+
+def awaited(depends_on: Iterable[DependencyView]) -> Iterator[str]:
+    """Write what something waits for, or waited for, as one would ask for it."""
+    for one in depends_on:
+        kind = f"{one.kind}/" if one.kind == "jobset" else ""
+        condition = "" if one.condition == "ok" else f":{one.condition}"
+        yield f"{kind}{one.name}{condition}{':index' if one.by_index else ''}"

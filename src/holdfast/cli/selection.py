@@ -1,0 +1,195 @@
+"""Chooses the jobs and arrays a command is about: by their names, or by what is true of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from holdfast.cli.watching.waiting import JOB_STATES
+from holdfast.errors import InvalidRequest, NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from holdfast.cli.context import Cli
+    from holdfast.cli.flags import Flags
+    from holdfast.client import Client
+    from holdfast.wire.jobs import JobSummary, JobView
+
+AllOption = Annotated[bool, typer.Option("--all", help="All jobs that the command can be about.")]
+_EXAMPLE = "name jobs, or choose them: -l team=vision"
+_MOST_NAMED = 5
+"""How many are named before a question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChooseOptions:
+    """What is true of the jobs that are meant, instead of their names."""
+
+    label: Annotated[
+        list[str], typer.Option("--label", "-l", metavar="K=V", help="Jobs with this label. Repeatable; all hold.")
+    ] = field(default_factory=list)
+    queue: Annotated[str | None, typer.Option("--queue", "-q", metavar="QUEUE", help="Jobs of this queue.")] = None
+    state: Annotated[
+        list[str],
+        typer.Option("--state", "-s", metavar="STATE", help="Jobs in this state. Repeatable; commas work."),
+    ] = field(default_factory=list)
+    cause: Annotated[
+        list[str],
+        typer.Option(
+            "--cause", metavar="CAUSE", help="Jobs whose last failure has this cause or category. Repeatable."
+        ),
+    ] = field(default_factory=list)
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="DURATION", help="Jobs submitted or ended within this time, such as 2h."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectOptions(ChooseOptions):
+    """The same, or their names."""
+
+    jobs: Annotated[
+        list[str],
+        typer.Argument(metavar="[JOB]...", help="Ids, names (the newest of that name), or starts of ids."),
+    ] = field(default_factory=list)
+    every: AllOption = False
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before acting on several jobs.")] = False
+
+
+class Selected(NamedTuple):
+    """A job or an array."""
+
+    id: str
+    name: str
+    is_array: bool = False
+
+
+class Chosen(NamedTuple):
+    """Which jobs are meant."""
+
+    states: Sequence[str]
+    labels: Mapping[str, str]
+    queue: str | None
+    causes: frozenset[str]
+    since_s: float | None
+    array_states: Sequence[str]
+    """In which arrays are among them; none if a command is never about an array."""
+
+
+def read_choice(
+    options: ChooseOptions,
+    flags: Flags,
+    *,
+    names: Sequence[str],
+    every: bool,
+    states: Sequence[str],
+    array_states: Sequence[str] = (),
+) -> Chosen | None:
+    """Read what tells which jobs are meant; ``None`` if they are named.
+
+    Args:
+        options: What was said.
+        flags: Where problems go.
+        names: Of jobs.
+        every: Whether all are meant.
+        states: In which a job can be meant where none is given.
+        array_states: Likewise of arrays; none if the command is never about one.
+    """
+    given = {**_given(options), "--all": every}
+    used = [flag for flag, value in given.items() if value]
+    if names and used:
+        flags.wrong(used[0], "chooses jobs, and they are named already", hint=_EXAMPLE)
+    if not names and not used:
+        flags.wrong("JOB", "is required, or what chooses jobs", allowed=tuple(given), hint=_EXAMPLE)
+    wanted = [flags.choice("--state", state, JOB_STATES) for state in flags.names(options.state)]
+    labels = flags.pairs("--label", options.label)
+    since_s = flags.duration("--since", options.since)
+    causes = frozenset(flags.names(options.cause))
+    arrays = array_states if not wanted else [state for state in array_states if state in wanted]
+    found = Chosen(wanted or states, labels, options.queue, causes, since_s, () if causes else arrays)
+    return None if names else found
+
+
+def _given(options: ChooseOptions) -> dict[str, object]:
+    return {
+        "--label": options.label,
+        "--queue": options.queue,
+        "--state": options.state,
+        "--cause": options.cause,
+        "--since": options.since,
+    }
+
+
+def chooses(options: ChooseOptions) -> bool:
+    """Whether anything was said by which jobs are chosen."""
+    return any(_given(options).values())
+
+
+def select(client: Client, wanted: Chosen, cli: Cli) -> list[Selected]:
+    """Return the jobs and arrays that are meant, without the tasks of arrays, in order of submission.
+
+    Raises:
+        NotFound: There are none.
+    """
+    jobs = [
+        Selected(job.id, job.name)
+        for job in _jobs(client, wanted)
+        if _is_recent(job.submitted_at, job.ended_at, wanted, cli)
+    ]
+    arrays = client.arrays(labels=dict(wanted.labels), states=wanted.array_states) if wanted.array_states else ()
+    found = [
+        Selected(one.id, one.name, is_array=True)
+        for one in arrays
+        if wanted.queue in {None, one.queue} and _is_recent(one.created_at, one.ended_at, wanted, cli)
+    ]
+    if not jobs and not found:
+        msg = "no job matches"
+        raise NotFound(msg, hint="list jobs with: holdfast get jobs")
+    return jobs + found
+
+
+def _jobs(client: Client, wanted: Chosen) -> Iterator[JobSummary]:
+    every = client.full_jobs if wanted.causes else client.jobs
+    for job in every(states=wanted.states, labels=wanted.labels, queue=wanted.queue, tasks=False):
+        if not wanted.causes or _has_cause(job, wanted.causes):  # type: ignore[arg-type]  # full ones
+            yield job
+
+
+def _has_cause(job: JobView, causes: frozenset[str]) -> bool:
+    failed = next((attempt for attempt in reversed(job.attempts) if attempt.cause), None)
+    return failed is not None and not causes.isdisjoint({failed.cause, failed.category, failed.subcategory})
+
+
+def _is_recent(submitted: str, ended: str | None, wanted: Chosen, cli: Cli) -> bool:
+    if wanted.since_s is None:
+        return True
+    return datetime.fromisoformat(ended or submitted).timestamp() >= cli.clock() - wanted.since_s
+
+
+def confirm(verb: str, found: Sequence[Selected], cli: Cli, *, yes: bool) -> None:
+    """Ask before something is done to several jobs that nobody named, where there is somebody to ask.
+
+    Raises:
+        InvalidRequest: The answer is no.
+    """
+    names = [one.name for one in found]
+    told = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else "")
+    count = f"{len(found)} job{'' if len(found) == 1 else 's'}"
+    if yes or not cli.stdin.isatty():
+        cli.say(f"{verb}: {count}: {told}")
+        return
+    cli.stderr.write(f"{verb} {count}: {told}? [y/N] ")
+    cli.stderr.flush()
+    if cli.stdin.readline().strip().lower() not in {"y", "yes"}:
+        msg = "nothing was done"
+        raise InvalidRequest(msg)
+
+
+def named(found: Iterable[str]) -> list[Selected]:
+    """Return jobs that are named by the person."""
+    return [Selected(reference, reference) for reference in found]

@@ -1,0 +1,116 @@
+"""Reads the flags of ``run`` that make an array: ``--array 0-99%8``, ``--each FILE``, ``--matrix lr=0.1,0.01``."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.cli.flags import Flags
+
+_MATRIX = "--matrix"
+_MOST = 1_000_000
+_LONGEST = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayFlags:
+    """What the flags say about an array, as typed."""
+
+    array: str | None = None
+    each: str | None = None
+    matrix: Sequence[str] = ()
+    max_running: str | None = None
+    max_failures: str | None = None
+    success: str | None = None
+
+
+def array_section(given: ArrayFlags, flags: Flags, stdin: Sequence[str]) -> dict[str, Any] | None:
+    """Build ``array`` of a manifest; ``None`` where no flag asks for one.
+
+    Args:
+        given: The flags.
+        flags: Told of what is wrong.
+        stdin: The lines of standard input, for ``--each -``.
+    """
+    indices, percent, most = (given.array or "").partition("%")
+    section: dict[str, Any] = {}
+    if given.array is not None:
+        section["indices"] = indices
+    if given.each is not None:
+        section["lines"] = _lines(given.each, flags, stdin)
+    if given.matrix:
+        section["matrix"] = _values(given.matrix, flags)
+    if percent and given.max_running is not None:
+        flags.wrong("--max-running", f"is said already by --array {given.array}")
+    limits = {
+        "maxRunning": flags.integer("--array" if percent else "--max-running", most or given.max_running, low=1),
+        "maxFailures": flags.integer("--max-failures", given.max_failures, high=_MOST),
+        "success": _success(given.success, flags),
+    }
+    known = {name: value for name, value in limits.items() if value is not None}
+    if section:
+        return {**section, **known}
+    for name in known:
+        flags.wrong(_FLAGS[name], "has no array", hint="add --array 0-9, --each FILE or --matrix NAME=VALUES")
+    return None
+
+
+_FLAGS = {"maxRunning": "--max-running", "maxFailures": "--max-failures", "success": "--success"}
+
+
+def spread_matrix(words: Sequence[str]) -> list[str]:
+    """Let ``--matrix`` take several words: ``--matrix lr=1,2 seed=1..5`` is one ``--matrix`` for each."""
+    found: list[str] = []
+    taking = False
+    for place, word in enumerate(words):
+        if word == "--":
+            return [*found, *words[place:]]
+        taking = taking and not word.startswith("-") and "=" in word
+        if taking and found[-1] != _MATRIX:
+            found.append(_MATRIX)
+        taking = taking or word == _MATRIX
+        found.append(word)
+    return found
+
+
+def unused_name(program: str) -> str:
+    """Name an array after its program; names of arrays are used once, so that some random letters follow."""
+    from holdfast.dialects.native.job import name_from_command
+
+    return f"{name_from_command((program,))[:_LONGEST]}-{secrets.token_hex(2)}"
+
+
+def _lines(file: str, flags: Flags, stdin: Sequence[str]) -> list[str]:
+    try:
+        lines = list(stdin) if file == "-" else Path(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        flags.wrong("--each", f"{file} cannot be read: {getattr(error, 'strerror', None) or error}")
+        return []
+    return [line for line in map(str.rstrip, lines) if line]
+
+
+def _values(words: Sequence[str], flags: Flags) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for word in (piece for each in words for piece in each.split()):
+        name, equals, values = word.partition("=")
+        if not name or not equals:
+            flags.wrong(_MATRIX, f"{word!r} is not NAME=VALUE,...", hint="such as lr=0.1,0.01 or seed=1..5")
+        elif name in found:
+            flags.wrong(_MATRIX, f"{name!r} is given twice", hint="separate its values by commas")
+        else:
+            found[name] = values.split(",")
+    return found
+
+
+def _success(text: str | None, flags: Flags) -> str | int | None:
+    if text is None or text in {"all", "any"}:
+        return text
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    flags.wrong("--success", f"{text!r} is unknown", allowed=("all", "any", "a number of tasks"))
+    return None

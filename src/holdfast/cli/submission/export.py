@@ -1,0 +1,87 @@
+"""What of the caller's shell a program is given: an active virtual environment stays active, files stay found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from holdfast.cli.manifests import in_spec
+from holdfast.cli.nouns import Noun
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.cli.context import Cli
+    from holdfast.cli.flags import Flags
+    from holdfast.cli.manifests import Manifest
+
+USUAL = ("PATH", "VIRTUAL_ENV", "CONDA_*", "LD_LIBRARY_PATH", "PYTHONPATH")
+"""What decides which program is found, and what it loads."""
+ALL, NONE = "ALL", "NONE"
+_OF_THE_SHELL = frozenset({"_", "OLDPWD", "PWD", "SHLVL"})
+_OURS = "HOLDFAST_"
+"""Begins what names a server and its token, which no program is given."""
+
+
+def exported(chosen: str | None, environ: Mapping[str, str], flags: Flags) -> dict[str, str]:
+    """Return the variables to set for a program.
+
+    Args:
+        chosen: ``ALL``, ``NONE``, or names and patterns separated by commas; ``None`` is the usual ones.
+        environ: The caller's environment.
+        flags: Told of a name that is not set.
+    """
+    found = {name: value for name, value in environ.items() if not name.startswith(_OURS) and _is_text(value)}
+    if chosen == NONE:
+        return {}
+    if chosen == ALL:
+        return {name: value for name, value in found.items() if name not in _OF_THE_SHELL}
+    patterns = USUAL if chosen is None else flags.names([chosen])
+    for pattern in patterns:
+        if chosen is not None and "*" not in pattern and pattern not in found:
+            hint = f"{ALL}, {NONE}, or names and patterns separated by commas, such as PATH,CUDA_*"
+            flags.wrong("--export", f"{pattern!r} is not set here", hint=hint)
+    return {name: value for name, value in found.items() if any(fnmatchcase(name, each) for each in patterns)}
+
+
+def carrying(manifests: Sequence[Manifest], env: Mapping[str, str], cli: Cli) -> list[Manifest]:
+    """Give jobs and arrays what a shell has, under what they say themselves, and say so once, at a terminal.
+
+    Manifests of Kubernetes and job sets are left as they are: their programs are meant for images and other machines.
+
+    Args:
+        manifests: Of any kinds.
+        env: Variables of the shell.
+        cli: Has the shell's working directory.
+    """
+    cwd = cli.cwd()
+    found = [_carrying(one, env, cwd) if is_own_job(one) else one for one in manifests]
+    if cli.stderr.isatty() and any(new is not old for new, old in zip(found, manifests, strict=True)):
+        names = ", ".join(sorted(env)) or "no variable"
+        cli.say(
+            f"from this shell, where a job says nothing else: {names}; working directory {cwd} (not: --export NONE)"
+        )
+    return found
+
+
+def is_own_job(manifest: Manifest) -> bool:
+    """Whether it is a job or an array in Holdfast's own form."""
+    return manifest.noun is Noun.JOB and manifest.document.value.get("apiVersion") != "batch/v1"
+
+
+def _carrying(manifest: Manifest, env: Mapping[str, str], cwd: str) -> Manifest:
+    own, folder = manifest.spec.get("env"), manifest.spec.get("workingDir")
+    given: dict[str, object] = {} if folder is not None else {"workingDir": cwd}
+    if own is None or isinstance(own, Mapping):
+        given["env"] = {**env, **(own or {})}
+    return in_spec(manifest, given)
+
+
+def _is_text(value: str) -> bool:
+    """Whether it can be stored: a variable may hold any bytes."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

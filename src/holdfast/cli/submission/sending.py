@@ -1,0 +1,150 @@
+"""Sends manifests of jobs to the server, many in one request."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.cli.manifests import located, located_set
+from holdfast.cli.nouns import Noun
+from holdfast.cli.remarks import tell_warnings
+from holdfast.errors import HoldfastError, InvalidManifest, InvalidRequest, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.cli.context import Cli
+    from holdfast.cli.manifests import Manifest
+    from holdfast.client import Client
+    from holdfast.errors import Problem
+    from holdfast.wire.jobs import BulkItem
+    from holdfast.wire.jobsets import JobSetApplied
+
+_MOST_JOBS = 10_000
+"""Of one request."""
+_LARGEST = 15 << 20
+"""Bytes of one request; a server takes 16 MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What was accepted, in the order of the files."""
+
+    sets: Sequence[JobSetApplied]
+    jobs: Sequence[BulkItem]
+    arrays: Sequence[BulkItem] = ()
+
+
+def submit_all(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenient: bool = False) -> Submitted:
+    """Create job sets and arrays, which must be new, and submit jobs, all or none; says what the server warned of.
+
+    Args:
+        client: Where to send them.
+        manifests: Of jobs and job sets only.
+        cli: Where to say what is dubious.
+        lenient: How manifests of Kubernetes are read.
+
+    Raises:
+        InvalidRequest: Some are not valid; each problem names its file and line.
+        AlreadyExists: There is such a job set.
+    """
+    sets = [manifest for manifest in manifests if manifest.noun is Noun.JOB_SET]
+    jobs = [manifest for manifest in manifests if manifest.noun is Noun.JOB]
+    if sets and len(manifests) > 1:
+        _check(client, sets, _parts(jobs) or [()], lenient=lenient)
+    created = [_create(client, one, cli, lenient=lenient) for one in sets]
+    items = submit_jobs(client, jobs, cli, lenient=lenient)
+    arrays = [item for item in items if item.kind == "array"]
+    return Submitted(created, [item for item in items if item.kind != "array"], arrays)
+
+
+def _create(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> JobSetApplied:
+    try:
+        answer = client.create_job_set(manifest.value, lenient=lenient)
+    except HoldfastError as error:
+        raise located_set(error, [manifest], lenient=lenient) from error
+    tell_warnings(answer.warnings, manifest, cli)
+    return answer
+
+
+def submit_jobs(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenient: bool = False) -> list[BulkItem]:
+    """Submit jobs and arrays, all or none; returns them in order, and says what the server warned of.
+
+    Args:
+        client: Where to send them.
+        manifests: Of jobs and arrays only.
+        cli: Where to say what is dubious.
+        lenient: How Jobs of Kubernetes are read.
+
+    Raises:
+        InvalidRequest: Some are not valid; each problem names its file and line.
+    """
+    parts = _parts(manifests)
+    if len(parts) > 1:
+        # One request is all or none by itself; before the first of several is stored, the last must be good.
+        _check(client, (), parts, lenient=lenient)
+    jobs: list[BulkItem] = []
+    for part in parts:
+        try:
+            items = client.submit_bulk([manifest.value for manifest in part], lenient=lenient).items
+        except HoldfastError as error:
+            raise located(error, part) from error
+        for item in items:
+            tell_warnings(item.warnings, part[item.index], cli)
+        jobs.extend(items)
+    return jobs
+
+
+def rehearse(client: Client, manifests: Sequence[Manifest], verb: str, cli: Cli, *, lenient: bool = False) -> None:
+    """Have manifests checked as if they were written together; says what the server warned of.
+
+    Args:
+        client: Where to send them.
+        manifests: Of any kind.
+        verb: ``apply``, ``create`` or ``update``.
+        cli: Where to say what is dubious.
+        lenient: How manifests of Kubernetes are read.
+
+    Raises:
+        HoldfastError: What writing them would end with, located in its file; with the problems of all.
+    """
+    others = [manifest for manifest in manifests if manifest.noun is not Noun.JOB]
+    for part in _parts([manifest for manifest in manifests if manifest.noun is Noun.JOB]) or [()]:
+        sent = [*others, *part]
+        try:
+            items = client.check([manifest.value for manifest in sent], verb=verb, lenient=lenient).items
+        except HoldfastError as error:
+            raise located_set(error, sent, lenient=lenient) from error
+        for item in items:
+            tell_warnings(item.warnings, sent[item.index], cli)
+
+
+def _parts(manifests: Sequence[Manifest]) -> Sequence[Sequence[Manifest]]:
+    parts: list[list[Manifest]] = []
+    room = 0
+    for manifest in manifests:
+        size = len(json.dumps(manifest.value, default=str)) if len(manifests) > 1 else 0
+        if not parts or size > room or len(parts[-1]) == _MOST_JOBS:
+            parts.append([])
+            room = _LARGEST
+        parts[-1].append(manifest)
+        room -= size
+    return parts
+
+
+def _check(client: Client, sets: Sequence[Manifest], parts: Sequence[Sequence[Manifest]], *, lenient: bool) -> None:
+    """Check everything before the first is sent; jobs may wait for the job sets that come with them."""
+    problems: list[Problem] = []
+    hints: list[str | None] = []
+    for part in parts:
+        sent = [*sets, *part]
+        try:
+            client.check([manifest.value for manifest in sent], verb="create", lenient=lenient)
+        except (InvalidRequest, Refused) as error:
+            told = located_set(error, sent, lenient=lenient)
+            problems.extend(told.problems)
+            hints.append(told.hint)
+    if problems:
+        msg = "some manifests are not valid; nothing was submitted"
+        raise InvalidManifest(msg, problems=list(dict.fromkeys(problems)), hint=next(filter(None, hints), None))

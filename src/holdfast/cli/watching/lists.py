@@ -1,0 +1,153 @@
+"""Shows a list while it changes: redrawn on a terminal, elsewhere a line for each thing that changed.
+
+``kubectl get --watch`` adds rows on a terminal, too; there a person wants to see how things are, not to read a log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli import exit_codes
+from holdfast.cli.printing import TABLES, Thing, json_line, plain, print_csv
+from holdfast.cli.render.custom_columns import custom_table, is_custom, read_columns
+from holdfast.cli.render.output import Output
+from holdfast.cli.screen.sheet import Sheet
+from holdfast.cli.screen.terminal import Screen
+from holdfast.cli.things import name_of
+from holdfast.cli.watching.follow import ENDED
+from holdfast.cli.watching.reaching import AWAY, reached
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from holdfast.cli.context import Cli
+    from holdfast.cli.render.listing import Listing
+    from holdfast.cli.render.words import Table
+    from holdfast.cli.things import Selection
+    from holdfast.cli.watching.changes import ChangingList
+
+EVERY_S = 1.0
+_PASSING = {"AGE", "TOOK", "SEEN", "ETA"}
+"""Columns that change by themselves; a row is not printed again for them."""
+_ALWAYS_NEW = {"seen_at", "eta_s"}
+_FRAME = 2
+"""Lines of a screen that are no rows: the names of the columns, and what is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What is shown, and how."""
+
+    list: ChangingList
+    selection: Selection
+    table: Callable[[Sequence[Any], Sequence[Any]], Table]
+    """Tabulates things and what is shown among them."""
+
+
+def watch_list(watched: Watched, cli: Cli) -> int:
+    """Show a list until Ctrl-C; returns the exit code."""
+    if cli.stdout.isatty() and watched.selection.form in TABLES and cli.environ.get("TERM") != "dumb":
+        return _drawn(watched, cli)
+    appended, told = _Appended(watched, cli), ""
+    try:
+        for notice in reached(watched.list.look, cli):
+            if notice and notice != told:
+                cli.say(notice)
+            told = notice
+            if notice != AWAY:
+                appended.show()
+            cli.sleep(EVERY_S)
+    except KeyboardInterrupt:
+        pass
+    return exit_codes.INTERRUPTED
+
+
+def _drawn(watched: Watched, cli: Cli) -> int:
+    """Draw the list on the whole terminal; at the end it stays where the command was given."""
+    lines: list[str] = []
+    try:
+        with Screen(cli.stdout) as screen:
+            for notice in reached(watched.list.look, cli):
+                lines[:] = _lines(watched, screen.size.lines - bool(notice))
+                screen.draw([*lines, *([notice] if notice else [])])
+                screen.key(EVERY_S)
+    except KeyboardInterrupt:
+        cli.stdout.writelines(f"{line}\n" for line in lines)
+    return exit_codes.INTERRUPTED
+
+
+def _lines(watched: Watched, room: int) -> list[str]:
+    """Write as much of the list as fits: what goes on, and the newest of the rest, in the order of the list."""
+    things, others = list(watched.list.things.values()), list(watched.list.others.values())
+    shown = {id(one) for one in fitting([*things, *others], max(1, room - _FRAME))}
+    seen, beside = ([one for one in some if id(one) in shown] for some in (things, others))
+    columns, rows = watched.table(seen, beside)
+    sheet = Sheet()
+    Output(sheet).listing(columns).head(rows)
+    left = len(things) + len(others) - len(shown)
+    return [*sheet.lines, *([f"and {left:,} more"] if left else [])]
+
+
+def fitting(things: Sequence[Any], room: int) -> Sequence[Any]:
+    """Choose so many things: those that go on before those that have ended, later ones before earlier ones."""
+    if len(things) <= room:
+        return things
+    places = sorted(range(len(things)), key=lambda place: (getattr(things[place], "state", "") in ENDED, -place))
+    return [things[place] for place in sorted(places[:room])]
+
+
+class _Appended:
+    """Prints what changed, in the form asked for."""
+
+    def __init__(self, watched: Watched, cli: Cli) -> None:
+        self._watched, self._cli = watched, cli
+        self._printed: dict[str, object] = {}
+        self._listing: Listing | None = None
+        self._headed = False
+
+    def show(self) -> None:
+        form, out = self._watched.selection.form, self._cli.output()
+        if form == "json":
+            for thing in self._changed(_lasting):
+                out.text(json_line(thing))
+        elif form == "name":
+            for thing in self._changed(_lasting):
+                out.text(name_of(self._watched.selection.noun, thing))
+        elif form == "csv":
+            print_csv(out, self._changed(_lasting), self._watched.selection.model, header=not self._headed)
+        else:
+            self._rows(form, out)
+        self._headed = True
+        self._cli.stdout.flush()
+
+    def _changed(self, facts: Callable[[Any], object]) -> list[Any]:
+        """Return the things that are not as they were printed."""
+        found = []
+        for key, thing in self._watched.list.things.items():
+            if self._printed.get(key) != (now := facts(thing)):
+                self._printed[key] = now
+                found.append(thing)
+        return found
+
+    def _rows(self, form: str, out: Output) -> None:
+        things, others = self._watched.list.things, self._watched.list.others
+        if is_custom(form):
+            columns, rows = custom_table(read_columns(form), [*map(plain, things.values())])
+        else:
+            columns, rows = self._watched.table([*things.values()], [*others.values()])
+        lasting = [place for place, name in enumerate(columns) if name not in _PASSING]
+        changed = []
+        for key, row in zip([*things, *others], rows, strict=True):
+            if self._printed.get(key) != (now := [row[place] for place in lasting]):
+                self._printed[key] = now
+                changed.append(row)
+        if self._listing is None:
+            self._listing = out.listing(columns, whole=form != "table")
+            self._listing.head(changed)
+        else:
+            self._listing.rows(changed)
+
+
+def _lasting(thing: Thing) -> dict[str, Any]:
+    return {name: value for name, value in plain(thing).items() if name not in _ALWAYS_NEW}

@@ -1,0 +1,92 @@
+"""One line at the end of a terminal that is written over again, and everything else above it.
+
+Where standard error is no terminal, or one that cannot go back in a line (``TERM=dumb``), nothing of it is written.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, cast
+
+from holdfast.cli.render.words import cut, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from holdfast.cli.context import Cli
+
+_TO_BEGIN, _ERASE = "\r", "\x1b[K"
+_USUAL_WIDTH = 80
+
+
+class LiveLine:
+    """The line; it is there only while nothing else of the terminal's last line is."""
+
+    def __init__(self, stream: IO[str], *, able: bool) -> None:
+        """Write nothing yet; ``able`` is whether the stream is a terminal that can go back in a line."""
+        self._stream = stream
+        self.able = able
+        self._shown = ""
+        self.is_open = False
+        """Whether somebody began a line and has not ended it, which must not be written over."""
+
+    def draw(self, text: str) -> None:
+        """Write over what the line says."""
+        if not self.able or self.is_open:
+            return
+        line = cut(printable(text), self._width() - 1)
+        if line != self._shown:
+            self._shown = line
+            self._stream.write(f"{_TO_BEGIN}{line}{_ERASE}")
+            self._stream.flush()
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            self._shown = ""
+            self._stream.write(f"{_TO_BEGIN}{_ERASE}")
+            self._stream.flush()
+
+    def _width(self) -> int:
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or _USUAL_WIDTH
+        except OSError:
+            return _USUAL_WIDTH
+
+
+class _Above:
+    """A stream on the same terminal: what is written there comes above the line."""
+
+    def __init__(self, stream: IO[str], line: LiveLine) -> None:
+        self._stream, self._line = stream, line
+
+    def write(self, text: str) -> int:
+        self._line.clear()
+        if text:
+            self._line.is_open = not text.endswith("\n")
+        return self._stream.write(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def live_line(cli: Cli) -> Iterator[tuple[LiveLine, Cli]]:
+    """Have a line for as long as the context lasts, and surroundings whose streams write above it."""
+    line = LiveLine(cli.stderr, able=cli.stderr.isatty() and cli.environ.get("TERM") != "dumb")
+    if not line.able:
+        yield line, cli
+        return
+    streams = {"stderr": cast("IO[str]", _Above(cli.stderr, line))}
+    if cli.stdout.isatty():
+        streams["stdout"] = cast("IO[str]", _Above(cli.stdout, line))
+    try:
+        yield line, replace(cli, stdout=streams.get("stdout", cli.stdout), stderr=streams["stderr"])
+    finally:
+        line.clear()

@@ -1,0 +1,102 @@
+"""The calls about arrays: submit, read, explain, rerun, hold, cancel, delete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from holdfast.client.connection import new_key
+from holdfast.wire.arrays import ArrayAccepted, ArrayApplied, ArrayPage, ArrayRerun, ArrayView, ArrayWhy
+from holdfast.wire.base import API
+from holdfast.wire.jobs import JobSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from holdfast.client.connection import Connection
+
+LARGEST_PAGE = 1000
+_ARRAYS = f"{API}/arrays"
+
+
+def _path(reference: str, rest: str = "") -> str:
+    return f"{_ARRAYS}/{quote(reference, safe='')}{rest}"
+
+
+class ArrayCalls:
+    """What can be done with arrays; one is named by its name or its id."""
+
+    _connection: Connection
+
+    def submit_array(self, manifest: Mapping[str, Any], *, key: str | None = None) -> ArrayAccepted:
+        """Submit a job that has ``array``; safe to send again with the same idempotency key."""
+        headers = {"Idempotency-Key": key or new_key()}
+        return self._connection.call(ArrayAccepted, "POST", _ARRAYS, repeatable=True, json=manifest, headers=headers)
+
+    def check_array(self, manifest: Mapping[str, Any]) -> ArrayAccepted:
+        """Have an array checked as if it was submitted; nothing is stored."""
+        return self._connection.call(
+            ArrayAccepted, "POST", _ARRAYS, repeatable=True, params={"dry_run": "true"}, json=manifest
+        )
+
+    def put_array(self, reference: str, manifest: Mapping[str, Any]) -> ArrayApplied:
+        """Change an array's limits to what its manifest says, which may differ in nothing else."""
+        return self._connection.call(ArrayApplied, "PUT", _path(reference), repeatable=True, json=manifest)
+
+    def array(self, reference: str) -> ArrayView:
+        """Read how far an array is."""
+        return self._connection.get(_path(reference), ArrayView)
+
+    def arrays(
+        self, *, limit: int | None = None, states: Sequence[str] = (), labels: Mapping[str, str] | None = None
+    ) -> Iterator[ArrayView]:
+        """List arrays in any of these states with all these labels by name, page by page; without a limit, all."""
+        pairs = [f"{key}={value}" for key, value in (labels or {}).items()]
+        where = {"state": list(states) or None, "label": pairs or None}
+        left, cursor = limit, None
+        while left is None or left > 0:
+            size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
+            page = self._connection.get(_ARRAYS, ArrayPage, {"limit": size, "cursor": cursor, **where})
+            yield from page.items
+            left, cursor = (None if left is None else left - len(page.items)), page.next_cursor
+            if cursor is None:
+                return
+
+    def array_task(self, reference: str, index: int) -> JobSummary:
+        """Read the job that is a task of an array."""
+        return self._connection.get(_path(reference, f"/tasks/{index}"), JobSummary)
+
+    def array_why(self, reference: str) -> ArrayWhy:
+        """Explain where an array is, its failed tasks grouped by how they failed and what was decided."""
+        return self._connection.get(_path(reference, "/why"), ArrayWhy)
+
+    def rerun_array(self, reference: str, wanted: ArrayRerun, *, dry_run: bool = False) -> ArrayAccepted:
+        """Submit an array of some tasks of another one, or only have that checked.
+
+        They keep their indexes and take over the checkpoint folders. Sent twice, the second finds them rerun already.
+        """
+        params = {"dry_run": "true"} if dry_run else {}
+        body = wanted.model_dump(mode="json", exclude_unset=True)
+        path = _path(reference, "/rerun")
+        return self._connection.call(ArrayAccepted, "POST", path, repeatable=dry_run, params=params, json=body)
+
+    def cancel_array(self, reference: str, *, reason: str = "") -> ArrayView:
+        """Ask for an array to make no more tasks, and for those it has to be cancelled."""
+        return self._steer_array(reference, "cancel", reason, repeatable=True)
+
+    def hold_array(self, reference: str, *, reason: str = "") -> ArrayView:
+        """Ask for no more tasks of an array to start until it is released; those that run go on."""
+        return self._steer_array(reference, "hold", reason, repeatable=True)
+
+    def release_array(self, reference: str, *, reason: str = "") -> ArrayView:
+        """Ask to release an array that is held."""
+        return self._steer_array(reference, "release", reason, repeatable=False)
+
+    def _steer_array(self, reference: str, verb: str, reason: str, *, repeatable: bool) -> ArrayView:
+        path = _path(reference, f"/{verb}")
+        return self._connection.call(ArrayView, "POST", path, repeatable=repeatable, json={"reason": reason})
+
+    def delete_array(self, reference: str, *, reason: str = "") -> ArrayView:
+        """Ask for an array to be cancelled and forgotten; its tasks stay as history."""
+        params = {"reason": reason} if reason else {}
+        return self._connection.call(ArrayView, "DELETE", _path(reference), repeatable=True, params=params)

@@ -1,0 +1,81 @@
+"""The calls about notifiers and what people are told by them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from holdfast.wire.base import API
+from holdfast.wire.notifications import NotificationPage, NotificationView, NotifierPage, NotifierView, TestView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from holdfast.client.connection import Connection
+
+LARGEST_PAGE = 1000
+_NOTIFIERS, _NOTIFICATIONS = f"{API}/notifiers", f"{API}/notifications"
+
+
+class NotificationCalls:
+    """What can be done with notifiers and notifications."""
+
+    _connection: Connection
+
+    def notifiers(self) -> list[NotifierView]:
+        """List notifiers, by name."""
+        return self._connection.get(_NOTIFIERS, NotifierPage).items
+
+    def notifier(self, name: str) -> NotifierView:
+        """Read a notifier."""
+        return self._connection.get(_path(_NOTIFIERS, name), NotifierView)
+
+    def create_notifier(self, manifest: Mapping[str, Any]) -> NotifierView:
+        """Create a notifier; it must be new."""
+        return self._connection.call(NotifierView, "POST", _NOTIFIERS, json=manifest)
+
+    def put_notifier(self, name: str, manifest: Mapping[str, Any], *, must_exist: bool = False) -> NotifierView:
+        """Create or replace a notifier."""
+        params = {"must_exist": "true"} if must_exist else {}
+        return self._connection.call(NotifierView, "PUT", _path(_NOTIFIERS, name), json=manifest, params=params)
+
+    def delete_notifier(self, name: str) -> None:
+        """Delete a notifier."""
+        self._connection.send("DELETE", _path(_NOTIFIERS, name))
+
+    def test_notifier(self, name: str) -> TestView:
+        """Tell something at a notifier at once, with one try."""
+        return self._connection.call(TestView, "POST", _path(_NOTIFIERS, name, "/test"))
+
+    def notifications(
+        self, *, state: str | None = None, to: str | None = None, about: str | None = None, limit: int | None = None
+    ) -> Iterator[NotificationView]:
+        """List notifications in order of commits, page by page; without a limit, all.
+
+        Args:
+            state: ``Waiting``, ``Delivered`` or ``Dead``.
+            to: Name of a notifier.
+            about: Id of a job or array.
+            limit: At most so many.
+        """
+        left, cursor = limit, None
+        while left is None or left > 0:
+            size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
+            where = {"limit": size, "cursor": cursor, "state": state, "to": to, "about": about}
+            page = self._connection.get(_NOTIFICATIONS, NotificationPage, where)
+            yield from page.items
+            left, cursor = (None if left is None else left - len(page.items)), page.next_cursor
+            if cursor is None:
+                return
+
+    def notification(self, notification_id: str) -> NotificationView:
+        """Read a notification, with all it tells."""
+        return self._connection.get(_path(_NOTIFICATIONS, notification_id), NotificationView)
+
+    def replay(self, notification_id: str) -> NotificationView:
+        """Have a notification that was delivered or given up tried again, under its id."""
+        return self._connection.call(NotificationView, "POST", _path(_NOTIFICATIONS, notification_id, "/replay"))
+
+
+def _path(collection: str, name: str, rest: str = "") -> str:
+    return f"{collection}/{quote(name, safe='')}{rest}"

@@ -1,0 +1,84 @@
+"""Which devices are given to nobody: those that runs have shown to be faulty, and those that a person has set aside.
+
+A cordon is kept with the device in the record of its node, so it is there for whoever reads that, and after a restart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.device_faults import shown_by
+from holdfast.domain.devices import DeviceCordon
+from holdfast.domain.events import DeviceCordoned, DeviceUncordoned, EventRecord
+from holdfast.domain.record import evolve
+from holdfast.ports.store import RequestKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from holdfast.controller.state import ControllerState
+    from holdfast.domain.job import Job, Node, Run
+    from holdfast.domain.placement.fit import PlaceKey
+    from holdfast.ports.store import Request
+
+
+class Cordons:
+    """The cordons of all devices."""
+
+    def __init__(self, state: ControllerState) -> None:
+        """Start with none."""
+        self._state = state
+        self._nodes: dict[PlaceKey, Node] = {}
+        self._cordons: dict[PlaceKey, dict[str, DeviceCordon]] = {}
+
+    def restore(self, stored: Iterable[Node]) -> None:
+        """Restore those from before this controller."""
+        for node in stored:
+            if node.devices:
+                key = (node.executor, node.name)
+                self._nodes[key] = node
+                self._cordons[key] = {each.id: each.cordon for each in node.devices if each.cordon is not None}
+
+    def on(self, node: Node) -> Node:
+        """Return a node that was just reported with the cordons of its devices."""
+        key = (node.executor, node.name)
+        known = self._cordons.setdefault(key, {})
+        node = evolve(node, devices=tuple(evolve(each, cordon=known.get(each.id)) for each in node.devices))
+        self._nodes[key] = node
+        return node
+
+    def judge(self, run: Run, job: Job, now: float) -> None:
+        """DeviceCordon what a failed run has shown to be faulty."""
+        node = self._nodes.get((run.executor, run.node))
+        if node is None or run.outcome is None:
+            return
+        held = [device for device in node.devices if device.id in run.devices]
+        faulty, line = shown_by(run.outcome, held)
+        for device in faulty:
+            if device.cordon is None:
+                self._put(node, device.id, DeviceCordon(line, now, job.name), now, run.job_id)
+
+    def ask(self, request: Request, now: float) -> None:
+        """Act on a person's request, whose targets are devices as ``EXECUTOR NODE DEVICE``."""
+        for target in request.targets:
+            executor, name, device = target.split(" ")
+            node = self._nodes.get((executor, name))
+            known = next((each for each in node.devices if each.id == device), None) if node is not None else None
+            if node is None or known is None:
+                continue
+            if request.kind is RequestKind.CORDON:
+                self._put(node, device, DeviceCordon(request.reason, now, by=request.actor), now)
+            elif known.cordon is not None:
+                self._put(node, device, None, now)
+
+    def _put(self, node: Node, device: str, cordon: DeviceCordon | None, now: float, job_id: str = "") -> None:
+        key = (node.executor, node.name)
+        known = self._cordons[key]
+        if cordon is None:
+            known.pop(device, None)
+            event: DeviceCordoned | DeviceUncordoned = DeviceUncordoned(node.executor, node.name, device)
+        else:
+            known[device] = cordon
+            event = DeviceCordoned(node.executor, node.name, device, cordon.reason, job_id, cordon.by)
+        self._state.emit(EventRecord(None, now, event))
+        self._state.see_node(self.on(self._nodes[key]), changed_here=True)

@@ -1,0 +1,137 @@
+"""Who waits for what: an index from what is waited for to those that wait, so that waiting costs nothing.
+
+It is rebuilt from the jobs that wait. What has ended before someone began to wait for it is looked up in the store, all
+of a tick, or of a restart, at once.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from holdfast.domain.record import Struct, field
+from holdfast.domain.workloads.base import Owner, Workload
+from holdfast.domain.workloads.dependencies import (
+    CANCELLED,
+    GONE,
+    Standing,
+    holds,
+    standing_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.controller.work_queue import WorkQueue
+    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.dependencies import Dependency
+    from holdfast.ports.store import Changes, ControllerStore
+
+_AT_ONCE = 1000
+"""Those that are looked at in the tick in which what they wait for ends; the others follow at their kind's pace."""
+_MISSING = Standing(missing=True)
+
+
+class Awaited(Struct, eq=False, gc=True):
+    """Something that is waited for."""
+
+    standing: Standing | None
+    """As last seen; ``None``: it is to be looked up."""
+    dependents: dict[str, str] = field(default_factory=dict)
+    """Kinds of those that wait for it, by id."""
+
+
+class Waits:
+    """Everything that is waited for, by id."""
+
+    def __init__(self, queue: WorkQueue) -> None:
+        """Start with nothing."""
+        self.awaited: dict[str, Awaited] = {}
+        self._queue = queue
+        self._unknown: dict[str, None] = {}
+
+    def heed(self, key: str, what: Job | Workload | None) -> None:
+        """Note how something stands that is waited for, and have those looked at whose condition that may decide.
+
+        Args:
+            key: Its id, which is in ``awaited``.
+            what: Its record as it is now; ``None``: it was forgotten.
+        """
+        if isinstance(what, Workload) and not isinstance(what, Owner):
+            return  # the record of a job's pods; the job is what is waited for
+        standing, entry = standing_of(what), self.awaited[key]
+        before, entry.standing = entry.standing, standing
+        if not standing.outcome and (not standing.started or (before is not None and before.started)):
+            return
+        each = iter(entry.dependents.items())
+        for dependent, kind in islice(each, _AT_ONCE):
+            self._queue.add(kind, dependent)
+        for dependent, kind in each:
+            self._queue.defer(kind, dependent)
+
+    def watch(self, key: str, kind: str, after: Sequence[Dependency], met: Sequence[int]) -> None:
+        """Have a workload looked at when something has become of what it waits for; at once if that may be so."""
+        due = False
+        for place, one in enumerate(after):
+            if place in met:
+                continue
+            if one.outcome:
+                due = True
+                continue
+            entry = self._join(one.id, key, kind)
+            if one.array:
+                self._join(one.array, key, kind)
+            due = due or entry.standing is None or entry.standing.missing or holds(one, entry.standing) is not None
+        if due:
+            self._queue.add(kind, key)
+
+    def _join(self, awaited: str, key: str, kind: str) -> Awaited:
+        entry = self.awaited.get(awaited)
+        if entry is None:
+            entry = self.awaited[awaited] = Awaited(None)
+            self._unknown[awaited] = None
+        entry.dependents[key] = kind
+        return entry
+
+    def leave(self, key: str, after: Sequence[Dependency]) -> None:
+        """Have a workload wait for nothing any more."""
+        for one in after:
+            for awaited in (one.id, one.array):
+                entry = self.awaited.get(awaited)
+                if entry is None:
+                    continue
+                entry.dependents.pop(key, None)
+                if not entry.dependents:
+                    del self.awaited[awaited]
+                    self._unknown.pop(awaited, None)
+
+    def look_up(self, store: ControllerStore, changes: Changes) -> None:
+        """Look up what is not known yet; what is not committed yet is newer than what is stored."""
+        if not self._unknown:
+            return
+        unknown, self._unknown = list(self._unknown), {}
+        found = {job.id: standing_of(changes.jobs.get(job.id, job)) for job in store.jobs_by_id(unknown)}
+        others = [key for key in unknown if key not in found]
+        for key, row in store.workloads_by_id(Workload, others).items() if others else ():
+            newest = changes.workloads.get(key, row)
+            if isinstance(newest, Owner) and key not in changes.forgotten:
+                found[key] = standing_of(newest)
+        for key in unknown:
+            self.awaited[key].standing = found.get(key, _MISSING)
+
+    def standings(self, after: Sequence[Dependency], met: Sequence[int]) -> list[Standing]:
+        """Return how each thing stands that is waited for; of what is not waited for any more anything."""
+        return [_MISSING if place in met else self._standing(one) for place, one in enumerate(after)]
+
+    def _standing(self, one: Dependency) -> Standing:
+        if one.outcome:
+            return Standing(one.outcome, reason=one.reason)
+        found = self.awaited[one.id].standing or _MISSING
+        if not found.missing:
+            return found
+        if not one.array:
+            return GONE
+        array = self.awaited[one.array].standing or _MISSING
+        if array.missing:
+            return GONE
+        return Standing(CANCELLED, reason="its array ended without it") if array.outcome else found

@@ -1,0 +1,66 @@
+"""Says as events how far attempts are, at a bounded rate; runs' rows have every report of a few seconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.domain.events import AttemptProgressed, EventRecord
+from holdfast.domain.lifecycle import RUN_TERMINAL
+
+if TYPE_CHECKING:
+    from holdfast.controller.active import Active
+    from holdfast.controller.state import ControllerState
+    from holdfast.domain.job import Run
+
+PROGRESS_TOLD_EVERY_S = 30.0
+"""At least between two such events of an attempt."""
+MOST_TOLD = 256
+"""Characters of a report that its event has."""
+
+
+class Told(NamedTuple):
+    """What an attempt's last event said."""
+
+    uid: str
+    """Of the run that speaks for the attempt: the lowest rank of those that reported and still run."""
+    rank: int
+    progress: str = ""
+    """Empty while nothing of this run was told."""
+    at_s: float = float("-inf")
+    """By the monotonic clock."""
+
+
+class ProgressEvents:
+    """What was told of each attempt that reports; after a restart of the controller it is not known any more."""
+
+    def __init__(self, state: ControllerState) -> None:
+        """Start with nothing told."""
+        self._state = state
+        self.told: dict[tuple[str, int], Told] = {}
+        """By job id and number of the attempt."""
+
+    def heard(self, active: Active, run: Run) -> None:
+        """Choose who speaks for an attempt one of whose runs made a report."""
+        key = active.attempt.key
+        told = self.told.get(key)
+        if told is None:
+            self.told[key] = Told(run.uid, run.rank)
+        elif run.rank < told.rank or not _runs(active, told.uid):
+            self.told[key] = Told(run.uid, run.rank, at_s=told.at_s)
+
+    def tell(self, now: float, steady_s: float) -> None:
+        """Emit what is new and due, and forget the attempts that are over."""
+        for key, told in list(self.told.items()):
+            active = self._state.active.get(key[0])
+            if active is None or active.attempt.key != key:
+                del self.told[key]
+            elif steady_s - told.at_s >= PROGRESS_TOLD_EVERY_S and _runs(active, told.uid):
+                progress = active.runs[told.uid].progress[:MOST_TOLD]
+                if progress != told.progress:
+                    self.told[key] = Told(told.uid, told.rank, progress, steady_s)
+                    self._state.emit(EventRecord(key[0], now, AttemptProgressed(key[1], told.rank, progress)))
+
+
+def _runs(active: Active, uid: str) -> bool:
+    run = active.runs.get(uid)
+    return run is not None and run.status not in RUN_TERMINAL

@@ -1,0 +1,110 @@
+"""Arrays: what is particular to them beside their rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.compiled.codec import dump_spec, load_array
+from holdfast.controller.workloads.owners import OwnerRules, Owners
+from holdfast.domain.events import ArrayDeleted, ArrayEnded, EventRecord
+from holdfast.domain.notifications.notification import of_array
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.array.model import Array, ArraySpec
+from holdfast.domain.workloads.array.reconcile import CANCELLED, reconcile, stop
+from holdfast.domain.workloads.base import ARRAY, Result
+from holdfast.domain.workloads.dependencies import look
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from holdfast.controller.workloads.memory import Work
+    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.array.reconcile import ArrayResult
+    from holdfast.domain.workloads.children import Child
+    from holdfast.ports.store import Request
+
+
+def _reconcile(spec: ArraySpec, row: Array, children: Sequence[Child], now: float) -> ArrayResult:
+    return reconcile(spec, row.state, children, now, lambda index: dump_spec(spec.task(index, row.origins)))
+
+
+RULES = OwnerRules(Array, lambda row: load_array(row.spec), _reconcile)
+
+
+def _without_counts(row: Array) -> Array:
+    return row if row.ended else evolve(row, state=row.state.counted({}), updated_at=0.0)
+
+
+class Arrays(Owners[Array, ArraySpec]):
+    """Every array."""
+
+    def take_in(self, row: Array, jobs: Iterable[Job]) -> None:
+        """Add an array; how many of its tasks have ended is counted where they are stored."""
+        if not row.ended:
+            row = evolve(row, state=row.state.counted(self._store.count_by_state(row.id)))
+        super().take_in(row, jobs)
+
+        self._wait(self.works[row.id])
+
+    def _wait(self, work: Work[Array, ArraySpec]) -> None:
+        """Have an array looked at when something becomes of what it waits for as a whole."""
+        spec, state = work.spec, work.row.state
+        if spec.job.after and not state.made:
+            self._state.waits.watch(work.row.id, ARRAY, spec.job.after, spec.not_waited_for(state))
+
+    def update(self, work: Work[Array, ArraySpec], payload: str, change: str, now: float) -> None:
+        """Give an array other limits; it waits for what it waited for."""
+        super().update(work, payload, change, now)
+        self._wait(work)
+
+    def decide(self, work: Work[Array, ArraySpec], now: float) -> ArrayResult:
+        """Apply the rules, once all has happened that the array waits for as a whole."""
+        spec, state, after = work.spec, work.row.state, work.spec.job.after
+        if after and not (state.made or state.stopping or state.status):
+            if state.held:
+                return Result(state=state)  # when it is released, it waits for what has not happened by then
+            met, waits = spec.not_waited_for(state), self._state.waits
+            waits.look_up(self._store, self._state.changes)
+            found = look(after, met, waits.standings(after, met))
+            if found.unmet is None and not found.ready:
+                return Result(state=state if found.met == met else evolve(state, met=found.met))
+            waits.leave(work.row.id, after)
+            if found.unmet is not None:
+                state = stop(state, CANCELLED, found.reason)
+        return _reconcile(spec, evolve(work.row, state=state), list(work.children.values()), now)
+
+    def forget(self, work: Work[Array, ArraySpec]) -> None:
+        """Have an array that is over wait for nothing any more."""
+        if work.spec.job.after:
+            self._state.waits.leave(work.row.id, work.spec.job.after)
+
+    def put(self, work: Work[Array, ArraySpec], row: Array) -> None:
+        """Change an array's record; it is not stored for counts alone, because its specification may be large."""
+        if _without_counts(row) == _without_counts(work.row):
+            work.row = row
+        else:
+            super().put(work, row)
+
+    def hold(self, work: Work[Array, ArraySpec], request: Request, now: float, *, held: bool) -> None:
+        """Keep tasks from starting, or let them start; those that run go on."""
+        why = (request.reason or "held by a user") if held else ""
+        self.put(work, evolve(work.row, state=evolve(work.row.state, held=why), updated_at=now))
+
+    def cancel(self, work: Work[Array, ArraySpec], reason: str, now: float) -> None:
+        """Have an array make no more tasks, and cancel those it has."""
+        state = stop(work.row.state, CANCELLED, reason)
+        if state is not work.row.state:
+            self.put(work, evolve(work.row, state=state, updated_at=now))
+
+    def tell(self, row: Array, what: str, now: float) -> None:
+        """Emit the event of an array that has ended or is deleted."""
+        if what == "ended":
+            state = row.state
+            counts = (state.succeeded, state.failed, state.cancelled)
+            spec = load_array(row.spec)
+            wanted = (*spec.notify, *self._state.outbox.queue_notify.get(spec.job.queue, ()))
+            told = of_array(row, spec.job.queue, wanted, now)
+            event = ArrayEnded(row.id, row.name, state.status, *counts, state.reason)
+            self._state.emit(EventRecord(None, now, event), told)
+        elif what == "deleted":
+            self._state.emit(EventRecord(None, now, ArrayDeleted(row.id, row.name)))

@@ -1,0 +1,120 @@
+"""Reads ``dependsOn`` of a job's manifest: what has to happen before the job may start."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from holdfast.dialects.reading import Fields, shown
+from holdfast.domain.record import evolve
+from holdfast.domain.suggestion import closest
+from holdfast.domain.workloads.dependencies import MOST_DEPENDENCIES, Condition, Dependency, OnUnmet, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FIELD = "dependsOn"
+BY_INDEX = "index"
+"""The word that makes each task wait for the one of its own index."""
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.@]*[A-Za-z0-9])?")
+_LONGEST_NAME = 128
+"""Of a name or an id; those of tasks hold those of their arrays."""
+_WORDS = (*(one.value for one in Condition), BY_INDEX)
+_KINDS = tuple(one.value for one in Target)
+_FORM = "such as prep, prep:ended, array/sweep or sweep:index"
+
+
+def read_dependencies(spec: Fields, *, is_array: bool) -> tuple[Dependency, ...]:
+    """Read ``dependsOn``: a list of texts such as ``train:ok``, or of mappings; one alone needs no list."""
+    value = spec.raw(FIELD)
+    if value is None:
+        return ()
+    listed = value if isinstance(value, list) else [value]
+    if len(listed) > MOST_DEPENDENCIES:
+        spec.problem(FIELD, f"holds {len(listed)} dependencies; at most {MOST_DEPENDENCIES} are allowed")
+        return ()
+    found = []
+    for place, one in enumerate(listed):
+        at = f"{FIELD}[{place}]" if isinstance(value, list) else FIELD
+        read = _read_mapping(spec, at, one) if isinstance(one, dict) else _read_text(spec, at, one)
+        if read is not None:
+            _check(spec, at, read, is_array=is_array)
+            found.append(read)
+    return tuple(found)
+
+
+def readable_dependencies(value: object) -> tuple[Dependency, ...]:
+    """Read what can be read of ``dependsOn``; whatever cannot has no name, so that all keep their places."""
+    found = []
+    for one in value if isinstance(value, list) else [] if value is None else [value]:
+        read = read_dependencies(Fields({FIELD: [one]}, "", []), is_array=True)
+        found.append(read[0] if read else Dependency(""))
+    return tuple(found[:MOST_DEPENDENCIES])
+
+
+def _read_mapping(spec: Fields, at: str, value: dict[str, object]) -> Dependency | None:
+    part = Fields(value, spec.at(at), spec.problems)
+    name = part.text("name", required=True, longest=_LONGEST_NAME)
+    condition, on_unmet = part.choice("condition", Condition), part.choice("onUnmet", OnUnmet)
+    by_index = part.flag("byIndex")
+    part.finish()
+    found = None if name is None else _named(part, "name", name)
+    if found is None:
+        return None
+    return evolve(found, condition=condition or Condition.OK, on_unmet=on_unmet or OnUnmet.CANCEL, by_index=by_index)
+
+
+def _read_text(spec: Fields, at: str, value: object) -> Dependency | None:
+    if not spec.check_text(at, value):
+        return None
+    name, *words = str(value).split(":")
+    for word in words:
+        if word not in _WORDS:
+            message = f"{shown(word)} is not a condition"
+            spec.problem(at, message, allowed=_WORDS, hint=closest(word, _WORDS) or _FORM)
+            return None
+    conditions = [Condition(word) for word in words if word != BY_INDEX]
+    if len(conditions) > 1:
+        spec.problem(at, f"{shown(value)} has two conditions", hint="write it twice, with one of them each")
+        return None
+    found = _named(spec, at, name)
+    if found is None:
+        return None
+    return evolve(found, condition=(conditions or [Condition.OK])[0], by_index=BY_INDEX in words)
+
+
+def _named(fields: Fields, at: str, text: str) -> Dependency | None:
+    kind, slash, name = text.rpartition("/")
+    if slash and kind not in _KINDS:
+        fields.problem(at, f"{shown(kind)} is not a kind of work", allowed=_KINDS, hint=closest(kind, _KINDS) or _FORM)
+        return None
+    if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+        fields.problem(at, f"{shown(name)} is not the name or the id of a job, an array or a job set", hint=_FORM)
+        return None
+    return Dependency(name, target=Target(kind) if slash else None)
+
+
+def _check(spec: Fields, at: str, read: Dependency, *, is_array: bool) -> None:
+    """Check what does not depend on what it names."""
+    if read.by_index and not is_array:
+        hint = f"leave out {BY_INDEX}, or wait for one task: sweep-3"
+        spec.problem(at, "only the tasks of an array can each wait for a task", hint=hint)
+    elif is_array and not read.by_index and read.on_unmet is OnUnmet.HOLD:
+        allowed = (OnUnmet.CANCEL.value, OnUnmet.RUN.value)
+        spec.problem(f"{at}.onUnmet", "an array cannot be held as a whole", allowed=allowed, hint="its tasks can")
+
+
+def write_dependencies(after: Sequence[Dependency]) -> list[dict[str, object]]:
+    """Write dependencies as the mappings they are read from; what is known of each by its id."""
+    return [_written(one) for one in after]
+
+
+def _written(one: Dependency) -> dict[str, object]:
+    written: dict[str, object] = {"name": one.name if one.target is None else f"{one.target}/{one.id or one.name}"}
+    if one.condition is not Condition.OK:
+        written["condition"] = one.condition.value
+    if one.on_unmet is not OnUnmet.CANCEL:
+        written["onUnmet"] = one.on_unmet.value
+    if one.by_index:
+        written["byIndex"] = True
+    return written

@@ -1,0 +1,75 @@
+"""Changes some fields of a job that is there already, by a JSON merge patch of its manifest (RFC 7396)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.dialects.native.job import read_job_manifest
+from holdfast.dialects.native.writing import write_job
+from holdfast.domain.record import evolve
+from holdfast.domain.suggestion import closest
+from holdfast.domain.workloads.spec import JobSpec
+from holdfast.errors import InvalidManifest, Problem
+
+_ATTRIBUTES = {
+    "command": ("command",),
+    "shell": ("command",),
+    "env": ("env", "secrets"),
+    "workingDir": ("working_dir",),
+    "resources": ("resources", "gpus"),
+    "deadline": ("deadline_s",),
+    "totalDeadline": ("total_deadline_s",),
+    "schedulingTimeout": ("scheduling_timeout_s",),
+    "grace": ("grace_s",),
+    "nodeSelector": ("node_selector",),
+    "retryPolicies": ("retry_policies",),
+    "retry": ("inline_policies",),
+}
+CHANGEABLE = tuple(_ATTRIBUTES)
+"""What can be changed once a job has been submitted: nothing that decides whose it is, or when its turn is."""
+
+
+def patched(spec: JobSpec, patch: Mapping[str, Any]) -> JobSpec:
+    """Return a job with some fields changed, and all others as they are.
+
+    Args:
+        spec: The job.
+        patch: Fields of its manifest, in the short form; of a mapping only what is given changes, and ``null`` deletes.
+
+    Raises:
+        InvalidManifest: The outcome is not valid, or a field cannot be changed; with every problem.
+    """
+    fixed = [name for name in patch if name not in _ATTRIBUTES]
+    if fixed:
+        raise InvalidManifest(
+            problems=[
+                Problem(
+                    str(name), "cannot be changed", allowed=tuple(sorted(CHANGEABLE)), hint=closest(name, CHANGEABLE)
+                )
+                for name in fixed
+            ]
+        )
+    written = write_job(spec)
+    base = {"name": "patched", "command": ["unchanged"]} | {name: written[name] for name in patch if name in written}
+    if "shell" in patch:
+        del base["command"]
+    problems: list[Problem] = []
+    read = read_job_manifest(_merged(base, patch), path="", problems=problems)
+    if not isinstance(read, JobSpec):
+        raise InvalidManifest(problems=problems)
+    changed = {attribute: getattr(read, attribute) for name in patch for attribute in _ATTRIBUTES[name]}
+    return evolve(spec, **changed)
+
+
+def _merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(base)
+    for name, value in patch.items():
+        if value is None:
+            found.pop(name, None)
+        elif isinstance(value, Mapping):
+            there = found.get(name)
+            found[name] = _merged(there if isinstance(there, Mapping) else {}, value)
+        else:
+            found[name] = value
+    return found

@@ -1,0 +1,144 @@
+"""Reads and writes ``resources``: cpu, memory, GPUs or a share of one, and whatever else is counted by a name."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.reading import Fields, shown
+from holdfast.domain.devices import ANY, WHOLE_M, GpuSelector
+from holdfast.domain.job import Resources
+from holdfast.domain.suggestion import closest
+from holdfast.domain.units import parse_amount
+
+if TYPE_CHECKING:
+    from holdfast.domain.job import Amounts
+
+MOST_GPUS = 1_000_000
+MOST_NAMED = 32
+LONGEST_TYPE = 100
+LONGEST_RESOURCE = 100
+COUNTED = ("cpu", "memory", "gpu")
+"""What needs no name."""
+SHARED = "shared"
+SHARED_M = 250
+"""What ``gpu: shared`` is, in thousandths: at most four such runs share a device."""
+_SHARES = "a share of one GPU is a number between 0 and 1 in steps of 0.001, such as 0.25; more are whole: 1, 2, ..."
+RESOURCE_NAME = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?(/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?")
+RESOURCE_RULE = "lower-case letters, digits, '-', '_' and '.', then perhaps '/' and a name: licence/matlab"
+
+
+def read_resources(spec: Fields) -> tuple[Resources, GpuSelector]:
+    """Read ``resources``, and which GPUs will do."""
+    part = spec.nested("resources")
+    if part is None:
+        return Resources(), ANY
+    cpu, memory = part.cpu("cpu"), part.memory("memory")
+    (gpu, share_m), wanted = _read_gpu(part)
+    named = read_named(part)
+    part.finish()
+    default = Resources()
+    cpu_m = default.cpu_m if cpu is None else cpu
+    return Resources(cpu_m, default.memory if memory is None else memory, gpu, share_m, named), wanted
+
+
+def _read_gpu(part: Fields) -> tuple[tuple[int, int], GpuSelector]:
+    value = part.raw("gpu")
+    if not isinstance(value, dict):
+        return _gpu_amount(part, "gpu", value), ANY
+    inner = Fields(value, part.at("gpu"), part.problems)
+    count = _gpu_amount(inner, "count", 1 if inner.raw("count") is None else inner.raw("count"))
+    pattern, memory = inner.text("type", longest=LONGEST_TYPE), inner.memory("memory")
+    inner.finish()
+    return count, GpuSelector(pattern or "", memory or 0)
+
+
+def _gpu_amount(part: Fields, name: str, value: object) -> tuple[int, int]:
+    if value is None:
+        return 0, 0
+    try:
+        return parse_gpus(value)
+    except ValueError as error:
+        part.problem(name, str(error), allowed=(f"0 to {MOST_GPUS}", "0.001 to 0.999", SHARED), hint=_SHARES)
+        return 0, 0
+
+
+def parse_gpus(value: object) -> tuple[int, int]:
+    """Read whole GPUs, or a share of one in thousandths: ``2``, ``0.25``, ``shared``.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if value == SHARED:
+        return 0, SHARED_M
+    try:
+        whole, rest = divmod(parse_amount(value), WHOLE_M)
+    except ValueError:
+        whole, rest = -1, 0
+    if whole < 0 or whole > MOST_GPUS or (whole and rest):
+        msg = f"{shown(value)} is neither a number of GPUs nor a share of one"
+        raise ValueError(msg)
+    return whole, rest
+
+
+def read_named(part: Fields) -> Amounts:
+    """Read the amounts of what has a name, from fields that nothing else has read; none of it is left out."""
+    named = {}
+    others = [name for name in part.value if name not in COUNTED]
+    if len(others) > MOST_NAMED:
+        part.problem("", f"names {len(others)} resources; at most {MOST_NAMED} are allowed")
+    for name in others[:MOST_NAMED]:
+        hint = closest(str(name), COUNTED)
+        if hint is not None and "/" not in str(name):
+            continue  # a slip of the pen, which is an unknown field
+        value = part.raw(name)
+        if not RESOURCE_NAME.fullmatch(str(name)) or len(str(name)) > LONGEST_RESOURCE:
+            part.problem(str(name), f"{shown(name)} is not the name of a resource", hint=RESOURCE_RULE)
+            continue
+        try:
+            named[str(name)] = 0 if value is None else parse_amount(value)
+        except ValueError as error:
+            part.problem(str(name), str(error))
+    return tuple(sorted((name, amount) for name, amount in named.items() if amount))
+
+
+def write_resources(resources: Resources, gpus: GpuSelector) -> dict[str, Any]:
+    """Write ``resources``; they read back equal."""
+    whole, rest = divmod(resources.cpu_m, 1000)
+    written = {"cpu": f"{resources.cpu_m}m" if rest else whole, "memory": resources.memory}
+    count = plain_amount(resources.gpu * 1000 + resources.share_m)
+    return {
+        **written,
+        "gpu": count if gpus == ANY else _write_selected(count, gpus),
+        **{name: plain_amount(amount) for name, amount in resources.named},
+    }
+
+
+def _write_selected(count: float, gpus: GpuSelector) -> dict[str, Any]:
+    kind = {"type": gpus.type} if gpus.type else {}
+    return {"count": count, **kind, **({"memory": gpus.memory} if gpus.memory else {})}
+
+
+def plain_amount(amount: int) -> float:
+    """Write thousandths as a number, a whole one where it is."""
+    whole, rest = divmod(amount, 1000)
+    return amount / 1000 if rest else whole
+
+
+def read_offer(text: str) -> Amounts:
+    """Read what a node or the cluster has by name: ``licence/matlab=2,scratch=100Gi``.
+
+    Raises:
+        ValueError: It is not that, with what is wrong with it.
+    """
+    named: dict[str, int] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, equals, amount = (each.strip() for each in part.partition("="))
+        if not equals or not RESOURCE_NAME.fullmatch(name):
+            msg = f"{part!r} is not NAME=AMOUNT; write for example licence/matlab=2,scratch=100Gi"
+            raise ValueError(msg)
+        if name in COUNTED or name in named:
+            msg = f"{name!r} is there twice" if name in named else f"{name!r} is not counted by a name"
+            raise ValueError(msg)
+        named[name] = parse_amount(amount)
+    return tuple(sorted(named.items()))

@@ -1,0 +1,32 @@
+"""The events of notifications."""
+
+from __future__ import annotations
+
+from holdfast.domain.record import Struct
+
+
+class NotificationDelivered(Struct, frozen=True):
+    """Somebody was told."""
+
+    id: str
+    to: str
+    """Name of the notifier."""
+    about: str
+    """Id of the job or array."""
+    tries: int
+
+
+class NotificationDead(Struct, frozen=True):
+    """Delivery was given up; it can be replayed."""
+
+    id: str
+    to: str
+    """Name of the notifier."""
+    about: str
+    """Id of the job or array."""
+    tries: int
+    error: str
+    """Why the last try failed."""
+
+
+NotificationEvent = NotificationDelivered | NotificationDead

@@ -1,0 +1,112 @@
+"""What people are told, in words, and programs as data."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.base import ARRAY, JOBSET
+
+if TYPE_CHECKING:
+    from holdfast.domain.notifications.notification import Report
+
+_WORDS = {
+    "job.succeeded": "succeeded",
+    "job.recovered": "succeeded after failures",
+    "job.failed": "failed",
+    "job.cancelled": "was cancelled",
+    "job.held": "is held until it is released",
+    "job.stalled": "stalled",
+    "array.succeeded": "succeeded",
+    "array.failed": "failed",
+    "array.cancelled": "was cancelled",
+    "jobset.completed": "completed",
+    "jobset.recovered": "completed after restarts",
+    "jobset.failed": "failed",
+    "notifier.test": "is only a test",
+}
+_KINDS = {JOBSET: "job set"}
+_PARTS = {ARRAY: "tasks", JOBSET: "jobs"}
+_MOST_CAUSES = 10
+
+
+def subject(report: Report) -> str:
+    """Say in a line what happened: ``job train failed: exit code 3: ValueError: no such key``."""
+    what = f"{_KINDS.get(report.kind, report.kind)} {report.name} {_WORDS.get(report.event, report.event)}"
+    why = _why(report)
+    return " ".join(f"{what}: {why}".split()) if why else what
+
+
+def _why(report: Report) -> str:
+    if report.causes:
+        causes = ", ".join(f"{count} x {cause}" for cause, count in list(report.causes.items())[:_MOST_CAUSES])
+        return f"{report.reason} ({causes})"
+    first, second = report.failure, report.reason
+    return second or first if report.event == "job.held" else first or second
+
+
+def text(report: Report) -> str:
+    """Say all there is to say, one fact a line."""
+    lines = [subject(report), ""]
+    lines += [f"{name + ':':<11}{value}" for name, value in facts(report)]
+    return "\n".join(lines) + "\n"
+
+
+def facts(report: Report) -> list[tuple[str, str]]:
+    """List the facts that are known, by their names."""
+    took = format_duration(round(report.at - report.started_at, 1)) if report.started_at is not None else ""
+    causes = [f"{count} x {cause}" for cause, count in list(report.causes.items())[:_MOST_CAUSES]]
+    named = [
+        (report.kind, f"{report.name} ({report.id})"),
+        ("queue", report.queue),
+        ("state", report.state),
+        ("reason", report.reason),
+        ("failure", report.failure),
+        ("cause", "/".join(filter(None, (report.category or report.cause,)))),
+        (_PARTS.get(report.kind, ""), ", ".join(f"{count} {how}" for how, count in report.counts.items())),
+        ("failed of", ", ".join(causes)),
+        ("attempts", str(report.attempts or "")),
+        ("node", ", ".join(report.nodes)),
+        ("took", took),
+        ("at", stamp(report.at)),
+        ("more", why_command(report)),
+    ]
+    return [(name, value) for name, value in named if value]
+
+
+def why_command(report: Report) -> str:
+    """Return the command that explains it."""
+    return f"holdfast why {f'{report.kind} ' if report.kind in _PARTS else ''}{report.id}"
+
+
+def stamp(at: float) -> str:
+    """Write a time as webhooks do."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def payload(report: Report) -> dict[str, Any]:
+    """Return what programs are sent: type, time and data, as Standard Webhooks proposes."""
+    data = {
+        "kind": report.kind,
+        "id": report.id,
+        "name": report.name,
+        "queue": report.queue,
+        "state": report.state,
+        "summary": subject(report),
+        "reason": report.reason,
+        "failure": report.failure,
+        "cause": report.cause,
+        "category": report.category,
+        "exit_code": report.exit_code,
+        "signal": report.signal,
+        "attempts": report.attempts,
+        "nodes": list(report.nodes),
+        "submitted_at": stamp(report.submitted_at),
+        "started_at": None if report.started_at is None else stamp(report.started_at),
+        "took_s": None if report.started_at is None else round(report.at - report.started_at, 3),
+        "counts": dict(report.counts),
+        "causes": dict(report.causes),
+        "why": why_command(report),
+    }
+    return {"type": report.event, "timestamp": stamp(report.at), "data": data}

@@ -1,0 +1,38 @@
+"""Nodes that get no new work, because an operator said so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.record import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Cordon(Struct, frozen=True):
+    """A node that nothing is placed on any more; one that is being drained is emptied, too."""
+
+    node: str
+    """Its name; nodes of several executors that share it are cordoned together."""
+    since: float
+    drain: bool = False
+    """Whether what runs there is stopped, to go on elsewhere."""
+    reason: str = ""
+    """For people."""
+
+    def in_words(self) -> str:
+        """Say so: ``node n1 is being drained: a new kernel``."""
+        return f"node {self.node} is {'being drained' if self.drain else 'cordoned'}" + (
+            f": {self.reason}" if self.reason else ""
+        )
+
+
+_MOST_TOLD = 3
+
+
+def and_cordoned(reason: str, cordons: Iterable[Cordon], *, any_left: bool) -> str:
+    """Say why a job waits where nodes are cordoned; which ones is all there is to say where no other is left."""
+    told = [cordon.in_words() for cordon in cordons]
+    words = "; ".join([*told[:_MOST_TOLD], *([f"and {len(told) - _MOST_TOLD} more"] if len(told) > _MOST_TOLD else [])])
+    return f"{reason}; {words}" if any_left else words

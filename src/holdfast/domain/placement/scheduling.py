@@ -1,0 +1,355 @@
+"""Plans one round: which waiting jobs start now, and where.
+
+First goes the queue with the smallest weighted share, then priority, then order of submission, retries ahead of new
+jobs within their share (semantics 3). A job that has waited too long gets nodes kept free for it.
+
+Waiting jobs are grouped so that the work of a round does not grow with their number: a queue's jobs of equal shape
+share a group and are tried once per round.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from holdfast.domain.job import Ceiling, Queue, Resources
+from holdfast.domain.placement.assignment import choose, take
+from holdfast.domain.placement.fit import (
+    Place,
+    PlaceKey,
+    Usage,
+    Users,
+    but_avoided,
+    fit,
+    fit_alone,
+    on_nodes,
+    why_not,
+    without_hopeless_avoidance,
+)
+from holdfast.domain.record import Struct, field
+from holdfast.domain.units import format_amount
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from holdfast.domain.placement.fit import Shape
+
+
+class GroupKey(NamedTuple):
+    """What the jobs of a group have in common."""
+
+    queue: str
+    shape: Shape
+    retry: bool
+    """Whether they have run before."""
+
+
+class Waiting(NamedTuple):
+    """One waiting job; sorts by its turn within its group."""
+
+    turn: int
+    """Negated priority: higher priorities first."""
+    seq: int
+    """Order of submission, kept over retries."""
+    job_id: str
+    since: float
+    """When it became ready to be placed."""
+    pod: bool = False
+    """Whether it is one pod of a job, by its placement id, and not a job."""
+
+
+class _Entry(Struct, gc=True):
+    key: GroupKey
+    waiting: Waiting
+
+
+class PendingQueue:
+    """A mutable index of waiting jobs; adding and removing cost O(log n), looking at heads O(groups)."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._entries: dict[str, _Entry] = {}
+        self._heaps: dict[GroupKey, list[Waiting]] = {}
+
+    def __len__(self) -> int:
+        """Count the waiting jobs."""
+        return len(self._entries)
+
+    def __contains__(self, job_id: str) -> bool:
+        """Whether the job waits."""
+        return job_id in self._entries
+
+    def add(self, key: GroupKey, waiting: Waiting) -> None:
+        """Add a job, or move it when it waits already."""
+        self._entries[waiting.job_id] = _Entry(key, waiting)
+        heapq.heappush(self._heaps.setdefault(key, []), waiting)
+
+    def remove(self, job_id: str) -> None:
+        """Remove a job; one that does not wait is ignored."""
+        self._entries.pop(job_id, None)
+
+    def head(self, key: GroupKey) -> Waiting | None:
+        """Return whose turn it is in a group, or ``None`` when nobody waits."""
+        heap = self._heaps.get(key)
+        while heap:
+            first = heap[0]
+            entry = self._entries.get(first.job_id)
+            if entry is not None and entry.waiting is first:
+                return first
+            heapq.heappop(heap)
+        self._heaps.pop(key, None)
+        return None
+
+    def groups(self) -> list[GroupKey]:
+        """List the groups in which somebody may wait, in no particular order."""
+        return list(self._heaps)
+
+
+_Rank: TypeAlias = tuple[int, bool, int, str, GroupKey]
+"""Turn, not retried, order of submission, placement id; pods of a job share the first three, and groups do not sort."""
+_NOTHING = Resources(-1, -1, -1)
+_NO_CEILING = Ceiling()
+
+
+class RoundLimits(Struct, frozen=True):
+    """How much one round does and how it treats retries and the starving."""
+
+    most_placements: int = 1_000
+    most_pods: int = 5_000
+    """So many single pods weigh as much as ``most_placements`` jobs: opening an attempt is most of the work."""
+    retry_share: float = 0.5
+    """Most of the capacity that goes to retries while new jobs of that queue and priority wait."""
+    reserve_after_s: float = 30.0
+    """A job that fits an empty cluster and has waited longer gets nodes kept free for it."""
+
+
+class RetryBalance(Struct, gc=True):
+    """Capacity given to retries and to new jobs while both waited; kept between rounds."""
+
+    retried_m: float = 0.0
+    fresh_m: float = 0.0
+
+    def add(self, shape: Shape, *, retry: bool) -> None:
+        """Count what was given to a retry, or to a new job."""
+        amount = max(1.0, float(shape.request.cpu_m * shape.gang))
+        if retry:
+            self.retried_m += amount
+        else:
+            self.fresh_m += amount
+
+
+class Placement(Struct, frozen=True):
+    """A job that starts now, and the place of each rank."""
+
+    job_id: str
+    places: tuple[PlaceKey, ...]
+    devices: tuple[tuple[str, ...], ...] = ()
+    """Of each rank the GPUs it is given, if it asks for any; none where they are only counted."""
+
+
+class Blocked(Struct, frozen=True):
+    """The first job of a group that could not start, and why."""
+
+    waiting: Waiting
+    key: GroupKey
+    reason: str
+
+
+class RoundResult(Struct, gc=True):
+    """The result of a round."""
+
+    placements: list[Placement] = field(default_factory=list)
+    blocked: list[Blocked] = field(default_factory=list)
+    cut_short: bool = False
+    """Whether it stopped at its limits, so that there may be more to place."""
+
+
+class Round(Struct, gc=True):
+    """One round's working state; ``plan`` is its only use."""
+
+    pending: PendingQueue
+    places: Sequence[Place]
+    free: dict[PlaceKey, Resources]
+    queues: Mapping[str, Queue]
+    usage: dict[str, Usage]
+    balances: dict[tuple[str, int], RetryBalance]
+    now: float
+    total: Resources
+    """Capacity of all places together."""
+    limits: RoundLimits = RoundLimits()
+    devices: dict[PlaceKey, dict[str, int]] = field(default_factory=dict)
+    """What is free of GPUs that are handed out one by one."""
+    cluster: dict[str, int] = field(default_factory=dict)
+    """What is free of what the whole cluster has by name, in thousandths."""
+    users: Callable[[Sequence[Placement]], Users] = lambda _: {}
+    """Says who has those that are not free, given what this round has placed so far."""
+    _heaps: dict[str, list[_Rank]] = field(default_factory=dict)
+    _reserved: bool = False
+    _first_room: dict[Resources, int] = field(default_factory=dict)
+    """By request: the first place that may still have room; what is free only shrinks within a round."""
+
+    def plan(self) -> RoundResult:
+        """Place jobs until nothing more fits, updating the queue and the round's free capacity and usage."""
+        plan = RoundResult()
+        for key in self.pending.groups():
+            self._line_up(key)
+        if self.balances:
+            for queue, heap in self._heaps.items():
+                self._forget_balances(queue, heap)
+        jobs, pods = self.limits.most_placements, self.limits.most_pods
+        left = jobs * pods  # a job takes ``pods`` of it, a pod ``jobs``
+        while self._heaps and left > 0:
+            queue = next(iter(self._heaps)) if len(self._heaps) == 1 else min(self._heaps, key=self._share)
+            placed = self._try(self._next_group(queue), plan)
+            if placed is not None:
+                left -= jobs if placed.pod else pods
+            if not self._heaps[queue]:
+                del self._heaps[queue]
+        plan.cut_short = left <= 0
+        return plan
+
+    def _line_up(self, key: GroupKey) -> None:
+        """Have the head of a group take its turn in its queue."""
+        head = self.pending.head(key)
+        if head is not None:
+            rank = (head.turn, not key.retry, head.seq, head.job_id, key)
+            heapq.heappush(self._heaps.setdefault(key.queue, []), rank)
+
+    def _forget_balances(self, queue: str, heap: list[_Rank]) -> None:
+        """Forget the balance of a priority where retries and new jobs no longer both wait."""
+        retried, fresh = ({rank[0] for rank in heap if rank[-1].retry is kind} for kind in (True, False))
+        for key in [key for key in self.balances if key[0] == queue and key[1] not in retried & fresh]:
+            del self.balances[key]
+
+    def _share(self, queue: str) -> tuple[float, str]:
+        """Dominant share of the capacity, by weight; ties by name."""
+        total = self.total
+        used = self.usage.setdefault(queue, Usage()).resources
+        shares = (
+            used.cpu_m / total.cpu_m if total.cpu_m else 0.0,
+            used.memory / total.memory if total.memory else 0.0,
+            (used.gpu + used.share_m / 1000) / total.gpu if total.gpu else 0.0,
+        )
+        weight = self.queues[queue].weight if queue in self.queues else 1.0
+        return max(shares) / weight, queue
+
+    def _next_group(self, queue: str) -> GroupKey:
+        """Pop the group whose head goes next, mindful of the retries' share."""
+        heap = self._heaps[queue]
+        first = heapq.heappop(heap)
+        if not heap or not first[-1].retry:
+            return first[-1]
+        rival = min((other for other in heap if other[0] == first[0] and not other[-1].retry), default=None)
+        if rival is None:
+            return first[-1]
+        balance = self.balances.setdefault((queue, first[0]), RetryBalance())
+        share = self.limits.retry_share
+        if balance.retried_m * (1 - share) <= balance.fresh_m * share:
+            return first[-1]
+        heap.remove(rival)
+        heap.append(first)
+        heapq.heapify(heap)
+        return rival[-1]
+
+    def _try(self, key: GroupKey, plan: RoundResult) -> Waiting | None:
+        """Place the head of a group; returns it if it got its places."""
+        head = self.pending.head(key)
+        if head is None:
+            return None
+        asked = shape = key.shape
+        if asked.request.named:
+            shape = on_nodes(asked, self.cluster)
+        if shape.avoid is not None or shape.avoid_devices:
+            shape = without_hopeless_avoidance(shape, self.places)
+        reason = self._queue_refuses(key.queue, asked) or (self._cluster_lacks(asked) if asked.request.named else "")
+        chosen = None if reason else fit(shape, self.places, self.free, self.devices, self._start(shape.request))
+        if chosen is None:
+            plan.blocked.append(Blocked(head, key, reason or self._why_not(shape, plan)))
+            if not reason:
+                self._maybe_reserve(shape, head)
+            return None
+        for place in chosen:
+            self.free[place] -= shape.request
+        usage = self.usage.setdefault(key.queue, Usage())
+        usage.resources += whole(asked)
+        usage.jobs += 1
+        if asked.request.named:
+            self._take_of_the_cluster(asked)
+        balance = self.balances.get((key.queue, head.turn))
+        if balance is not None:
+            balance.add(shape, retry=key.retry)
+        self.pending.remove(head.job_id)
+        granted = self._grant(shape, chosen) if self.devices and shape.wants_gpus else ()
+        plan.placements.append(Placement(head.job_id, tuple(chosen), granted))
+        self._line_up(key)
+        return head
+
+    def _cluster_lacks(self, shape: Shape) -> str:
+        """Say what of the whole cluster is short, if anything."""
+        for name, amount in shape.request.named:
+            need, free = amount * shape.gang, self.cluster.get(name)
+            if free is not None and need > free:
+                return f"needs {format_amount(need)} {name}, {format_amount(max(0, free))} of the cluster's are free"
+        return ""
+
+    def _take_of_the_cluster(self, shape: Shape) -> None:
+        for name, amount in shape.request.named:
+            if name in self.cluster:
+                self.cluster[name] -= amount * shape.gang
+
+    def _grant(self, shape: Shape, chosen: Sequence[PlaceKey]) -> tuple[tuple[str, ...], ...]:
+        """Give each rank its devices on the place chosen for it, which has them."""
+        places = {place.key: place for place in self.places}
+        granted = []
+        for key in chosen:
+            free, given = self.devices.get(key), None
+            if free is not None:
+                allowed = but_avoided(shape, key, free) if shape.avoid_devices else free
+                given = choose(places[key].devices, allowed, shape.request, shape.gpus) or ()
+                take(free, given, shape.request)
+            granted.append(given or ())
+        return tuple(granted)
+
+    def _why_not(self, shape: Shape, plan: RoundResult) -> str:
+        if not self.devices or not shape.wants_gpus:
+            return why_not(shape, self.places, self.free)
+        return why_not(shape, self.places, self.free, self.devices, self.users(plan.placements))
+
+    def _start(self, request: Resources) -> int:
+        index, places = self._first_room.get(request, 0), self.places
+        while index < len(places) and not request.fits(self.free.get(places[index].key, _NOTHING)):
+            index += 1
+        self._first_room[request] = index
+        return index
+
+    def _queue_refuses(self, name: str, shape: Shape) -> str:
+        queue, usage = self.queues.get(name) or Queue(name), self.usage.setdefault(name, Usage())
+        if queue.paused:
+            return f"queue {name} is paused"
+        if queue.max_running_jobs is not None and usage.jobs >= queue.max_running_jobs:
+            return f"queue {name} is at its limit of {queue.max_running_jobs} running jobs"
+        if queue.max_running == _NO_CEILING:
+            return ""
+        after = usage.resources + whole(shape)
+        for dimension, used in (("cpu_m", after.cpu_m), ("memory", after.memory), ("gpu", after.gpus)):
+            most = getattr(queue.max_running, dimension)
+            if most is not None and used > most:
+                return f"queue {name} is at its {dimension.removesuffix('_m')} limit"
+        return ""
+
+    def _maybe_reserve(self, shape: Shape, head: Waiting) -> None:
+        """Keep nodes free for the first job in order that waited too long; later ones cannot use them."""
+        starving = self.now - head.since >= self.limits.reserve_after_s
+        if self._reserved or not starving or fit_alone(shape, self.places) is None:
+            return
+        self._reserved = True
+        roomiest = sorted(self.places, key=lambda place: self.free.get(place.key, Resources(0)), reverse=True)
+        for key in set(fit_alone(shape, roomiest) or ()):
+            self.free.pop(key, None)
+
+
+def whole(shape: Shape) -> Resources:
+    """Sum of the requests of all ranks."""
+    request, gang = shape.request, shape.gang
+    named = tuple([(name, amount * gang) for name, amount in request.named]) if request.named else ()
+    return Resources(request.cpu_m * gang, request.memory * gang, request.gpu * gang, request.share_m * gang, named)

@@ -1,0 +1,264 @@
+"""What an array is and what is stored of it; what each of its tasks is made from.
+
+Its tasks are jobs by themselves: each is retried by its own policies. An array makes them as places come free.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import chain, pairwise
+from math import prod
+from typing import TYPE_CHECKING
+
+from holdfast.domain.job import JobState
+from holdfast.domain.notifier import Notify
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.base import ARRAY, Owner
+from holdfast.domain.workloads.dependencies import Dependency, Target
+from holdfast.domain.workloads.spec import JobSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+MOST_TASKS = 1_000_000
+MOST_WAITING = 128
+"""Tasks that wait for a place at once; the others are made later."""
+LINE = "line"
+"""The parameter that holds a line of a file."""
+INDEX = "index"
+"""What stands for a task's index in its command."""
+_NOT_IN_A_VARIABLE = re.compile(r"[^A-Z0-9]")
+
+
+class Indexes(Struct, frozen=True):
+    """A range of indexes."""
+
+    first: int
+    last: int
+    step: int = 1
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self.numbers)
+
+    @property
+    def numbers(self) -> range:
+        """The same as a range of Python's."""
+        return range(self.first, self.last + 1, self.step)
+
+
+class Some(Struct, frozen=True):
+    """Some of an array's tasks."""
+
+    indexes: tuple[Indexes, ...]
+    """In increasing order."""
+    total: int
+    """How many they are, which would take long to count."""
+
+
+class Origin(Struct, frozen=True):
+    """An array whose tasks another one runs again."""
+
+    id: str
+    name: str
+
+
+class Axis(Struct, frozen=True):
+    """A parameter and its values."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+class ArraySpec(Struct, frozen=True):
+    """A validated array."""
+
+    job: JobSpec
+    """What each task is, before its index and its parameters are put in."""
+    indexes: tuple[Indexes, ...] = ()
+    """Of an array without parameters."""
+    axes: tuple[Axis, ...] = ()
+    """Every combination of their values is a task; the last changes fastest."""
+    max_running: int | None = None
+    """Tasks that have begun or wait at once; one that waits for its retry counts."""
+    max_failures: int | None = None
+    """After more failed tasks the others are cancelled; ``None`` is no limit."""
+    at_least: int | None = None
+    """Tasks that must succeed for the array to succeed; ``None``: all. It ends as soon as they have."""
+    notify: tuple[Notify, ...] = ()
+    """Who is told of its end; of its tasks nobody is."""
+    only: Some | None = None
+    """Of an array that reruns some tasks of another: these alone, with the indexes they had there."""
+
+    @property
+    def name(self) -> str:
+        """Its name, which is its job's."""
+        return self.job.name
+
+    @property
+    def size(self) -> int:
+        """Count its tasks, those that are left out, too."""
+        return prod(len(axis.values) for axis in self.axes) if self.axes else sum(map(len, self.indexes))
+
+    @property
+    def total(self) -> int:
+        """Count its tasks."""
+        return self.size if self.only is None else self.only.total
+
+    @property
+    def needed(self) -> int:
+        """Count the tasks that must succeed."""
+        return self.total if self.at_least is None else self.at_least
+
+    def indexes_at(self, first: int, end: int) -> Sequence[int]:
+        """Return the indexes of the tasks at these places from 0, without the last."""
+        found: list[int] = []
+        for part in self._parts:
+            numbers = part.numbers
+            found += numbers[max(0, first) : max(0, end)]
+            first, end = first - len(numbers), end - len(numbers)
+            if end <= 0:
+                break
+        return found
+
+    def every_index(self) -> Iterator[int]:
+        """Go through all indexes in order."""
+        return chain.from_iterable(part.numbers for part in self._parts)
+
+    @property
+    def _parts(self) -> Sequence[Indexes]:
+        if self.only is not None:
+            return self.only.indexes
+        return (Indexes(0, self.size - 1),) if self.axes else self.indexes
+
+    def parameters(self, index: int) -> Mapping[str, str]:
+        """Return the parameters of a task by name; none if the array has none."""
+        found: dict[str, str] = {}
+        for axis in reversed(self.axes):
+            index, place = divmod(index, len(axis.values))
+            found[axis.name] = axis.values[place]
+        return dict(reversed(found.items()))
+
+    def task(self, index: int, origins: Sequence[Origin] = ()) -> JobSpec:
+        """Return what a task is: ``{name}``, ``{index}`` and, for a line, ``{}`` are filled in.
+
+        Args:
+            index: Of the task.
+            origins: The arrays whose task of that index it runs again, the latest first. It sees what it saw there.
+        """
+        parameters = self.parameters(index)
+        values = {INDEX: str(index), **parameters}
+        if LINE in parameters:
+            values[""] = parameters[LINE]
+        pattern = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
+
+        def filled(text: str) -> str:
+            return pattern.sub(lambda found: values[found[0][1:-1]], text)
+
+        told = {
+            "HOLDFAST_ARRAY_INDEX": str(index),
+            "HOLDFAST_ARRAY_NAME": origins[-1].name if origins else self.name,
+            "HOLDFAST_ARRAY_SIZE": str(self.size),
+        }
+        told |= {parameter_variable(name): value for name, value in parameters.items()}
+        return evolve(
+            self.job,
+            name=task_name(self.name, index),
+            command=tuple(map(filled, self.job.command)),
+            env={**{name: filled(value) for name, value in self.job.env.items()}, **told},
+            working_dir=None if self.job.working_dir is None else filled(self.job.working_dir),
+            after=self.task_waits_for(index),
+            checkpoints_of=tuple(task_id(one.id, one.name, index) for one in origins),
+        )
+
+    def not_waited_for(self, state: ArrayState) -> tuple[int, ...]:
+        """Return the places of the dependencies that the array does not wait for as a whole, or no longer."""
+        each = (place for place, one in enumerate(self.job.after) if one.by_index)
+        return tuple(sorted({*state.met, *each}))
+
+    def task_waits_for(self, index: int) -> tuple[Dependency, ...]:
+        """Return what a task waits for by itself: tasks of the same index; for the rest the array waits as a whole."""
+        return tuple(
+            evolve(
+                one,
+                target=Target.JOB,
+                name=task_name(one.name, index),
+                id=task_id(one.id, one.name, index),
+                array=one.id,
+                by_index=False,
+            )
+            for one in self.job.after
+            if one.by_index
+        )
+
+
+def spans(indexes: Iterable[int]) -> Some:
+    """Write indexes as ranges, those that follow each other as one."""
+    found = sorted(set(indexes))
+    starts = [0, *(place for place, (one, other) in enumerate(pairwise(found), 1) if other != one + 1), len(found)]
+    parts = (Indexes(found[first], found[end - 1]) for first, end in pairwise(starts) if first < end)
+    return Some(tuple(parts), len(found))
+
+
+def parameter_variable(name: str) -> str:
+    """Name the variable in which a task finds a parameter."""
+    return f"HOLDFAST_PARAM_{_NOT_IN_A_VARIABLE.sub('_', name.upper())}"
+
+
+def task_name(array: str, index: int) -> str:
+    """Name a task."""
+    return f"{array}-{index}"
+
+
+def task_id(array: str, name: str, index: int) -> str:
+    """Return the id of a task of the array of an id and a name."""
+    return f"{array}-{task_name(name, index)}"
+
+
+class ArrayState(Struct, frozen=True):
+    """How far an array is."""
+
+    made: int = 0
+    """Tasks that were made, in order of their places."""
+    succeeded: int = 0
+    """Tasks that did; until the array has ended these are only counted in memory, not stored."""
+    failed: int = 0
+    cancelled: int = 0
+    stopping: str = ""
+    """How it is going to end, once its tasks have: then no more are made."""
+    status: str = ""
+    """``Succeeded``, ``Failed`` or ``Cancelled``, once it has ended."""
+    reason: str = ""
+    """Why it ends so, or is going to."""
+    ended_at: float | None = None
+    met: tuple[int, ...] = ()
+    """Places of the dependencies that it waits for no longer."""
+    held: str = ""
+    """Why it is held: none of its tasks starts, and none is made, until it is released."""
+
+    def counted(self, jobs: Mapping[str, int]) -> ArrayState:
+        """Return it with its tasks counted by the states of their jobs."""
+        counts = (jobs.get(state, 0) for state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED))
+        succeeded, failed, cancelled = counts
+        return evolve(self, succeeded=succeeded, failed=failed, cancelled=cancelled)
+
+
+class Array(Owner, frozen=True, kw_only=True):
+    """What is stored of an array."""
+
+    state: ArrayState = ArrayState()
+    origins: tuple[Origin, ...] = ()
+    """Of a rerun: the array it reruns tasks of, the one that was a rerun of, and so on."""
+
+    kind = ARRAY
+    noun = "array"
+
+    @property
+    def ended(self) -> str:
+        """How it has ended; empty until then."""
+        return self.state.status
+
+    @property
+    def ended_because(self) -> str:
+        """Why it has ended so."""
+        return self.state.reason

@@ -1,0 +1,89 @@
+"""What follows from how an array's tasks stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Never, TypeAlias
+
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.array.model import MOST_WAITING, ArraySpec, ArrayState, task_name
+from holdfast.domain.workloads.base import Result
+from holdfast.domain.workloads.children import ChildPhase, CreateChild, DeleteChild, Order, ResumeChild, SuspendChild
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from holdfast.domain.workloads.children import Child
+
+ArrayResult: TypeAlias = "Result[ArrayState, Order, Never, Never]"
+SUCCEEDED, FAILED, CANCELLED = "Succeeded", "Failed", "Cancelled"
+
+
+def reconcile(
+    spec: ArraySpec, state: ArrayState, children: Sequence[Child], now: float, task: Callable[[int], str]
+) -> ArrayResult:
+    """Count the tasks that are over, make or hold the others as there is room, and end the array when it is time.
+
+    Args:
+        spec: What it should be.
+        state: What is known of it.
+        children: Its tasks that exist; each that is over is shown once.
+        now: The time.
+        task: Writes what the task of an index is made from.
+    """
+    alive = [child for child in children if child.phase is ChildPhase.ACTIVE]
+    state = _ended(spec, _counted(state, children), len(alive), now)
+    if state.status:
+        return Result(state=state)
+    if state.stopping:
+        leaving = [DeleteChild(child.name) for child in alive if child.deleting_since is None]
+        return Result(state=state, orders=tuple(leaving))
+    if state.held:
+        waiting = [child for child in alive if not (child.active_pods or child.suspended or child.held)]
+        return Result(state=state, orders=tuple(SuspendChild(child.name) for child in waiting))
+    resumed = [ResumeChild(child.name) for child in alive if child.suspended]
+    running = sum(child.active_pods > 0 for child in alive)
+    last = min(spec.total, state.made + _room(spec, len(alive), running))
+    new = spec.indexes_at(state.made, last)
+    orders = [CreateChild(task_name(spec.name, index), index=index, spec=task(index)) for index in new]
+    return Result(state=evolve(state, made=last) if new else state, orders=(*resumed, *orders))
+
+
+def stop(state: ArrayState, how: str, reason: str) -> ArrayState:
+    """Have an array end in some way as soon as its tasks have; the first way stays."""
+    return state if state.stopping or state.status else evolve(state, stopping=how, reason=reason)
+
+
+def _room(spec: ArraySpec, alive: int, running: int) -> int:
+    """Return how many more tasks to make now: none, or many at once."""
+    waiting = alive - running
+    room = MOST_WAITING - waiting if waiting <= MOST_WAITING // 2 else 0
+    return max(0, room if spec.max_running is None else min(room, spec.max_running - alive))
+
+
+def _counted(state: ArrayState, children: Sequence[Child]) -> ArrayState:
+    """Count tasks that have just ended."""
+    ended = [child.phase for child in children if child.phase is not ChildPhase.ACTIVE]
+    if not ended:
+        return state
+    return evolve(
+        state,
+        succeeded=state.succeeded + ended.count(ChildPhase.SUCCEEDED),
+        failed=state.failed + ended.count(ChildPhase.FAILED),
+        cancelled=state.cancelled + ended.count(ChildPhase.CANCELLED),
+    )
+
+
+def _ended(spec: ArraySpec, state: ArrayState, alive: int, now: float) -> ArrayState:
+    """Decide whether it ends, and how."""
+    lost = state.failed + state.cancelled
+    if state.succeeded >= spec.needed:
+        state = stop(state, SUCCEEDED, f"{state.succeeded} of {spec.total} tasks succeeded")
+    elif spec.max_failures is not None and state.failed > spec.max_failures:
+        state = stop(state, FAILED, f"{state.failed} tasks failed, more than maxFailures ({spec.max_failures})")
+    elif spec.at_least is not None and spec.total - lost < spec.at_least:
+        state = stop(state, FAILED, f"{lost} of {spec.total} tasks did not succeed, and {spec.at_least} must")
+    elif state.made == spec.total and not alive:
+        state = stop(state, FAILED if state.failed else CANCELLED, f"{lost} of {spec.total} tasks did not succeed")
+    if state.status or not state.stopping or alive:
+        return state
+    return evolve(state, status=state.stopping, ended_at=now)

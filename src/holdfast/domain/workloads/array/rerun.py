@@ -1,0 +1,80 @@
+"""Which tasks of an array another one runs again, and what that one is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.job import JobState
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.array.model import Array, Origin, spans
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from holdfast.domain.job import Attempt
+    from holdfast.domain.workloads.array.model import ArraySpec
+
+
+class Wanted(Struct, frozen=True):
+    """Which tasks are meant; all that is said must hold, but failed and cancelled ones add up."""
+
+    failed: bool = False
+    cancelled: bool = False
+    """Also those that were never made, because the array ended before."""
+    causes: frozenset[str] = frozenset()
+    """Causes, categories or subcategories; of failed tasks, which they say are meant."""
+    indexes: frozenset[int] | None = None
+    """Only these; if nothing else is said, however they ended."""
+
+    @property
+    def any_end(self) -> bool:
+        """Whether it does not matter how a task ended."""
+        return not (self.failed or self.cancelled or self.causes)
+
+
+class Task(Struct, frozen=True):
+    """A task as it stands."""
+
+    index: int
+    state: JobState | None
+    """``None`` if it was never made, or is forgotten."""
+    causes: frozenset[str] = frozenset()
+    """Of a failed one the cause, the category and the subcategory, where they were asked for."""
+
+
+def is_meant(wanted: Wanted, task: Task) -> bool:
+    """Whether a task that has ended, or will never be made, is to run again."""
+    if wanted.indexes is not None and task.index not in wanted.indexes:
+        return False
+    if wanted.any_end:
+        return True
+    if task.state is JobState.FAILED:
+        return not wanted.causes.isdisjoint(task.causes) if wanted.causes else wanted.failed
+    return wanted.cancelled and task.state in {JobState.CANCELLED, None}
+
+
+def causes_of(attempt: Attempt | None) -> frozenset[str]:
+    """Return by which names a task's last failure can be chosen."""
+    failure = None if attempt is None else attempt.failure
+    if failure is None:
+        return frozenset()
+    return frozenset(filter(None, (str(failure.cause), failure.category, failure.subcategory)))
+
+
+def some_of(spec: ArraySpec, indexes: Iterable[int]) -> ArraySpec:
+    """Return some of an array's tasks as an array: it succeeds when all of them do, and waits for nothing."""
+    return evolve(spec, job=evolve(spec.job, after=()), only=spans(indexes), at_least=None)
+
+
+def origins_of(array: Array) -> tuple[Origin, ...]:
+    """Return what a rerun of an array comes from."""
+    return (Origin(array.id, array.name), *array.origins)
+
+
+def unused_name(array: Array, taken: Collection[str]) -> str:
+    """Name a rerun after the array that all of it began with."""
+    first = array.origins[-1].name if array.origins else array.name
+    number = 1
+    while (name := f"{first}-rerun-{number}") in taken:
+        number += 1
+    return name

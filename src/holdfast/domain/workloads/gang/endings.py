@@ -1,0 +1,60 @@
+"""How attempts of gangs end that no run explains: cancelled, or never started."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition
+from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import ENDING_STATUS, Ending
+from holdfast.domain.record import evolve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.job import Attempt, Job, Run
+
+
+def cancelled(attempt: Attempt, reason: str, now: float, *, started: bool) -> Attempt:
+    """End an attempt on request."""
+    ending = Ending.CANCELLED if started else Ending.NEVER_STARTED
+    failure = Failure(
+        Cause.USER_CANCELLED, frozenset(), started=started, failed_at=now, message=reason, ended_by=EndedBy.USER
+    )
+    status = ENDING_STATUS[ending]
+    return evolve(attempt, status=status, status_since=now, ended_at=now, ending=ending, failure=failure)
+
+
+def cancelled_while_pending(job: Job, reason: str, now: float) -> Job:
+    """End a job that has no attempt in flight on a user's request."""
+    return evolve(
+        job,
+        state=JobState.CANCELLED,
+        reason=reason or "cancelled",
+        cancel_requested=True,
+        retry_at=None,
+        ended_at=now,
+        updated_at=now,
+    )
+
+
+def never_started(attempt: Attempt, runs: Sequence[Run], now: float) -> Failure:
+    """Make the failure of an attempt that found no place in time, or whose runs did not all start in time."""
+    failure = Failure(
+        Cause.SCHEDULER_TIMEOUT,
+        frozenset({FailureCondition.UNSCHEDULABLE}),
+        started=False,
+        failed_at=now,
+        message=attempt.message,
+    )
+    if not runs:
+        return failure
+    late = min(runs, key=lambda run: (run.started_at is not None, run.rank))
+    return evolve(
+        failure,
+        conditions=frozenset({FailureCondition.LAUNCH_FAILED}),
+        rank=late.rank,
+        node=late.node or None,
+        executor=late.executor or None,
+        message=f"rank {late.rank} did not start in time" + (f" on node {late.node}" if late.node else ""),
+    )

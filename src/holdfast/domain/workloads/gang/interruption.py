@@ -1,0 +1,57 @@
+"""What becomes of a gang whose runs were told to stop though they did nothing wrong: it costs no retry.
+
+Whoever is told to stop may exit at once, however it likes: with its checkpointed exit code, or with 0, which then means
+that it has saved, too, and not that it is done.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition, RunOutcome
+from holdfast.domain.lifecycle import Ending, Interruption
+from holdfast.domain.policy.model import Action, Decision, DecisionCode
+from holdfast.domain.record import evolve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.job import Attempt
+
+_TOLD = frozenset({EndedBy.SUSPENSION, EndedBy.DRAIN})
+_NOT_ITS_OWN = _TOLD | {EndedBy.CASCADE, EndedBy.LOST}
+
+
+def failed_by_itself(ended: Sequence[tuple[int, RunOutcome]]) -> bool:
+    """Whether a run failed for a reason of its own, by rank and outcome of those that said how they ended."""
+    return any(not outcome.succeeded and outcome.ended_by not in _NOT_ITS_OWN for _, outcome in ended)
+
+
+def interrupted(
+    attempt: Attempt, ended: Sequence[tuple[int, RunOutcome]], why: Interruption, reason: str, now: float
+) -> Attempt:
+    """Say how an interrupted attempt ended; the first run that was told to stop stands for all.
+
+    A drain is a failure of the place, and a retry is granted that counts nowhere. A user's hold is no failure, and
+    nothing is decided about it.
+    """
+    told = [(rank, outcome) for rank, outcome in ended if outcome.ended_by in _TOLD]
+    rank, first = min(told, key=lambda one: (one[1].ended_at, one[0]), default=(0, RunOutcome(started=False)))
+    drained = why is Interruption.DRAIN
+    failure = Failure(
+        Cause.AGENT_TRANSIENT if drained else Cause.USER_CANCELLED,
+        frozenset({FailureCondition.EVICTED}) if drained else frozenset(),
+        containers=first.containers,
+        rank=rank,
+        node=first.node,
+        executor=first.executor,
+        started=first.started,
+        ran_s=first.ran_s,
+        failed_at=now,
+        message=reason,
+        ended_by=EndedBy.DRAIN if drained else EndedBy.SUSPENSION,
+    )
+    if not drained:
+        return evolve(attempt, ending=Ending.CANCELLED if first.started else Ending.NEVER_STARTED, failure=failure)
+    decision = Decision(Action.IGNORE, DecisionCode.INTERRUPTED, "it waits for another place")
+    return evolve(attempt, ending=Ending.FAILED, failure=failure, decision=decision, retry_at=now)

@@ -1,0 +1,106 @@
+"""NVIDIA's GPUs, as the driver's management library (NVML) knows them, and what it says of them later."""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from holdfast.domain.devices import Device
+from holdfast.engines.devices.visible import NVIDIA
+from holdfast.engines.devices.watch import Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import ModuleType
+
+_LIBRARY = "libnvidia-ml.so.1"
+_LOST = "it has fallen off the bus"
+"""NVML: "the GPU has fallen off the bus or has otherwise become inaccessible" (``NVML_ERROR_GPU_IS_LOST``)."""
+
+
+def found_by_nvml() -> Sequence[Device]:
+    """List the GPUs of NVIDIA that the driver knows; none where there is no driver, or it does not answer."""
+    nvml = _library()
+    if nvml is None:
+        return ()
+    try:
+        nvml.nvmlInit()
+        try:
+            return [_device(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
+        finally:
+            nvml.nvmlShutdown()
+    except nvml.NVMLError:
+        return ()
+
+
+def has_driver() -> bool:
+    """Whether this machine has NVIDIA's driver."""
+    return _library() is not None
+
+
+class NvmlLook:
+    """Looks at devices through a session with the driver that stays open, as opening one may take seconds."""
+
+    def __init__(self, devices: Sequence[Device]) -> None:
+        """Remember which; the first look opens the session."""
+        self._ids = [device.id for device in devices]
+        self._open = False
+
+    def __call__(self) -> Mapping[str, Seen]:
+        """Say what the driver says of each device that it knows; nothing where it does not answer."""
+        nvml = _library()
+        if nvml is None:
+            return {}
+        try:
+            if not self._open:
+                nvml.nvmlInit()
+                self._open = True
+            return {name: seen for name in self._ids if (seen := _seen(nvml, name)) is not None}
+        except nvml.NVMLError:
+            self._open = False
+            with suppress(nvml.NVMLError):
+                nvml.nvmlShutdown()
+            return {}
+
+
+def _seen(nvml: ModuleType, name: str) -> Seen | None:
+    """Look at one device; errors of it alone are what is wrong with it."""
+    try:
+        handle = nvml.nvmlDeviceGetHandleByUUID(name)
+    except nvml.NVMLError_NotFound:
+        return None
+    except nvml.NVMLError_GpuIsLost:
+        return Seen(_LOST)
+    try:
+        return Seen(pids=tuple(each.pid for each in nvml.nvmlDeviceGetComputeRunningProcesses(handle)))
+    except nvml.NVMLError_GpuIsLost:
+        return Seen(_LOST)
+    except nvml.NVMLError:
+        return Seen()  # some cannot tell, and others not everybody
+
+
+def _library() -> ModuleType | None:
+    """Return NVML if the machine has it."""
+    try:
+        ctypes.CDLL(_LIBRARY)
+    except OSError:
+        return None
+    import pynvml  # noqa: PLC0415 - start-up time: few machines have the driver
+
+    library: ModuleType = pynvml
+    return library
+
+
+def _device(nvml: ModuleType, index: int) -> Device:
+    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    try:
+        memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).total)
+    except nvml.NVMLError:
+        memory = 0  # some have none of their own
+    try:
+        bus = str(nvml.nvmlDeviceGetPciInfo(handle).busId)
+    except nvml.NVMLError:
+        bus = ""
+    uuid, name = str(nvml.nvmlDeviceGetUUID(handle)), str(nvml.nvmlDeviceGetName(handle))
+    return Device(uuid, index, name, memory, NVIDIA, bus=bus)

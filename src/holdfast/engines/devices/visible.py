@@ -1,0 +1,49 @@
+"""Which GPUs a program sees: the variables that the libraries of the makers read.
+
+Names and rules are CUDA's (``CUDA_VISIBLE_DEVICES`` takes UUIDs), HIP's (``HIP_VISIBLE_DEVICES`` takes indices) and
+those of NVIDIA's container toolkit (``NVIDIA_VISIBLE_DEVICES``; ``void`` is none). -1, which no index is, hides all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from holdfast.domain.devices import Device
+
+NVIDIA, AMD = "nvidia", "amd"
+_NONE, _NONE_IN_CONTAINERS = "-1", "void"
+_UUIDS = ("GPU-", "MIG-")
+_ONE_M = 1000
+
+
+def visible(devices: Sequence[Device], given: Sequence[str], *, share_m: int = 0) -> dict[str, str]:
+    """Return the environment of a program.
+
+    Args:
+        devices: All of its node; without any, nothing is set.
+        given: The ids of those that it may use.
+        share_m: Thousandths of the device, if it has a share of one.
+    """
+    if not devices:
+        return {}
+    theirs = [device for device in devices if device.id in given]
+    cuda = [device for device in theirs if device.maker != AMD]
+    hip = ",".join(str(device.index) for device in theirs if device.maker != NVIDIA) or _NONE
+    found = {
+        # Where all are AMD's the two must be the same: HIP reads both, and some libraries compare them.
+        "CUDA_VISIBLE_DEVICES": hip if all(device.maker == AMD for device in devices) else _named(cuda) or _NONE,
+        "HIP_VISIBLE_DEVICES": hip,
+        "NVIDIA_VISIBLE_DEVICES": _named(cuda) or _NONE_IN_CONTAINERS,
+    }
+    if any(not device.id.startswith(_UUIDS) for device in cuda):
+        found["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # else index 0 is the fastest one
+    if share_m:
+        found["HOLDFAST_GPU_SHARE"] = f"{share_m / _ONE_M:g}"
+    return found
+
+
+def _named(devices: Iterable[Device]) -> str:
+    return ",".join(device.id if device.id.startswith(_UUIDS) else str(device.index) for device in devices)

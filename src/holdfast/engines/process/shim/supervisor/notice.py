@@ -1,0 +1,105 @@
+"""The warning that a run asked for ahead of its end: a file that says when and why, and a signal to who heeds it."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from .. import moment, processes
+from ..records import STOP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..records import Program
+
+SIGNAL_AFTER_S = 0.05
+"""Between two looks at who heeds the signal: a process that is about to become another program will not."""
+DEADLINE = "deadline"
+LEADING = frozenset({"preemption", "suspension", "drain"})
+"""Reasons to stop a run that leave it the time it asked for, from the warning on; its deadline is known ahead."""
+_FOREVER = float("inf")
+
+
+class Notice:
+    """Whether a run is to be warned, and whether it has been."""
+
+    def __init__(self) -> None:
+        """Begin with nobody to warn."""
+        self.due = _FOREVER
+        """When there is something to do, on the monotonic clock."""
+        self._before_s = 0.0
+        self._number = 0
+        self._ends_at = _FOREVER
+        self._given_at = _FOREVER
+        self._heeding: list[int] = []
+
+    def begin(self, program: Program, deadline_at: float) -> None:
+        """Warn another run from now on, if its job asks for it; one that was warned before is not warned twice."""
+        asked = program.order.get("warning")
+        self.due, self._heeding, self._given_at, self._before_s = _FOREVER, [], _FOREVER, 0.0
+        if not asked:
+            return
+        self._before_s, self._number = asked
+        self._ends_at = deadline_at
+        with suppress(OSError):
+            if program.fostered:
+                program.warned_at = os.lstat(program.path(STOP)).st_mtime
+                self._given_at = moment.monotonic() - max(0.0, moment.wall() - program.warned_at)
+                return
+        self.due = deadline_at - self._before_s
+
+    def look(self, program: Program, now: float) -> None:
+        """Do what is due: warn of the deadline, or signal those that were asked whether they heed it."""
+        if self._given_at == _FOREVER:
+            self._give(program, DEADLINE, self._ends_at, now)
+            return
+        self.due = _FOREVER
+        for pid in self._heeding:
+            if processes.heeds(pid, self._number):
+                processes.kill(pid, self._number)
+        self._heeding = []
+
+    def lead_s(self, program: Program, reason: str, now: float) -> float:
+        """Say how much later than now to stop a run, so that it has the time it asked for; warns it if nobody has."""
+        if not self._before_s:
+            return 0.0
+        left_s = max(0.0, min(self._given_at, now) + self._before_s - now) if reason in LEADING else 0.0
+        if self._given_at == _FOREVER and (reason in LEADING or reason == DEADLINE):
+            self._give(program, reason, now + left_s, now)
+        return left_s
+
+    def end(self) -> None:
+        """Warn no more: it has ended."""
+        self.due = _FOREVER
+
+    def _give(self, program: Program, reason: str, ends_at: float, now: float) -> None:
+        self._given_at = now
+        program.warned_at = wall = moment.wall()
+        told = {"reason": reason, "stop_at": wall + ends_at - now, "given_at": wall}
+        path = program.path(STOP)
+        fresh = Path(f"{path}.new")
+        with suppress(OSError):  # a full disk: the signal comes all the same
+            fresh.unlink(missing_ok=True)
+            fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, json.dumps(told).encode() + b"\n")
+            finally:
+                os.close(fd)
+            fresh.replace(path)
+        self._heeding = list(_topmost(program.pid, self._number))
+        self.due = now + SIGNAL_AFTER_S if self._heeding else _FOREVER
+
+
+def _topmost(leader: int, number: int) -> list[int]:
+    """List who heeds a signal, without those below one that does: whoever started them passes it on if they need it."""
+    found, pending, looked = [], [leader], 0
+    while pending and looked < processes.MOST_LOOKED_AT:
+        pid = pending.pop()
+        looked += 1
+        if processes.heeds(pid, number):
+            found.append(pid)
+        else:
+            pending += processes.children_of(pid)
+    return found

@@ -1,0 +1,50 @@
+"""How fast a run comes on, and how long it still takes, from what it reports as ``step/total``."""
+
+from __future__ import annotations
+
+import re
+
+SHORTEST_S = 2.0
+"""Of less than that no rate is told: it would jump."""
+_STEPS = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)(?=\s|$)")
+_LONGEST_S = 1000 * 86400.0
+
+
+class Pace:
+    """The first report of a run, which later ones are compared with: a run may begin where another one stopped."""
+
+    def __init__(self) -> None:
+        """Begin with no report."""
+        self._first: tuple[float, float] | None = None
+
+    def told(self, line: str, now: float) -> str:
+        """Return a report, once they are known with its rate and the time left: ``30/100 (2.1/s, 33s left)``."""
+        found = _STEPS.match(line)
+        if found is None:
+            return line
+        step, total = float(found[1]), float(found[2])
+        if self._first is None or step < self._first[1]:
+            self._first = now, step
+        since, begun = self._first
+        if now - since < SHORTEST_S or not begun < step < total:
+            return line
+        rate = (step - begun) / (now - since)
+        left_s = (total - step) / rate
+        return f"{line} ({_rate(rate)}, {_left(left_s)} left)" if left_s < _LONGEST_S else line
+
+
+def _rate(each_s: float) -> str:
+    for size, unit in ((1.0, "s"), (60.0, "min")):
+        if each_s * size >= 1:
+            return f"{each_s * size:.1f}/{unit}"
+    return f"{each_s * 3600:.1f}/h"
+
+
+def _left(seconds: float) -> str:
+    """Write how long, with two units at most."""
+    whole = round(seconds)
+    for size, unit, smaller, small in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size}{unit}" + (f"{rest}{small}" if rest else "")
+    return f"{whole}s"

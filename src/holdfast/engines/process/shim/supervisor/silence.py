@@ -1,0 +1,108 @@
+"""How long a run has been silent: its output, and its progress file, each against the limit its job sets."""
+
+from __future__ import annotations
+
+from .. import files, processes
+from ..records import PROGRESS
+from .idle import Devices
+from .stacks import StackDump
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..records import Program
+
+EVERY_S = 1.0
+"""How far apart looks are at most: a run is ended at most so much later than its limit."""
+MOST_STEP_S = 5.0
+"""What counts as silence at most between two looks: a machine that stood still did not let the run speak, either."""
+
+
+class _Watched:
+    """One thing that has to change now and then."""
+
+    __slots__ = ("limit_s", "read", "seen", "silent_s", "words")
+
+    def __init__(self, limit_s: float, words: str, read: Callable[[], object]) -> None:
+        self.limit_s = limit_s
+        self.words = words
+        self.read = read
+        self.seen = read()
+        self.silent_s = 0.0
+
+
+class Silence:
+    """What is watched of one run, and for how long it has been as it is."""
+
+    def __init__(self) -> None:
+        """Begin with nothing to watch."""
+        self.due = float("inf")
+        """When to look next, on the monotonic clock."""
+        self._watched: list[_Watched] = []
+        self._looked_at = 0.0
+        self._dump: StackDump | None = None
+        """What is being written down of a run that stalled, before it is ended."""
+
+    def begin(self, program: Program, now: float) -> None:
+        """Watch another run from now on, if its job asks for it."""
+        limits: dict[str, tuple[float, str]] = program.order.get("stall") or {}
+        readers: dict[str, Callable[[], object]] = {
+            "output": lambda: _written(program),
+            "progress": lambda: _progress(program),
+        }
+        if "device" in limits:
+            readers["device"] = Devices(program.order["gpus"])
+        self._watched = [_Watched(*limits[name], read) for name, read in readers.items() if name in limits]
+        self._looked_at = now
+        self._plan(now)
+
+    def end(self) -> None:
+        """Watch it no more: it has ended, or is to."""
+        self._watched, self._dump = [], None
+        self.due = float("inf")
+
+    def look(self, program: Program, now: float) -> str:
+        """Look; returns what to say of a run that is to be ended for its silence, else nothing.
+
+        A run that has been silent for too long is ended once it is written down where it is.
+        """
+        if self._dump is None:
+            why = self._exceeded(program, now)
+            if why:
+                self._dump = StackDump(program, why, now)
+        if self._dump is None:
+            self._plan(now)
+        elif self._dump.is_done(now):
+            return self._dump.told()
+        else:
+            self.due = self._dump.due
+        return ""
+
+    def _exceeded(self, program: Program, now: float) -> str:
+        """Count the silence; while its first process is suspended it does not count, as it could not say anything."""
+        step_s = min(now - self._looked_at, MOST_STEP_S)
+        self._looked_at = now
+        suspended = processes.is_suspended(program.pid)
+        for each in self._watched:
+            seen = each.read()
+            if seen != each.seen:
+                each.seen, each.silent_s = seen, 0.0
+            elif not suspended:
+                each.silent_s += step_s
+            if each.silent_s >= each.limit_s:
+                return each.words
+        return ""
+
+    def _plan(self, now: float) -> None:
+        left = [each.limit_s - each.silent_s for each in self._watched]
+        self.due = now + min(EVERY_S, *left) if left else float("inf")
+
+
+def _written(program: Program) -> object:
+    """Return what grows with every byte of output; what is cut off the beginning of a log leaves its size alone."""
+    return [files.mark(program.path(name))[1] for name in program.logs]
+
+
+def _progress(program: Program) -> object:
+    return files.last_line(program.path(PROGRESS))

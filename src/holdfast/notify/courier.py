@@ -1,0 +1,208 @@
+"""Takes notifications that are due out of the outbox, delivers them, and stores what became of each.
+
+Nothing of a try is stored before it: whoever is killed in the middle leaves it due, and the next tells again under the
+same id. So a receiver that keeps ids is told once, and nobody is ever told of nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.domain.notifications.notification import DeliveryState
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.base import ARRAY
+from holdfast.errors import HoldfastError
+from holdfast.ports.notifications import Sent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from holdfast.domain.notifications.notification import Notification
+    from holdfast.domain.notifier import Notifier
+    from holdfast.ports.clock import Clock, Dice
+    from holdfast.ports.notifications import Sender
+    from holdfast.ports.store import Store
+
+AT_ONCE = 32
+AT_ONCE_EACH = 2
+"""Tries of one notifier at a time, so that one which never answers leaves room for the others."""
+LONGEST_WAIT_S = 5.0
+"""How long a replay that another process asked for waits at most."""
+_LAST_S = 1.0
+_LOOK_S = 0.01
+_log = logging.getLogger(__name__)
+
+
+class Workers(Protocol):
+    """Runs tries."""
+
+    def submit(self, call: Callable[[], None]) -> None:
+        """Have something done, now or soon."""
+        ...
+
+
+class Threads:
+    """Threads, made as they are needed; none keeps the process from ending."""
+
+    def __init__(self, most: int = AT_ONCE) -> None:
+        """Begin without any."""
+        self._most = most
+        self._made = 0
+        self._idle = threading.Semaphore(0)
+        self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def submit(self, call: Callable[[], None]) -> None:
+        """Have something done by a thread that is free, or by a new one."""
+        self._calls.put(call)
+        if not self._idle.acquire(blocking=False) and self._made < self._most:
+            self._made += 1
+            threading.Thread(target=self._work, name=f"holdfast-notify-{self._made}", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            self._calls.get()()
+            self._idle.release()
+
+
+def completed(store: Store, notification: Notification) -> Notification:
+    """Add what only the store knows: where a job ran, and what the failed tasks of an array failed of."""
+    report = notification.report
+    if report.complete:
+        return notification
+    if report.kind == ARRAY:
+        report = evolve(report, causes=store.causes_of(report.id) if report.counts.get("failed") else {})
+    elif not report.nodes and report.attempts:
+        runs = [run for run in store.runs(report.id) if run.attempt == report.attempts and run.node]
+        report = evolve(report, nodes=tuple(dict.fromkeys(run.node for run in runs)))
+    return evolve(notification, report=evolve(report, complete=True))
+
+
+class Courier:
+    """Delivers what is due; one for all notifiers, in the process that leads."""
+
+    def __init__(
+        self,
+        store: Store,
+        sender: Sender,
+        clock: Clock,
+        dice: Dice,
+        *,
+        workers: Workers | None = None,
+        count: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Begin with nothing under way.
+
+        Args:
+            store: Where the outbox is.
+            sender: Tries once.
+            clock: Tells the time.
+            dice: For jitter.
+            workers: Run tries; by default threads.
+            count: Takes note of each try: ``delivered``, ``failed``, or ``dead`` where it was the last.
+        """
+        self._store, self._sender, self._clock, self._dice = store, sender, clock, dice
+        self._workers = workers or Threads()
+        self._under_way: dict[str, Notification] = {}
+        self._done: SimpleQueue[Notification] = SimpleQueue()
+        self._unsettled: list[Notification] = []
+        self.changed: Callable[[], None] = lambda: None
+        """Called from any thread when there is something to do."""
+        self._count = count
+
+    def step(self) -> float:
+        """Store what has been tried, and begin what is due; returns how long to wait, unless something happens.
+
+        Raises:
+            Unavailable: The database is away; nothing is lost.
+        """
+        self._settle()
+        now = self._clock.now()
+        while (room := AT_ONCE - len(self._under_way)) > 0:
+            due = self._store.due_notifications(now, limit=room, but=self._under_way, not_to=self._full())
+            if not due:
+                break
+            self._begin_some(due)
+        if not self._done.empty():
+            return 0.0
+        following = self._store.next_notification_at(but=self._under_way, not_to=self._full())
+        return LONGEST_WAIT_S if following is None else max(0.0, min(LONGEST_WAIT_S, following - now))
+
+    def _full(self) -> set[str]:
+        """Name the notifiers that have as many tries under way as they may."""
+        busy = Counter(each.to for each in self._under_way.values())
+        return {to for to, count in busy.items() if count >= AT_ONCE_EACH}
+
+    def _begin_some(self, due: Sequence[Notification]) -> None:
+        """Begin those whose notifiers have room; the first of each has."""
+        notifiers = self._store.catalogue().notifiers
+        for one in due:
+            if one.to not in self._full():
+                whole = self._under_way[one.id] = completed(self._store, one)
+                self._workers.submit(partial(self._try, whole, notifiers.get(one.to)))
+
+    def _try(self, one: Notification, notifier: Notifier | None) -> None:
+        """Try once, and leave what became of it to the next step."""
+        if notifier is None:
+            sent = Sent(f"notifier {one.to!r} does not exist, or cannot be read", final=True)
+        else:
+            sent = self._sender.send(notifier, one, self._clock.now())
+        now = self._clock.now()
+        if not sent.error:
+            self._done.put(one.delivered(now))
+        else:
+            self._done.put(one.failed(sent.error, now, draw=self._dice.draw(), final=sent.final))
+        self.changed()
+
+    def _settle(self) -> None:
+        """Store what has been tried; what cannot be stored now is kept."""
+        while True:
+            try:
+                self._unsettled.append(self._done.get_nowait())
+            except Empty:
+                break
+        if not self._unsettled:
+            return
+        self._store.settle_notifications(self._unsettled)
+        for one in self._unsettled:
+            self._count(str(one.state).lower() if one.settled_at is not None else "failed")
+            if one.state is DeliveryState.DEAD:
+                _log.warning("notification %s to %s is given up: %s", one.id, one.to, one.error)
+            self._under_way.pop(one.id, None)
+        self._unsettled.clear()
+
+    def drain(self, bound_s: float) -> int:
+        """Deliver what is due before a process ends; returns how many still wait, also for a later try.
+
+        Args:
+            bound_s: For how long at most.
+        """
+        until = self._clock.now() + bound_s
+        while True:
+            wait_s = self.step()
+            if not self._under_way and wait_s > 0:
+                break
+            left_s = until - self._clock.now()
+            if left_s <= 0 or not self._awaited(min(left_s, max(wait_s, _LOOK_S))):
+                break
+        return self._store.count_notifications().get(DeliveryState.WAITING, 0)
+
+    def stop(self) -> None:
+        """Store what has been tried, also what ends soon; a try that is under way then is made again by the next."""
+        try:
+            if self._under_way and self._awaited(_LAST_S):
+                self._settle()
+        except HoldfastError as error:
+            _log.warning("what was delivered last could not be stored: %s", error)
+
+    def _awaited(self, bound_s: float) -> bool:
+        """Wait until a try has ended; returns whether one has."""
+        try:
+            self._unsettled.append(self._done.get(timeout=bound_s))
+        except Empty:
+            return False
+        return True

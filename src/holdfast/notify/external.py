@@ -1,0 +1,53 @@
+"""Everything else: whatever the library Apprise knows, by its URL."""
+
+from __future__ import annotations
+
+import logging
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from holdfast.domain.notifications.words import subject, text
+from holdfast.notify.trouble import Undelivered
+
+if TYPE_CHECKING:
+    from holdfast.domain.notifications.notification import Notification
+
+INSTALL = "pip install 'holdfast-scheduler[notify]'"
+
+
+def is_installed() -> bool:
+    """Whether the library is there."""
+    return find_spec("apprise") is not None
+
+
+def send(url: str, notification: Notification, timeout_s: float) -> None:
+    """Tell by an Apprise URL.
+
+    Raises:
+        Undelivered: The library is missing, does not know the URL, or was refused.
+    """
+    if not is_installed():
+        message = f"the library Apprise is not installed; {INSTALL}"
+        raise Undelivered(message, final=True)
+    import apprise  # noqa: PLC0415 - optional, and slow to import
+
+    asset = apprise.AppriseAsset(app_id="Holdfast", app_desc="Holdfast", async_mode=False)
+    half_s = timeout_s / 2
+    known = apprise.Apprise(asset=asset)
+    if not known.add(f"{url}{'&' if '?' in url else '?'}cto={half_s:g}&rto={half_s:g}"):
+        message = "Apprise does not know this URL"
+        raise Undelivered(message, final=True)
+    report = notification.report
+    with apprise.LogCapture(level=logging.WARNING) as log:  # type: ignore[no-untyped-call] # it has no types
+        done = known.notify(title=subject(report), body=text(report), body_format=apprise.NotifyFormat.TEXT)
+        said = " ".join(log.getvalue().split())
+    if not done:
+        raise Undelivered(_without(url, said) or "Apprise could not deliver it")
+
+
+def _without(url: str, said: str) -> str:
+    """Leave a secret URL out of what the library said; it writes only part of one, but that may be enough."""
+    parts = [part for part in url.replace("?", "/").split("/") if len(part) > 5]  # noqa: PLR2004 - words, not tokens
+    for part in parts:
+        said = said.replace(part, "...")
+    return said[:300]

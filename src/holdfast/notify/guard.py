@@ -1,0 +1,118 @@
+"""Connections to other machines: only to addresses that are allowed, and for no longer than a deadline.
+
+The address that is checked is the one that is connected to: a name that is resolved again could have become another.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import TYPE_CHECKING, TypeAlias
+
+from holdfast.domain.record import Struct
+from holdfast.notify.trouble import Undelivered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from ipaddress import IPv4Address, IPv6Address
+
+Network: TypeAlias = IPv4Network | IPv6Network
+ALLOW_HINT = "HOLDFAST_NOTIFY_ALLOW says which addresses of its own network the server may tell"
+
+
+class Deadline:
+    """The time until which a try may last."""
+
+    def __init__(self, seconds: float) -> None:
+        """Begin now."""
+        self.seconds = seconds
+        self._until = time.monotonic() + seconds
+
+    def left_s(self) -> float:
+        """Return the seconds that are left.
+
+        Raises:
+            Undelivered: None are.
+        """
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise self.over()
+        return left
+
+    def over(self) -> Undelivered:
+        """Say that the time is over."""
+        return Undelivered(f"no answer within {self.seconds:g} s")
+
+    @property
+    def passed(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() >= self._until
+
+
+class Guard(Struct, frozen=True):
+    """Which addresses may be connected to: those of the public internet, and what the operator allows."""
+
+    allowed: tuple[Network, ...] = ()
+
+    def permits(self, address: IPv4Address | IPv6Address) -> bool:
+        """Whether an address may be connected to."""
+        mapped = getattr(address, "ipv4_mapped", None) or address
+        if any(mapped.version == network.version and mapped in network for network in self.allowed):
+            return True
+        return mapped.is_global and not mapped.is_multicast
+
+    def connect(self, host: str, port: int, deadline: Deadline) -> socket.socket:
+        """Connect to the first address of a host that answers.
+
+        Raises:
+            Undelivered: None is allowed, or none answers in time.
+        """
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            message = f"{host} cannot be found: {getattr(error, 'strerror', None) or error}"
+            raise Undelivered(message) from error
+        permitted = [each for each in found if self.permits(ip_address(str(each[4][0]).partition("%")[0]))]
+        if not permitted:
+            addresses = ", ".join(sorted({str(each[4][0]) for each in found}))
+            message = f"{host} is {addresses}, which is not a public address; {ALLOW_HINT}"
+            raise Undelivered(message, final=True)
+        why = ""
+        for family, kind, protocol, _, address in permitted:
+            made = socket.socket(family, kind, protocol)
+            made.settimeout(deadline.left_s())
+            try:
+                made.connect(address)
+            except TimeoutError:
+                why = f"no connection within {deadline.seconds:g} s"
+            except OSError as error:
+                why = error.strerror or str(error)
+            else:
+                return made
+            made.close()
+        message = f"{host}:{port} cannot be reached: {why}"
+        raise Undelivered(message)
+
+
+@contextmanager
+def cut_off(connection: socket.socket, deadline: Deadline) -> Iterator[None]:
+    """End a connection at a deadline, however slowly the other side goes on to answer."""
+    handle = socket.socket(fileno=os.dup(connection.fileno()))  # an encrypted one cannot copy itself
+
+    def cut() -> None:
+        with suppress(OSError):
+            handle.shutdown(socket.SHUT_RDWR)
+
+    watch = threading.Timer(deadline.left_s(), cut)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
+        watch.join()
+        handle.close()

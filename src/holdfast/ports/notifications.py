@@ -1,0 +1,87 @@
+"""Where notifications wait, and what delivers them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.domain.record import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.notifications.notification import DeliveryState, Notification
+    from holdfast.domain.notifier import Notifier
+    from holdfast.errors import Problem
+
+
+class NotificationFilter(Struct, frozen=True):
+    """Which notifications to list; every field that is set must hold."""
+
+    state: DeliveryState | None = None
+    to: str | None = None
+    about: str | None = None
+    """Id of a job or array."""
+
+
+class NotificationStore(Protocol):
+    """The outbox; the controller's commits fill it."""
+
+    def due_notifications(
+        self, now: float, *, limit: int, but: Collection[str] = (), not_to: Collection[str] = ()
+    ) -> Sequence[Notification]:
+        """List those that wait and are due, the earliest first, without some ids and some notifiers."""
+        ...
+
+    def next_notification_at(self, *, but: Collection[str] = (), not_to: Collection[str] = ()) -> float | None:
+        """Return when the next that waits is due, without some ids and notifiers; ``None`` if none does."""
+        ...
+
+    def settle_notifications(self, changed: Sequence[Notification]) -> None:
+        """Store how far notifications are; one that is delivered or given up is written to the event log, too."""
+        ...
+
+    def notification(self, notification_id: str) -> Notification:
+        """Find one by its id.
+
+        Raises:
+            NotFound: There is none.
+        """
+        ...
+
+    def notifications(self, where: NotificationFilter, *, after: int = 0, limit: int) -> Sequence[Notification]:
+        """List them in order of commits, those with ``seq > after``."""
+        ...
+
+    def replay_notifications(self, ids: Sequence[str], now: float, *, by: Caller | None = None) -> int:
+        """Have those that are delivered or given up tried again under their ids; returns how many."""
+        ...
+
+    def count_notifications(self) -> Mapping[str, int]:
+        """Count them by state."""
+        ...
+
+    def causes_of(self, owner: str) -> Mapping[str, int]:
+        """Count the failed jobs of a workload by what their last attempts failed of (``notification.what_of``)."""
+        ...
+
+
+class Sent(Struct, frozen=True):
+    """What became of one try."""
+
+    error: str = ""
+    """What went wrong, for people; empty: it was delivered."""
+    final: bool = False
+    """Whether to try again would be of no use until somebody changes something."""
+
+
+class Sender(Protocol):
+    """Tells people."""
+
+    def check(self, notifier: Notifier) -> Sequence[Problem]:
+        """Say what keeps a notifier from being used here: a library, an address or a program that is not allowed."""
+        ...
+
+    def send(self, notifier: Notifier, notification: Notification, now: float) -> Sent:
+        """Try once, for no longer than the notifier's time-out; never raises."""
+        ...

@@ -1,0 +1,163 @@
+"""``holdfast.AsyncClient``: the client for programs on an event loop.
+
+Requests are made in threads; waiting is not, so that any number of jobs can be waited for.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
+
+import anyio
+from anyio.to_thread import run_sync
+
+from holdfast.sdk.client import Client
+from holdfast.sdk.states import ENDED
+from holdfast.sdk.waiting import GONE, Rests
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+    from typing import Unpack
+
+    from holdfast.sdk.job import Job
+    from holdfast.sdk.manifest import Options
+    from holdfast.sdk.states import State
+    from holdfast.wire.decisions import Why
+    from holdfast.wire.jobs import JobView
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class AsyncJob(Generic[T_co]):
+    """A job of an ``AsyncClient``; see ``holdfast.Job``, which is its ``job``."""
+
+    def __init__(self, job: Job[T_co]) -> None:
+        """Remember the job."""
+        self.job = job
+        self.id = job.id
+        self.name = job.name
+
+    def __repr__(self) -> str:
+        """Name it."""
+        return f"<AsyncJob {self.name} {self.id}>"
+
+    async def state(self) -> State:
+        """Ask where it is now."""
+        return cast("State", (await self.view()).state)
+
+    async def view(self) -> JobView:
+        """Read everything known of it."""
+        return await run_sync(self.job.view)
+
+    async def why(self, *, attempt: int | None = None) -> Why:
+        """Explain why it is where it is."""
+        return await run_sync(partial(self.job.why, attempt=attempt))
+
+    async def logs(self, *, attempt: int | None = None, rank: int = 0) -> str:
+        """Read what it has printed so far."""
+        return await run_sync(partial(self.job.logs, attempt=attempt, rank=rank))
+
+    async def cancel(self, reason: str = "") -> None:
+        """Ask for it to be cancelled, also while it runs."""
+        await run_sync(self.job.cancel, reason)
+
+    async def wait(self, timeout: float | None = None) -> State:  # noqa: ASYNC109 - as the client it mirrors has it
+        """Wait until it has ended, and return how.
+
+        Raises:
+            TimeoutError: It has not within so many seconds.
+        """
+        async for _ in as_completed([self], timeout):
+            break
+        return await self.state()
+
+    async def result(self, timeout: float | None = None) -> T_co:  # noqa: ASYNC109 - as above
+        """Wait for its result; raises what ``holdfast.Job.result`` does."""
+        await self.wait(timeout)
+        return cast("T_co", await run_sync(self.job.outcome))
+
+
+async def as_completed(
+    jobs: Iterable[AsyncJob[T]],
+    timeout: float | None = None,  # noqa: ASYNC109 - as above
+) -> AsyncIterator[AsyncJob[T]]:
+    """Yield each job of one client when it has ended.
+
+    Raises:
+        TimeoutError: Some have not within so many seconds.
+    """
+    left = {job.id: job for job in jobs}
+    total, rests = len(left), Rests()
+    give_up = None if timeout is None else time.monotonic() + timeout
+    while left:
+        states = await run_sync(next(iter(left.values())).job.api.states, list(left))
+        ended = [job_id for job_id in left if states.get(job_id, GONE) in {*ENDED, GONE}]
+        for job_id in ended:
+            yield left.pop(job_id)
+        rest_s = rests.after(news=bool(ended), things=len(left)) if left else 0.0
+        if left and give_up is not None and (rest_s := min(rest_s, give_up - time.monotonic())) <= 0:
+            msg = f"{len(left)} of {total} jobs have not ended within {timeout:g} s"
+            raise TimeoutError(msg)
+        await anyio.sleep(rest_s)
+
+
+class AsyncClient:
+    """A Holdfast to submit work to; ``client`` is the synchronous one it asks."""
+
+    def __init__(self, client: Client) -> None:
+        """Ask by a client; closed with this one."""
+        self.client = client
+
+    @classmethod
+    async def from_env(cls, *, drive: bool = True) -> Self:
+        """Find a Holdfast as ``Client.from_env`` does."""
+        return cls(await run_sync(partial(Client.from_env, drive=drive)))
+
+    async def __aenter__(self) -> Self:
+        """Use it in an ``async with`` statement."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the server; double close is fine."""
+        with anyio.CancelScope(shield=True):
+            await run_sync(self.client.close)
+
+    @overload
+    async def submit(
+        self,
+        work: Callable[..., T],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[Options],
+    ) -> AsyncJob[T]: ...
+    @overload
+    async def submit(
+        self, work: Sequence[str] | str | Mapping[str, Any], **options: Unpack[Options]
+    ) -> AsyncJob[None]: ...
+    async def submit(
+        self,
+        work: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[Options],
+    ) -> AsyncJob[Any]:
+        """Submit a program, a line for the shell, a manifest or a function; see ``Client.submit``."""
+        if callable(work):
+            return AsyncJob(await run_sync(partial(self.client.submit, work, args, kwargs, **options)))
+        return AsyncJob(await run_sync(partial(self.client.submit, work, **options)))
+
+    async def map(
+        self, function: Callable[..., T], *iterables: Iterable[Any], **options: Unpack[Options]
+    ) -> list[AsyncJob[T]]:
+        """Submit a call for each item; see ``Client.map``."""
+        return [AsyncJob(job) for job in await run_sync(partial(self.client.map, function, *iterables, **options))]
+
+    async def job(self, reference: str) -> AsyncJob[Any]:
+        """Find a job by its id, its name or the beginning of its id."""
+        return AsyncJob(await run_sync(self.client.job, reference))

@@ -1,0 +1,72 @@
+"""The program of a job that is one call: reads it, makes it, and leaves its outcome."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from holdfast.sdk.calls.naming import in_words, kinds
+from holdfast.sdk.calls.outcome import Outcome, load, loads, of_error, of_value, write_outcome
+
+TYPE_CHECKING = False  # as there
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
+
+CALL = "call"
+FAILED = 1
+PROGRAM = f"import sys; from {__name__} import main; sys.exit(main(sys.argv[1]))"
+"""Runs it; ``-m`` would import more before it begins."""
+
+
+def outcome_name(attempt: int, rank: int) -> str:
+    """Name the file of a run's outcome."""
+    return f"outcome.{attempt}.{rank}"
+
+
+def main(folder: str) -> int:
+    """Make the call of a folder; returns the program's exit code."""
+    most = 0
+    try:
+        with open(f"{folder}/{CALL}", "rb") as file:
+            most, sys.path[:] = load(file)
+            function, arguments, named = load(file)
+        outcome, code = of_value(function(*arguments, **named), most), 0
+    except BaseException as error:
+        outcome, code = _failed(error, most)
+    name = outcome_name(int(os.environ["HOLDFAST_ATTEMPT"]), int(os.environ["HOLDFAST_RANK"]))
+    write_outcome(f"{folder}/{name}", outcome)
+    return code
+
+
+def each(function: Callable[..., T], part: list[tuple[Any, ...]]) -> list[T]:
+    """Make many calls of a function."""
+    return [function(*arguments) for arguments in part]
+
+
+def calls(parts: list[bytes], most: int) -> list[Outcome]:
+    """Make several calls that have nothing to do with each other; each result may take ``most`` bytes."""
+    return [_outcome(part, most) for part in parts]
+
+
+def _outcome(part: bytes, most: int) -> Outcome:
+    try:
+        function, arguments, named = loads(part)
+        return of_value(function(*arguments, **named), most)
+    except BaseException as error:
+        return of_error(error, most)
+
+
+def _failed(error: BaseException, most: int) -> tuple[Outcome, int]:
+    """Tell of a failure where rules and people look; one that the call told itself stays as it was told."""
+    import traceback
+
+    from holdfast.sdk.calls.context import RunFailed, current
+
+    traceback.print_exception(error)
+    if isinstance(error, RunFailed):
+        return of_error(error, most), int(error.code or FAILED)
+    current().say_why(in_words(error), kinds(error))
+    return of_error(error, most), FAILED

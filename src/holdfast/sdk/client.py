@@ -1,0 +1,217 @@
+"""``holdfast.Client``: submits commands and functions, and finds jobs again."""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import ExitStack
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+
+from holdfast.app.connect import connect
+from holdfast.app.data.datadir import DataDir
+from holdfast.app.settings import read_settings
+from holdfast.client import Client as Api
+from holdfast.errors import InvalidRequest
+from holdfast.sdk.calls.folder import ANNOTATION, MAX_BYTES, Calls
+from holdfast.sdk.job import Job
+from holdfast.sdk.manifest import Manifest, Options, manifest_of, name_of
+from holdfast.sdk.sharing import shared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Unpack
+
+    from holdfast.sdk.calls.folder import Call
+    from holdfast.sdk.states import State
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_CALLS = "calls"
+_MOST_AT_ONCE = 1000
+
+
+class Client:
+    """A Holdfast to submit work to; threads may share it.
+
+    ``api`` has every call of the REST API, typed.
+    """
+
+    def __init__(
+        self,
+        url: str = "",
+        token: str | None = None,
+        *,
+        api: Api | None = None,
+        directory: str | Path | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        """Remember where the server is; nothing is sent yet. ``from_env`` finds it by itself.
+
+        Args:
+            url: Such as ``http://127.0.0.1:7070``.
+            token: The server's token.
+            api: Another way to it; closed with this client.
+            directory: Through which functions and results travel; default ``calls`` in the data directory.
+            max_bytes: How large a function with its arguments, or a result, may be.
+        """
+        self.api = shared(api or Api(url, token))
+        self._directory = None if directory is None else Path(directory)
+        self._max_bytes = max_bytes
+        self._calls: Calls | None = None
+        self._stack = ExitStack()
+        self._stack.callback(self.api.close)
+        self._closing = weakref.finalize(self, self._stack.close)
+
+    @classmethod
+    def from_env(cls, *, drive: bool = True, directory: str | Path | None = None, max_bytes: int = MAX_BYTES) -> Self:
+        """Find a Holdfast as the command line does: ``HOLDFAST_URL``, else the server of the data directory.
+
+        Args:
+            drive: Where no server runs, also run the jobs of the data directory in this process until it is closed.
+            directory: As of the class.
+            max_bytes: As of the class.
+        """
+        stack = ExitStack()
+        try:
+            api = stack.enter_context(connect(drive=drive, settings=read_settings()))
+            made = cls(api=api, directory=directory, max_bytes=max_bytes)
+        except BaseException:
+            stack.close()
+            raise
+        made._stack.push(stack)
+        return made
+
+    def __enter__(self) -> Self:
+        """Use it in a ``with`` statement."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the server; jobs go on where one runs. Double close is fine."""
+        self._closing()
+
+    @overload
+    def submit(
+        self,
+        work: Callable[..., T],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[Options],
+    ) -> Job[T]: ...
+    @overload
+    def submit(self, work: Sequence[str] | str | Mapping[str, Any], **options: Unpack[Options]) -> Job[None]: ...
+    def submit(
+        self,
+        work: Callable[..., Any] | Sequence[str] | str | Mapping[str, Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[Options],
+    ) -> Job[Any]:
+        """Submit a program with its arguments, a line for the shell, a manifest, or a function to be called.
+
+        Args:
+            work: What to run.
+            args: Of a function.
+            kwargs: Of a function.
+            **options: How to run it.
+
+        Raises:
+            HoldfastError: It was refused.
+            TypeError: The function or an argument cannot be pickled.
+        """
+        if callable(work):
+            [job] = self._call([(work, args, kwargs or {})], options)
+            return job
+        if not isinstance(work, str | bytes) and hasattr(work, "keys"):
+            if options:
+                msg = "a manifest says all about its job itself, so no options can be given beside it"
+                raise InvalidRequest(msg)
+            manifest = dict(work)
+        else:
+            manifest = manifest_of(work, options)
+        accepted = self.api.submit(manifest)
+        return Job(self.api, accepted.id, accepted.name)
+
+    def map(self, function: Callable[..., T], *iterables: Iterable[Any], **options: Unpack[Options]) -> list[Job[T]]:
+        """Submit a call for each item, or for the items at the same place of several iterables; all or none.
+
+        Raises:
+            HoldfastError: They were refused.
+            TypeError: The function or an item cannot be pickled.
+        """
+        return self._call([(function, items, {}) for items in zip(*iterables, strict=False)], options)
+
+    def job(self, reference: str) -> Job[Any]:
+        """Find a job by its id, its name or the beginning of its id; of a call its result, too.
+
+        Raises:
+            NotFound: There is none.
+        """
+        view = self.api.job(reference)
+        name = view.annotations.get(ANNOTATION)
+        return Job(self.api, view.id, view.name, None if name is None else self.calls.of(name))
+
+    def jobs(
+        self, states: Iterable[State] = (), *, queue: str | None = None, limit: int | None = None
+    ) -> Iterator[Job[Any]]:
+        """List jobs in any of these states, or all, in order of submission."""
+        for found in self.api.full_jobs(states=states, queue=queue, limit=limit):
+            name = found.annotations.get(ANNOTATION)
+            yield Job(self.api, found.id, found.name, None if name is None else self.calls.of(name))
+
+    @property
+    def calls(self) -> Calls:
+        """Where functions and results travel; made when first used."""
+        if self._calls is None:
+            self._calls = Calls(self._directory or self._usual_place(), self._max_bytes)
+            self._calls.forget(self.api.states)
+        return self._calls
+
+    def _usual_place(self) -> Path:
+        """Choose a directory below the data directory: one of its own for a server that is not of it."""
+        data, address = read_settings().data, self.api.connection.address
+        server = DataDir(data).server()
+        if not address or (server is not None and server.url == address):
+            return data / _CALLS
+        return data / f"{_CALLS}-{sha256(address.encode()).hexdigest()[:8]}"
+
+    def _call(
+        self, wanted: Sequence[tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]], options: Options
+    ) -> list[Job[Any]]:
+        added: list[Call] = []
+        try:
+            manifests = []
+            for function, arguments, named in wanted:
+                added.append(self.calls.add(function, arguments, named))
+                manifests.append(call_manifest(added[-1], name_of(function), options))
+            ids = self._submitted(manifests)
+        except BaseException:
+            for call in added:
+                call.delete()
+            raise
+        for call, job_id in zip(added, ids, strict=True):
+            call.note_job(job_id)
+        return [
+            Job(self.api, job_id, manifest["metadata"]["name"], call)
+            for job_id, manifest, call in zip(ids, manifests, added, strict=True)
+        ]
+
+    def _submitted(self, manifests: Sequence[Manifest]) -> list[str]:
+        if len(manifests) == 1:
+            return [self.api.submit(manifests[0]).id]
+        ids: list[str] = []
+        for start in range(0, len(manifests), _MOST_AT_ONCE):
+            found = self.api.submit_bulk(manifests[start : start + _MOST_AT_ONCE]).items
+            ids += [item.id for item in found if item.id is not None]
+        return ids
+
+
+def call_manifest(call: Call, name: str, options: Options) -> Manifest:
+    """Build the manifest of a job that is a call."""
+    given: Options = {"name": name, **options}
+    given["annotations"] = {**options.get("annotations", {}), **call.annotations}
+    return manifest_of(call.command, given)

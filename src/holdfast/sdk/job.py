@@ -1,0 +1,188 @@
+"""A job somebody submitted: its state, its result, its log, and why it is where it is."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from holdfast.errors import NotFound
+from holdfast.sdk.calls.outcome import Outcome, RemoteTraceback
+from holdfast.sdk.notebook import html_of
+from holdfast.sdk.states import ENDED, State
+from holdfast.sdk.waiting import as_completed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.client import Client as Api
+    from holdfast.sdk.calls.folder import Call
+    from holdfast.wire.decisions import Why
+    from holdfast.wire.jobs import JobView, LogChunk
+
+T_co = TypeVar("T_co", covariant=True)
+_SOON_S, _LATER_S, _SLOWER = 0.02, 0.5, 1.5
+
+
+class JobFailed(RuntimeError):
+    """A job came to nothing, and no exception of its own says why; ``why`` does."""
+
+    def __init__(self, job_id: str, headline: str, summary: tuple[str, ...] = ()) -> None:
+        """Remember the job and what is said about it."""
+        super().__init__(job_id, headline, summary)
+        self.job_id = job_id
+        self.headline = headline
+        self.summary = summary
+
+    def __str__(self) -> str:
+        """Return all that is known, and where there is more."""
+        return "\n".join([self.headline, *self.summary, f"more: holdfast why {self.job_id}"])
+
+
+class JobCancelled(JobFailed, CancelledError):
+    """A job was cancelled; also an error of ``concurrent.futures``."""
+
+
+class Job(Generic[T_co]):
+    """A job on a Holdfast; of a call, its result is what the function returns, of a command ``None``."""
+
+    def __init__(self, api: Api, job_id: str, name: str, call: Call | None = None) -> None:
+        """Remember which one it is; nothing is asked yet."""
+        self._api = api
+        self._call = call
+        self.id = job_id
+        self.name = name
+
+    def __repr__(self) -> str:
+        """Name it."""
+        return f"<Job {self.name} {self.id}>"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook as it is now."""
+        return html_of(self.view())
+
+    @property
+    def api(self) -> Api:
+        """The client it was submitted with."""
+        return self._api
+
+    @property
+    def call(self) -> Call | None:
+        """The call it makes, if it is one."""
+        return self._call
+
+    @property
+    def state(self) -> State:
+        """Where it is now; asked anew each time."""
+        return cast("State", self._api.job(self.id).state)
+
+    def view(self) -> JobView:
+        """Read everything known of it: its attempts, their runs, what was decided."""
+        return self._api.job(self.id)
+
+    def why(self, *, attempt: int | None = None) -> Why:
+        """Explain why it is where it is."""
+        return self._api.why(self.id, attempt=attempt)
+
+    def cancel(self, reason: str = "") -> None:
+        """Ask for it to be cancelled, also while it runs."""
+        self._api.cancel(self.id, reason=reason)
+
+    def wait(self, timeout: float | None = None) -> State:
+        """Wait until it has ended, and return how.
+
+        Raises:
+            TimeoutError: It has not within so many seconds.
+        """
+        for _ in as_completed([self], timeout):
+            break
+        return self.state
+
+    def result(self, timeout: float | None = None) -> T_co:
+        """Wait for its result.
+
+        Raises:
+            TimeoutError: It has not ended within so many seconds.
+            JobFailed: It failed, or (``JobCancelled``) was cancelled.
+            Exception: What the function raised, with the run's traceback as its cause.
+        """
+        self.wait(timeout)
+        return cast("T_co", self.outcome())
+
+    def outcome(self, rank: int = 0) -> Any:
+        """Return or raise what one rank of the ended job came to."""
+        view = self._api.job(self.id)
+        if view.state == "Succeeded" and self._call is None:
+            return None
+        left = self._left(view, rank) if view.state in {"Succeeded", "Failed"} else None
+        if left is None or (left.ok and view.state == "Failed"):
+            raise self._failed(view)
+        return left.value()
+
+    def _left(self, view: JobView, rank: int) -> Outcome | None:
+        """Find what the last attempt left: of a failed gang, the rank whose failure it was."""
+        if self._call is None:
+            return None
+        ranks = [rank] if view.state == "Succeeded" else [rank, *(one for one in range(view.gang) if one != rank)]
+        found = [left for one in ranks if (left := self._call.outcome(view.attempt, one))]
+        return next((left for left in found if not left.ok), found[0] if found else None)
+
+    def _failed(self, view: JobView) -> JobFailed:
+        why = self.why()
+        kind = JobCancelled if view.state == "Cancelled" else JobFailed
+        headline = why.headline
+        if view.state == "Succeeded":
+            headline = f"{view.name} succeeded, but its result is gone"
+        error = kind(self.id, headline, tuple(why.summary))
+        tail = [line for attempt in view.attempts[-1:] for run in attempt.runs[:1] for line in run.log_tail]
+        if tail:
+            error.__cause__ = RemoteTraceback("the end of its log:\n" + "\n".join(tail) + "\n")
+        return error
+
+    def logs(self, *, attempt: int | None = None, rank: int = 0, stderr: bool = False) -> str:
+        """Read what it has printed so far, in its last attempt or another one.
+
+        ``stderr`` reads standard error, of jobs whose ``logs`` are ``separate``.
+        """
+        return "".join(self._log(attempt, rank, stderr=stderr))
+
+    def _log(self, attempt: int | None, rank: int, *, stderr: bool) -> Iterator[str]:
+        offset, more = 0, True
+        while more:
+            chunk = self._api.logs(self.id, attempt=attempt, rank=rank, offset=offset, stderr=stderr)
+            yield chunk.text
+            offset, more = chunk.next_offset, bool(chunk.text) and not chunk.finished
+
+    def follow(self, *, attempt: int | None = None, rank: int = 0) -> Iterator[str]:
+        """Read what one attempt prints while it prints it, until that attempt ends."""
+        offset, rest_s = 0, _SOON_S
+        number = attempt or self._first_attempt()
+        while True:
+            chunk = self._chunk(number, rank, offset)
+            if chunk is not None and chunk.text:
+                offset, rest_s = chunk.next_offset, _SOON_S
+                yield chunk.text
+            elif chunk is not None and chunk.finished:
+                return
+            else:
+                time.sleep(rest_s)
+                rest_s = min(rest_s * _SLOWER, _LATER_S)
+
+    def _chunk(self, attempt: int, rank: int, offset: int) -> LogChunk | None:
+        """Read on in a log; a run that has not been placed has none yet."""
+        try:
+            return self._api.logs(self.id, attempt=attempt, rank=rank, offset=offset)
+        except NotFound:
+            return None
+
+    def _first_attempt(self) -> int:
+        """Wait until there is an attempt to follow."""
+        rest_s = _SOON_S
+        while True:
+            view = self._api.job(self.id)
+            if view.attempt:
+                return view.attempt
+            if view.state in ENDED:
+                raise self._failed(view)
+            time.sleep(rest_s)
+            rest_s = min(rest_s * _SLOWER, _LATER_S)

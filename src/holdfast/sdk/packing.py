@@ -1,0 +1,181 @@
+"""``holdfast.PackedExecutor``: calls submitted one by one, several of them in each job."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import Executor as StandardExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+from holdfast.sdk.calls.folder import pickled
+from holdfast.sdk.calls.worker import calls
+from holdfast.sdk.executor import Executor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Unpack
+
+    from holdfast.sdk.calls.outcome import Outcome
+    from holdfast.sdk.client import Client
+    from holdfast.sdk.futures import JobFuture
+    from holdfast.sdk.job import Job
+    from holdfast.sdk.manifest import Options
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class PackedFuture(Future[T], Generic[T]):
+    """A future whose call is part of a job; it counts as running once that is sent."""
+
+    def __init__(self, data: bytes) -> None:
+        """Begin before there is a job."""
+        super().__init__()
+        self.data = data
+        self._sent = threading.Event()
+        self._carrier: JobFuture[list[Outcome]] | None = None
+
+    def sent(self, carrier: JobFuture[list[Outcome]] | None) -> None:
+        """Take note of what carries it; ``None`` where nothing ever will."""
+        self.data, self._carrier = b"", carrier
+        self._sent.set()
+
+    def job(self, timeout: float | None = None) -> Job[Any]:
+        """Return the job it is part of, once that is submitted.
+
+        Raises:
+            TimeoutError: It is not within so many seconds.
+            Exception: Why it was never submitted.
+        """
+        if not self._sent.wait(timeout):
+            msg = f"the job is not submitted within {timeout} s"
+            raise TimeoutError(msg)
+        if self._carrier is None:
+            self.result(0)
+            msg = "the call was cancelled before it was submitted"
+            raise RuntimeError(msg)
+        return self._carrier.job(timeout)
+
+
+class PackedExecutor(StandardExecutor):
+    """Runs short calls as jobs of several calls each: starting a Python costs more than such a call.
+
+    What a call raises is its future's, and fails neither the others nor the job; so it is not retried. A job that fails
+    as a whole, as when its node is lost or a call ends the process, is retried by policy with all its calls.
+    """
+
+    def __init__(
+        self,
+        client: Client | None = None,
+        *,
+        calls_per_job: int = 20,
+        window_s: float = 0.02,
+        **options: Unpack[Options],
+    ) -> None:
+        """Make sure that jobs such as these would be accepted.
+
+        Args:
+            client: Where to submit them; default ``Client.from_env()``, closed with the executor.
+            calls_per_job: At most so many, one after the other.
+            window_s: How long a call waits for others to share its job with.
+            **options: Of every job; see ``Client.submit``.
+
+        Raises:
+            ValueError: ``calls_per_job`` is less than 1.
+            InvalidRequest: Jobs with such options would be refused.
+        """
+        if calls_per_job < 1:
+            msg = "calls_per_job must be at least 1"
+            raise ValueError(msg)
+        self._executor = Executor(client, **options)
+        self._most, self._window_s = calls_per_job, window_s
+        self._turn, self._sending = threading.Lock(), threading.Lock()
+        self._loose: list[PackedFuture[Any]] = []
+        self._stopping = False
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> PackedFuture[T]:
+        """Submit a call.
+
+        Raises:
+            RuntimeError: The executor was shut down.
+            TypeError: The function or an argument cannot be pickled.
+        """
+        future: PackedFuture[T] = PackedFuture(pickled(fn, args, kwargs))
+        with self._turn:
+            if self._stopping:
+                msg = "cannot schedule new futures after shutdown"
+                raise RuntimeError(msg)
+            self._loose.append(future)
+            first, full = len(self._loose) == 1, len(self._loose) >= self._most
+            if first:
+                self._executor.expect(more=True)
+        if full:
+            self._flush()
+        elif first:
+            threading.Timer(self._window_s, self._flush).start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its parent
+        """Take no more calls; those that are there are made.
+
+        Args:
+            wait: Until all jobs have ended.
+            cancel_futures: Cancel those that have not begun.
+        """
+        with self._turn:
+            self._stopping = True
+            for future in self._loose if cancel_futures else ():
+                future.cancel()
+        self._flush()
+        self._executor.shutdown(wait=wait, cancel_futures=cancel_futures)
+
+    def _flush(self) -> None:
+        """Send what waits; once this returns, no other thread is about to send any of it either."""
+        with self._sending:
+            with self._turn:
+                pack, self._loose = self._loose, []
+            if pack:
+                self._send_all(pack)
+
+    def _send_all(self, pack: Sequence[PackedFuture[Any]]) -> None:
+        chosen = []
+        for future in pack:
+            if future.set_running_or_notify_cancel():
+                chosen.append(future)
+            else:
+                future.sent(None)
+        try:
+            if chosen:
+                self._send(chosen)
+        finally:
+            self._executor.expect(more=False)
+
+    def _send(self, pack: Sequence[PackedFuture[Any]]) -> None:
+        try:
+            carrier = self._executor.submit(calls, [future.data for future in pack], self._executor.max_bytes)
+        except Exception as error:  # noqa: BLE001 - a timer's thread has nobody to tell but those who wait
+            for future in pack:
+                future.set_exception(error)
+                future.sent(None)
+            return
+        for future in pack:
+            future.sent(carrier)
+        carrier.add_done_callback(partial(_deal, pack))
+
+
+def _deal(pack: Sequence[PackedFuture[Any]], carrier: Future[list[Outcome]]) -> None:
+    """Give each call what became of it, or of its job."""
+    error: BaseException | None = None
+    outcomes: Sequence[Outcome | None] = [None] * len(pack)
+    if carrier.cancelled():
+        error = CancelledError("its job was cancelled")
+    elif (error := carrier.exception()) is None:
+        outcomes = carrier.result()
+    for future, outcome in zip(pack, outcomes, strict=True):
+        try:
+            value = None if outcome is None else outcome.value()
+        except Exception as raised:  # noqa: BLE001 - whatever the call raised is the future's
+            future.set_exception(raised)
+        else:
+            future.set_result(value) if error is None else future.set_exception(error)

@@ -1,0 +1,120 @@
+"""Waits for jobs, many at a time: one request asks for all of them."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, FIRST_EXCEPTION
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar, get_args
+
+from holdfast.sdk.states import ENDED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from holdfast.client import Client as Api
+    from holdfast.sdk.states import State
+
+
+class Awaited(Protocol):
+    """A job somebody waits for."""
+
+    @property
+    def id(self) -> str:
+        """Names it."""
+        ...
+
+    @property
+    def api(self) -> Api:
+        """Where it is."""
+        ...
+
+    @property
+    def state(self) -> State:
+        """How far it is."""
+        ...
+
+
+J = TypeVar("J", bound=Awaited)
+ReturnWhen = Literal["ALL_COMPLETED", "FIRST_COMPLETED", "FIRST_EXCEPTION"]
+"""As of ``concurrent.futures``."""
+GONE = "Gone"
+"""Stands for the state of a job that was forgotten."""
+
+
+class Waited(NamedTuple, Generic[J]):
+    """Jobs that have ended, and those that have not."""
+
+    done: set[J]
+    not_done: set[J]
+
+
+class Rests:
+    """Pauses between looks: short after news, longer while nothing happens, and longer for many jobs."""
+
+    FIRST_S, LONGEST_S, FACTOR, FOR_EACH_S = 0.02, 0.5, 1.5, 0.0002
+
+    def __init__(self) -> None:
+        """Begin with the shortest."""
+        self._next_s = self.FIRST_S
+
+    def after(self, *, news: bool, things: int) -> float:
+        """Return how long to rest."""
+        self._next_s = self.FIRST_S if news else min(self._next_s * self.FACTOR, self.LONGEST_S)
+        return min(self.LONGEST_S, max(self._next_s, things * self.FOR_EACH_S))
+
+
+def as_completed(jobs: Iterable[J], timeout: float | None = None) -> Iterator[J]:
+    """Yield each job when it has ended.
+
+    Raises:
+        TimeoutError: Some have not within so many seconds.
+    """
+    left = {job.id: job for job in jobs}
+    total, rests = len(left), Rests()
+    give_up = None if timeout is None else time.monotonic() + timeout
+    while True:
+        ended = [job_id for job_id, state in _states(left).items() if state in {*ENDED, GONE}]
+        for job_id in ended:
+            yield left.pop(job_id)
+        if not left:
+            return
+        rest_s = rests.after(news=bool(ended), things=len(left))
+        if give_up is not None and (rest_s := min(rest_s, give_up - time.monotonic())) <= 0:
+            msg = f"{len(left)} of {total} jobs have not ended within {timeout:g} s"
+            raise TimeoutError(msg)
+        time.sleep(rest_s)
+
+
+def wait(jobs: Iterable[J], timeout: float | None = None, return_when: ReturnWhen = ALL_COMPLETED) -> Waited[J]:
+    """Wait for all jobs, for the first that ends, or for the first that fails.
+
+    Returns:
+        Those that have ended, and those that have not: after a time limit there may be any number of both.
+
+    Raises:
+        ValueError: ``return_when`` is none of the words of ``concurrent.futures``.
+    """
+    if return_when not in get_args(ReturnWhen):
+        msg = f"return_when is {return_when!r}; allowed: {', '.join(get_args(ReturnWhen))}"
+        raise ValueError(msg)
+    listed = set(jobs)
+    done: set[J] = set()
+    try:
+        for job in as_completed(listed, timeout):
+            done.add(job)
+            if return_when == FIRST_COMPLETED or (return_when == FIRST_EXCEPTION and job.state != "Succeeded"):
+                break
+    except TimeoutError:
+        pass
+    return Waited(done, listed - done)
+
+
+def _states(jobs: Mapping[str, Awaited]) -> dict[str, str]:
+    """Read the states of jobs that may be on several Holdfasts; one that was forgotten is gone."""
+    by_api: dict[Api, list[str]] = {}
+    for job in jobs.values():
+        by_api.setdefault(job.api, []).append(job.id)
+    found = dict.fromkeys(jobs, GONE)
+    for api, ids in by_api.items():
+        found.update(api.states(ids))
+    return found

@@ -1,0 +1,261 @@
+"""Finds what jobs name that they wait for: among what is submitted with them, and among what is stored.
+
+What has ended by then counts as it ended, and stays so; nothing that is found later can change it.
+"""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.compiled.codec import load_array
+from holdfast.domain.job import JobState
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.suggestion import closest
+from holdfast.domain.workloads.array.model import Array, ArraySpec
+from holdfast.domain.workloads.dependencies import Condition, Standing, Target, holds, standing_of, waits_for
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.errors import NotFound, Problem
+from holdfast.service.naming import MOST_LISTED
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.base import Owner
+    from holdfast.domain.workloads.dependencies import Dependency
+    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.ports.store import Store
+
+_LONGEST_REASON = 200
+_OWNERS: Mapping[Target, type[Array | JobSet]] = {Target.ARRAY: Array, Target.JOB_SET: JobSet}
+_NOT_STARTED = "only a job can be waited for to start"
+_LIST = "list what there is with: holdfast get jobs"
+
+
+class Submitted(NamedTuple):
+    """A job or an array of a submission."""
+
+    spec: JobSpec
+    array: ArraySpec | None = None
+    """Of an array, what else it is."""
+
+    @property
+    def target(self) -> Target:
+        """What it is, for what waits for it."""
+        return Target.JOB if self.array is None else Target.ARRAY
+
+
+class Found(NamedTuple):
+    """Something that is waited for."""
+
+    target: Target
+    id: str
+    name: str
+    standing: Standing
+    array: ArraySpec | None = None
+    place: int | None = None
+    """In the submission, if it is part of that."""
+
+
+class Resolved(Struct, frozen=True):
+    """What a job waits for, found."""
+
+    after: tuple[Dependency, ...]
+    met: tuple[int, ...] = ()
+    """Places of what has happened already."""
+
+    def applied(self, job: Job) -> Job:
+        """Have a job that was just submitted wait for what has not happened yet."""
+        if not self.after:
+            return job
+        if len(self.met) == len(self.after):
+            return evolve(job, ready_at=job.submitted_at)
+        return evolve(job, state=JobState.WAITING, reason=waits_for(self.after, self.met), met=self.met)
+
+
+NOTHING = Resolved(())
+
+
+class Resolver:
+    """Finds what the jobs and arrays of one submission wait for."""
+
+    def __init__(self, store: Store, items: Sequence[Submitted | None], sets: Collection[str] = ()) -> None:
+        """Remember what is submitted together.
+
+        Args:
+            store: Where everything else is.
+            items: What is submitted; ``None`` where that could not even be read.
+            sets: Names of job sets to take for existing.
+        """
+        self._store = store
+        self._items = items
+        self._sets = sets
+        self._waits = any(item is not None and item.spec.after for item in items)
+        self._named: dict[str, list[int]] = {}
+        self._known: dict[tuple[Target | None, str], Found | Problem] = {}
+        if self._waits:
+            for place, item in enumerate(items):
+                if item is not None:
+                    self._named.setdefault(item.spec.name, []).append(place)
+
+    def problems(self) -> dict[int, list[Problem]]:
+        """Say what is wrong with what is waited for, by the place of the item; paths are those of ``spec``."""
+        found: dict[int, list[Problem]] = {}
+        edges: dict[int, dict[int, int]] = {}
+        if not self._waits:
+            return found
+        for place, item in enumerate(self._items):
+            for at, one in enumerate(item.spec.after if item is not None else ()):
+                if not one.name:
+                    continue
+                seen = self._find(place, one)
+                if isinstance(seen, Found) and seen.place is not None:
+                    edges.setdefault(place, {})[seen.place] = at
+                wrong = seen if isinstance(seen, Problem) else self._wrong(place, one, seen)
+                if wrong is not None:
+                    found.setdefault(place, []).append(evolve(wrong, path=f"spec.dependsOn[{at}]"))
+        for place, problem in self._cycles(edges):
+            found.setdefault(place, []).append(problem)
+        return found
+
+    def depends_on(self, place: int, refused: Collection[int]) -> str | None:
+        """Name one that an item waits for and that is refused, if there is one."""
+        item = self._items[place]
+        for one in item.spec.after if item is not None else ():
+            seen = self._find(place, one)
+            if isinstance(seen, Found) and seen.place in refused:
+                return seen.name
+        return None
+
+    def resolved(self, place: int, ids: Mapping[int, str]) -> Resolved:
+        """Return what an item without problems waits for; ``ids`` are those that the others get, by their places."""
+        item, after, met = self._items[place], [], []
+        for at, one in enumerate(item.spec.after if item is not None else ()):
+            seen = self._find(place, one)
+            if isinstance(seen, Problem):
+                continue
+            key = seen.id if seen.place is None else ids[seen.place]
+            if one.by_index:
+                after.append(evolve(one, name=seen.name, target=seen.target, id=key))
+                continue
+            if holds(one, seen.standing):
+                met.append(at)
+            after.append(
+                evolve(
+                    one,
+                    name=seen.name,
+                    target=seen.target,
+                    id=key,
+                    outcome=seen.standing.outcome,
+                    reason=seen.standing.reason[:_LONGEST_REASON],
+                )
+            )
+        return Resolved(tuple(after), tuple(met))
+
+    # one by one
+
+    def _find(self, place: int, one: Dependency) -> Found | Problem:
+        """Find what is named, first in the submission, then in the store."""
+        own = self._items[place]
+        if own is not None and one.name == own.spec.name and one.target in {None, own.target}:
+            message = f"{own.target.noun} {own.spec.name!r} cannot wait for itself"
+            return Problem("", message, hint="an earlier one of that name is meant by its id")
+        key = (one.target, one.name)
+        if key not in self._known:
+            self._known[key] = self._in_submission(one) or self._stored(place, one)
+        return self._known[key]
+
+    def _in_submission(self, one: Dependency) -> Found | Problem | None:
+        places = []
+        for place in self._named.get(one.name, ()):
+            item = self._items[place]
+            if item is not None and one.target in {None, item.target}:
+                places.append((place, item))
+        if len(places) > 1:
+            message = f"{len(places)} things that are submitted together are called {one.name!r}"
+            kinds = dict.fromkeys(f"{item.target}/{one.name}" for _, item in places)
+            return Problem("", message, tuple(kinds) if len(kinds) == len(places) else (), "give each its own name")
+        for place, item in places:
+            return Found(item.target, "", item.spec.name, Standing(), item.array, place)
+        return None
+
+    def _stored(self, place: int, one: Dependency) -> Found | Problem:
+        found: list[Found] = []
+        told: NotFound | None = None
+        if one.target in {None, Target.JOB}:
+            try:
+                job = self._store.job(one.name)
+                found.append(Found(Target.JOB, job.id, job.name, standing_of(job)))
+            except NotFound as error:
+                told = error
+        for target, kind in _OWNERS.items():
+            row = self._owner(kind, one.name) if one.target in {None, target} else None
+            if row is not None:
+                spec = load_array(row.spec) if isinstance(row, Array) else None
+                found.append(Found(target, row.id, row.name, standing_of(row), spec))
+        if Target.JOB_SET in {one.target, Target.JOB_SET if one.target is None else None} and one.name in self._sets:
+            found = [each for each in found if each.target is not Target.JOB_SET]
+            found.append(Found(Target.JOB_SET, "", one.name, Standing()))
+        exact = [each for each in found if one.name in {each.id, each.name}]
+        found = exact or found
+        if len(found) == 1:
+            return found[0]
+        if found:
+            allowed = tuple(f"{each.target}/{one.name}" for each in found)
+            return Problem("", f"more than one thing is called {one.name!r}", allowed, "say of which kind it is")
+        return self._unknown(place, one, told)
+
+    def _owner(self, kind: type[Array | JobSet], reference: str) -> Owner | None:
+        try:
+            return self._store.workload(kind, reference)
+        except NotFound:
+            return None
+
+    def _unknown(self, place: int, one: Dependency, told: NotFound | None) -> Problem:
+        own = self._items[place]
+        known = dict.fromkeys(name for name in (*self._named, *self._sets) if own is None or name != own.spec.name)
+        for kind in _OWNERS.values():
+            known |= dict.fromkeys(row.name for row in self._store.workloads(kind, limit=MOST_LISTED))
+        noun = "job, array or job set" if one.target is None else one.target.noun
+        message = f"no {noun} has the id or name {one.name!r}"
+        if told is not None and "more than one" in told.message:
+            message = told.message
+        return Problem("", message, tuple(known)[:MOST_LISTED], closest(one.name, known) or _LIST)
+
+    def _wrong(self, place: int, one: Dependency, seen: Found) -> Problem | None:
+        """Check that what was found can be waited for in this way."""
+        item = self._items[place]
+        if not one.by_index or item is None or item.array is None:
+            if one.condition is Condition.STARTED and seen.target is not Target.JOB:
+                allowed = tuple(each.value for each in Condition if each is not Condition.STARTED)
+                return Problem("", f"{_NOT_STARTED}, not {seen.target.noun} {seen.name!r}", allowed)
+            return None
+        if seen.array is None:
+            hint = "leave out index to wait for all of it"
+            return Problem("", f"{seen.target.noun} {seen.name!r} has no tasks to wait for one by one", hint=hint)
+        theirs = set(seen.array.every_index())
+        missing = next((index for index in item.array.every_index() if index not in theirs), None)
+        if missing is None:
+            return None
+        hint = "each task waits for the one of its own index"
+        return Problem("", f"array {seen.name!r} has no task {missing} to wait for", hint=hint)
+
+    def _cycles(self, edges: Mapping[int, Mapping[int, int]]) -> list[tuple[int, Problem]]:
+        """Report each way around in a circle, at the first item that is part of it."""
+        found: list[tuple[int, Problem]] = []
+        left = {place: set(others) for place, others in edges.items()}
+        while len(found) < MOST_LISTED:
+            try:
+                TopologicalSorter(left).prepare()
+                break
+            except CycleError as error:
+                ring = error.args[1][::-1][:-1]  # the first is the last again; each waits for the next
+            first = ring.index(min(ring))
+            ring = [*ring[first:], *ring[:first]]
+            names = [item.spec.name for place in ring if (item := self._items[place]) is not None]
+            path = f"spec.dependsOn[{edges[ring[0]][ring[1]]}]"
+            message = f"waits for itself by way of others: {' -> '.join([*names, names[0]])}"
+            found.append((ring[0], Problem(path, message, hint="take one of these dependencies out")))
+            left[ring[0]].discard(ring[1])
+        return found

@@ -1,0 +1,97 @@
+"""What the catalogue, the queue and the size of a request let in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.units import format_amount, format_cpu, format_memory
+from holdfast.errors import HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
+from holdfast.service.admission.offers import unknown_resources
+from holdfast.service.naming import unknown_names, unknown_notifiers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from holdfast.domain.job import Ceiling, Node, Queue, Resources
+    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.ports.catalogue import Catalogue
+
+MOST_JOBS = 10_000
+"""In one submission."""
+LONGEST_KEY = 255
+LARGEST_TOTAL_MEMORY = 1 << 60
+LARGEST_TOTAL_CPU_M = 1_000_000_000
+
+
+def check(spec: JobSpec, catalogue: Catalogue, nodes: Callable[[], Sequence[Node]]) -> HoldfastError | None:
+    """Say what keeps a valid specification from being accepted here, if anything; ``nodes`` lists those there are."""
+    problems = unknown_names((spec.queue,), catalogue.queues, "queue", lambda _: "spec.queue")
+    problems += unknown_names(
+        spec.retry_policies, catalogue.policies, "retry policy", lambda i: f"spec.retryPolicies[{i}]"
+    )
+    problems += unknown_notifiers(spec.notify, catalogue.notifiers)
+    problems += _too_much(spec)
+    problems += unknown_resources(spec, catalogue.settings.resources, nodes)
+    if problems:
+        return InvalidManifest(f"job {spec.name!r} is not valid", problems=problems)
+    beyond = _beyond_queue(spec, catalogue.queues[spec.queue])
+    return Refused(f"queue {spec.queue!r} could never run job {spec.name!r}", problems=beyond) if beyond else None
+
+
+def _too_much(spec: JobSpec) -> list[Problem]:
+    """Check that the whole gang's request is an amount that could exist."""
+    problems = []
+    if spec.gang * spec.resources.memory > LARGEST_TOTAL_MEMORY:
+        message = f"{spec.gang} ranks of {format_memory(spec.resources.memory)} are more than 1Ei in all"
+        problems.append(Problem("spec.resources.memory", message, hint="the amount is for each rank"))
+    if spec.gang * spec.resources.cpu_m > LARGEST_TOTAL_CPU_M:
+        message = f"{spec.gang} ranks of {format_cpu(spec.resources.cpu_m)} cpu are more than 1000000 in all"
+        problems.append(Problem("spec.resources.cpu", message, hint="the amount is for each rank"))
+    return problems
+
+
+def _beyond_queue(spec: JobSpec, queue: Queue) -> list[Problem]:
+    """Check that the queue's own limit does not keep the job out for ever."""
+    hint = "ask for less, or for another queue"
+    return [
+        Problem(
+            f"spec.resources.{name}",
+            f"{spec.gang} x {shown(asked)} is more than the {shown(limit)} that queue {queue.name!r} may use at once",
+            hint=hint,
+        )
+        for name, asked, limit, shown in _dimensions(spec.resources, queue.max_running)
+        if limit is not None and asked * spec.gang > limit
+    ]
+
+
+def _dimensions(request: Resources, limit: Ceiling) -> Iterable[tuple[str, int, int | None, Callable[[int], str]]]:
+    yield "cpu", request.cpu_m, limit.cpu_m, format_cpu
+    yield "memory", request.memory, limit.memory, format_memory
+    yield "gpu", request.gpu * 1000 + request.share_m, None if limit.gpu is None else limit.gpu * 1000, format_amount
+
+
+def check_count(count: int) -> None:
+    """Check that a submission is neither empty nor too large.
+
+    Raises:
+        InvalidRequest: It is.
+    """
+    if count == 0:
+        msg = "nothing to submit"
+        raise InvalidRequest(msg, problems=[Problem("items", "is empty", hint="send at least one manifest")])
+    if count > MOST_JOBS:
+        problem = Problem("items", f"holds {count} jobs", allowed=(f"1 to {MOST_JOBS}",), hint="submit in parts")
+        msg = "there is too much to submit at once"
+        raise InvalidRequest(msg, problems=[problem])
+
+
+def check_key(key: str | None) -> None:
+    """Check that an idempotency key can be kept.
+
+    Raises:
+        InvalidRequest: It cannot.
+    """
+    if key is not None and not (key.isprintable() and 0 < len(key) <= LONGEST_KEY):
+        problem = Problem("Idempotency-Key", "must be printable text", allowed=(f"1 to {LONGEST_KEY} characters",))
+        msg = "the idempotency key is not valid"
+        raise InvalidRequest(msg, problems=[problem])

@@ -1,0 +1,86 @@
+"""Checks that the secrets a job names are there, and deletes those that no job names any more."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.errors import InvalidRequest, Problem, Refused
+from holdfast.ports.secrets import LARGEST_SECRET
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.ports.secrets import Secrets
+
+SPARED_S = 3600.0
+"""How long a secret may wait for the job it was sent for."""
+NOWHERE = (
+    "with a database on a server, HOLDFAST_SECRETS must name a folder that all who run its jobs have, such as a mounted"
+    " secret"
+)
+_QUOTED = re.compile(r'"(job-[0-9a-f]{24})"')
+
+
+class SpecReader(Protocol):
+    """What the sweep needs of the store."""
+
+    def specs_with(self, part: str) -> Iterable[str]:
+        """Read the specifications of all jobs and workloads that hold a text."""
+        ...
+
+
+def kept(value: str, secrets: Secrets | None) -> str:
+    """Keep a secret that was sent; returns its name.
+
+    Raises:
+        Refused: There is nowhere to keep it safely.
+        InvalidRequest: No variable can hold it; it is not repeated.
+        Unavailable: It cannot be written.
+    """
+    if secrets is None:
+        msg = "this server keeps no secrets"
+        raise Refused(msg, hint=NOWHERE)
+    if not _is_value(value):
+        problem = Problem("value", "is no value of a variable", allowed=(f"UTF-8 text of 1 to {LARGEST_SECRET} bytes",))
+        raise InvalidRequest(problems=[problem])
+    return secrets.keep(value)
+
+
+def _is_value(value: str) -> bool:
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:  # JSON may hold halves of characters
+        return False
+    return 0 < size <= LARGEST_SECRET and "\0" not in value
+
+
+def unknown_secrets(spec: JobSpec, secrets: Secrets | None) -> list[Problem]:
+    """Say of each secret that is not there which variable names it."""
+    known = frozenset() if secrets is None else secrets.known(spec.secrets.values())
+    put = "put it into a file of that name, or send it along: holdfast run --secret-env NAME"
+    hint = NOWHERE if secrets is None else put
+    return [
+        Problem(f"spec.env.{variable}.secret", f"there is no secret {name!r}", hint=hint)
+        for variable, name in spec.secrets.items()
+        if name not in known
+    ]
+
+
+def sweep(secrets: Secrets, store: SpecReader, now: float) -> int:
+    """Delete secrets that were sent along with jobs none of which is left, or which never came; returns how many.
+
+    Those that are newer than ``SPARED_S`` stay: their jobs may be on their way.
+    """
+    found = set(secrets.kept(before=now - SPARED_S))
+    if not found:
+        return 0
+    for text in store.specs_with('"job-'):
+        found.difference_update(_QUOTED.findall(text))
+        if not found:
+            return 0
+    found.intersection_update(secrets.kept(before=now - SPARED_S))  # a job may have come for one meanwhile
+    for name in found:
+        secrets.discard(name)
+    return len(found)

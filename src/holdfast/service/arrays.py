@@ -1,0 +1,305 @@
+"""Submits, reads, explains and cancels arrays."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, TypeVar
+
+from holdfast.compiled.codec import load_array
+from holdfast.domain.audit import Act, Subject
+from holdfast.domain.job import JobState
+from holdfast.domain.policy.decide import in_short
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.array.model import Array, ArraySpec, task_name
+from holdfast.domain.workloads.dependencies import waits_for
+from holdfast.errors import Conflict, NotFound
+from holdfast.ports.store import JobFilter, Request, RequestKind
+from holdfast.service.admission.dependencies import NOTHING
+from holdfast.service.audit import audited
+from holdfast.service.submit import Submitter, new_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Attempt, Job, Node
+    from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.secrets import Secrets
+    from holdfast.ports.store import Store
+    from holdfast.service.submit import Written
+
+G = TypeVar("G", "FailureGroup", "CancelGroup")
+LARGEST_PAGE = 1000
+MOST_EXPLAINED = 1000
+"""Failed tasks that are looked at to explain an array, the newest ones."""
+
+
+class Progress(Struct, frozen=True):
+    """How far an array is."""
+
+    array: Array
+    spec: ArraySpec
+    running: int
+    """Tasks that run now."""
+    eta_s: float | None = None
+    """When the last would end if the others took as long as those that are over; ``None``: nobody knows, or it has."""
+
+    @property
+    def waiting(self) -> int:
+        """Count the tasks that have neither ended nor run now."""
+        state = self.array.state
+        over = state.succeeded + state.failed + state.cancelled
+        return 0 if state.status else self.spec.total - over - self.running
+
+    @property
+    def state(self) -> str:
+        """Say in a word where it is."""
+        if self.array.deleting:
+            return "Deleting"
+        state = self.array.state
+        if state.held and not (state.status or state.stopping):
+            return "Held"
+        waits = "Waiting" if self.waits_for else "Queued"
+        return state.status or ("Stopping" if state.stopping else "Running" if state.made else waits)
+
+    @property
+    def waits_for(self) -> str:
+        """Say what it waits for as a whole, before its tasks are made."""
+        after, state = self.spec.job.after, self.array.state
+        met = self.spec.not_waited_for(state)
+        began = state.made or state.stopping or state.status
+        return "" if began or len(met) == len(after) else waits_for(after, met)
+
+
+class FailureGroup(Struct, frozen=True):
+    """Failed tasks that failed alike and of which the same was decided."""
+
+    cause: str
+    exit_code: int | None
+    decision: str
+    """What was decided about the last failure, and by which rule."""
+    tasks: tuple[Job, ...]
+
+
+class CancelGroup(Struct, frozen=True):
+    """Tasks that were cancelled for the same reason."""
+
+    reason: str
+    """With ``I`` for the task's own index."""
+    tasks: tuple[Job, ...]
+
+
+class Explained(Struct, frozen=True):
+    """Why an array is where it is."""
+
+    progress: Progress
+    groups: Sequence[FailureGroup]
+    """Largest first."""
+    omitted: int
+    """Failed tasks that were not looked at."""
+    cancelled: Sequence[CancelGroup] = ()
+    """Largest first."""
+
+
+class Arrays(Struct, frozen=True):
+    """The arrays."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    nodes: Callable[[], Sequence[Node]] | None = None
+    """Lists the nodes that jobs can count on; by default those that were reported."""
+    secrets: Secrets | None = None
+    """Where the values of secret variables are; ``None``: nowhere."""
+
+    def create(
+        self, written: Written, *, by: Caller | None = None, key: str | None = None, dry_run: bool = False
+    ) -> Array:
+        """Submit an array; its tasks are made as places come free.
+
+        Args:
+            written: What it is, as it was written.
+            by: Who asks.
+            key: Sending the same again with this key stores nothing and answers as the first time.
+            dry_run: Check everything and store nothing.
+
+        Raises:
+            InvalidManifest: It names something that does not exist.
+            Refused: A limit of its queue could never hold one of its tasks.
+            AlreadyExists: There is one of that name.
+        """
+        submitter = Submitter(self.store, self.clock, self.ids, nodes=self.nodes, secrets=self.secrets)
+        name = written.spec.name
+        with audited(self.store, None if dry_run else by, Act.CREATE, Subject.ARRAY, name):
+            if not dry_run:
+                return submitter.submit_array(written, key=key)
+            for error in submitter.refusals([written]).values():
+                raise error
+            row = new_array(written.array or ArraySpec(written.spec), NOTHING, "", "", self.clock.now())
+            return evolve(row, origins=written.origins)
+
+    def get(self, reference: str) -> Progress:
+        """Find an array by name or id.
+
+        Raises:
+            NotFound: There is none.
+        """
+        return self._progress(self._find(reference))
+
+    def page(self, *, after: str = "", limit: int = LARGEST_PAGE) -> tuple[Sequence[Progress], str | None]:
+        """List arrays by name, and say after which name the list continues, if it does."""
+        found = self.store.workloads(Array, after=after, limit=limit + 1)
+        shown = found[:limit]
+        return [*map(self._progress, shown)], shown[-1].name if len(found) > limit else None
+
+    def going_on(self, tasks: Iterable[Job]) -> Sequence[Progress]:
+        """Return the arrays that some jobs are tasks of and that have not ended, each once."""
+        ids = dict.fromkeys(task.child.set_id for task in tasks if task.child is not None)
+        found = self.store.workloads_by_id(Array, list(ids))
+        return [self._progress(found[one]) for one in ids if one in found and not found[one].ended]
+
+    def task(self, reference: str, index: int) -> Job:
+        """Find a task of an array by its index.
+
+        Raises:
+            NotFound: There is no such array, it has no such task, or the task has not been made yet.
+        """
+        array = self._find(reference)
+        try:
+            return self.store.job(f"{array.id}-{task_name(array.name, index)}")
+        except NotFound:
+            if index in set(load_array(array.spec).every_index()):
+                msg = f"task {index} of array {array.name!r} has not been made yet"
+                raise NotFound(msg, hint="tasks are made as places come free") from None
+            msg = f"array {array.name!r} has no task {index}"
+            raise NotFound(msg) from None
+
+    def cancel(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Progress:
+        """Ask for an array to make no more tasks, and for those it has to be cancelled.
+
+        Raises:
+            NotFound: There is no such array.
+            Conflict: It has ended.
+        """
+        with audited(self.store, by, Act.CANCEL, Subject.ARRAY, reference):
+            found = self.get(reference)
+            if found.array.ended:
+                msg = f"array {found.array.name!r} has already ended: {found.array.ended}"
+                raise Conflict(msg)
+            return self._ask(RequestKind.CANCEL, found, reason, by)
+
+    def hold(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Progress:
+        """Ask for no more tasks of an array to start until it is released; those that run go on.
+
+        Raises:
+            NotFound: There is no such array.
+            Conflict: It has ended, or is about to.
+        """
+        with audited(self.store, by, Act.HOLD, Subject.ARRAY, reference):
+            found = self._going_on(reference, "held")
+            return found if self._is_held(found.array) else self._ask(RequestKind.HOLD, found, reason, by)
+
+    def release(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Progress:
+        """Ask to release an array that is held.
+
+        Raises:
+            NotFound: There is no such array.
+            Conflict: It is not held.
+        """
+        with audited(self.store, by, Act.RELEASE, Subject.ARRAY, reference):
+            found = self._going_on(reference, "released")
+            if not self._is_held(found.array):
+                msg = f"array {found.array.name!r} is {found.state}: only a held array can be released"
+                raise Conflict(msg)
+            return self._ask(RequestKind.RELEASE, found, reason, by)
+
+    def _going_on(self, reference: str, verb: str) -> Progress:
+        found = self.get(reference)
+        if found.array.ended or found.array.deleting or found.array.state.stopping:
+            msg = f"array {found.array.name!r} is {found.state}: it cannot be {verb}"
+            raise Conflict(msg)
+        return found
+
+    def _is_held(self, array: Array) -> bool:
+        """Whether an array is held, or will be once the controller has acted on all that was asked."""
+        asked = [one.kind for one in self.store.asked_of(Array, array.id).requests]
+        last = next((kind for kind in reversed(asked) if kind in {RequestKind.HOLD, RequestKind.RELEASE}), None)
+        return bool(array.state.held) if last is None else last is RequestKind.HOLD
+
+    def delete(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Progress:
+        """Ask for an array to be cancelled and forgotten; its tasks stay as history.
+
+        Raises:
+            NotFound: There is no such array.
+        """
+        with audited(self.store, by, Act.DELETE, Subject.ARRAY, reference):
+            return self._ask(RequestKind.DELETE, self.get(reference), reason, by)
+
+    def explain(self, reference: str) -> Explained:
+        """Group an array's failed tasks by how they failed and what was decided, and cancelled ones by why.
+
+        Raises:
+            NotFound: There is no such array.
+        """
+        progress = self.get(reference)
+        where = JobFilter(job_set=progress.array.id, states=frozenset({JobState.FAILED, JobState.CANCELLED}))
+        ended = self.store.jobs(where)
+        failed = [job for job in ended if job.state is JobState.FAILED]
+        looked_at = failed[-MOST_EXPLAINED:]
+        latest = self.store.latest_of([job.id for job in looked_at])
+        groups: dict[tuple[str, int | None, str], list[Job]] = defaultdict(list)
+        for job in looked_at:
+            groups[_how(latest[job.id].attempt if job.id in latest else None, job)].append(job)
+        cancelled: dict[str, list[Job]] = defaultdict(list)
+        for job in ended:
+            if job.state is JobState.CANCELLED:
+                cancelled[_why_cancelled(job)].append(job)
+        return Explained(
+            progress,
+            _largest_first(FailureGroup(*how, tuple(jobs)) for how, jobs in groups.items()),
+            max(0, len(failed) - MOST_EXPLAINED),
+            _largest_first(CancelGroup(why, tuple(jobs)) for why, jobs in cancelled.items()),
+        )
+
+    def _find(self, reference: str) -> Array:
+        try:
+            return self.store.workload(Array, reference)
+        except NotFound:
+            msg = f"array {reference!r} does not exist"
+            raise NotFound(msg, hint="holdfast get arrays") from None
+
+    def _ask(self, kind: RequestKind, found: Progress, reason: str, by: Caller | None) -> Progress:
+        actor = by.actor if by else ""
+        request = Request(kind, (found.array.id,), self.clock.now(), actor=actor, reason=reason)
+        self.store.append(request, by=by)
+        return found
+
+    def _progress(self, array: Array) -> Progress:
+        spec, running = load_array(array.spec), 0
+        if not array.ended:
+            counts = self.store.count_by_state(array.id)
+            array, running = evolve(array, state=array.state.counted(counts)), counts.get(JobState.RUNNING, 0)
+        state, eta_s = array.state, None
+        over = state.succeeded + state.failed + state.cancelled
+        if over and not state.status:
+            eta_s = (self.clock.now() - array.created_at) * (spec.total - over) / over
+        return Progress(array, spec, running, eta_s)
+
+
+def _largest_first(groups: Iterable[G]) -> list[G]:
+    return sorted(groups, key=lambda group: -len(group.tasks))
+
+
+def _why_cancelled(task: Job) -> str:
+    """Say why a task was cancelled, in words that tasks which wait for those of their own index share."""
+    why = task.reason.partition(": ")[0]
+    return why if task.child is None else why.replace(f"-{task.child.index} ", "-I ")
+
+
+def _how(attempt: Attempt | None, job: Job) -> tuple[str, int | None, str]:
+    """Say how a task failed, in words that tasks which failed alike share."""
+    if attempt is None or attempt.failure is None:
+        return ("", None, job.reason)
+    failure, decision = attempt.failure, attempt.decision
+    code = None if failure.first_failed is None else failure.first_failed.exit_code
+    return (failure.category or str(failure.cause), code, "" if decision is None else in_short(decision))

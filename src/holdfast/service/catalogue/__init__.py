@@ -1,0 +1,1 @@
+"""Edits and reads what operators declare: policies, queues, categories, notifiers and settings."""

@@ -1,0 +1,80 @@
+"""Edits and reads queues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.audit import Act, Subject
+from holdfast.domain.record import Struct
+from holdfast.errors import InvalidManifest
+from holdfast.ports import presence
+from holdfast.service.audit import audited, put_act
+from holdfast.service.naming import not_found, unknown_names, unknown_notifiers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Queue
+    from holdfast.ports.store import Store
+
+
+class Queues(Struct, frozen=True):
+    """The queues."""
+
+    store: Store
+
+    def list(self) -> Sequence[Queue]:
+        """List all, by name."""
+        queues = self.store.catalogue().queues
+        return [queues[name] for name in sorted(queues)]
+
+    def get(self, name: str) -> Queue:
+        """Read a queue.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        queues = self.store.catalogue().queues
+        if name not in queues:
+            raise not_found(name, queues, "queue")
+        return queues[name]
+
+    def put(
+        self, queue: Queue, *, create: bool | None = None, by: Caller | None = None, dry_run: bool = False
+    ) -> Queue:
+        """Store a queue; ``create`` true: must be new, false: must exist, ``None``: either; a dry run stores nothing.
+
+        Raises:
+            InvalidManifest: It names a policy or a notifier that does not exist.
+            AlreadyExists: It exists, and must be new.
+            NotFound: It does not, and must exist.
+        """
+        with audited(self.store, None if dry_run else by, put_act(create=create), Subject.QUEUE, queue.name):
+            catalogue = self.store.catalogue()
+            problems = unknown_names(
+                queue.retry_policies,
+                catalogue.policies,
+                "retry policy",
+                lambda index: f"spec.retryPolicies[{index}]",
+            )
+            problems += unknown_notifiers(queue.notify, catalogue.notifiers)
+            if problems:
+                msg = f"queue {queue.name!r} is not valid"
+                raise InvalidManifest(msg, problems=problems)
+            if dry_run:
+                presence.require_presence(presence.QUEUE, queue.name, known=catalogue.queues, create=create)
+            else:
+                self.store.put_queue(queue, create=create, by=by)
+        return queue
+
+    def delete(self, name: str, *, by: Caller | None = None) -> None:
+        """Delete a queue.
+
+        Raises:
+            NotFound: There is none of that name.
+            Conflict: Jobs wait in it, or it is the default queue.
+        """
+        with audited(self.store, by, Act.DELETE, Subject.QUEUE, name):
+            self.get(name)
+            self.store.delete_queue(name, by=by)

@@ -1,0 +1,146 @@
+"""Runs some tasks of an array again, as an array of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.compiled.codec import load_array
+from holdfast.domain.job import JOB_TERMINAL, JobState
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.array.model import Array, task_id
+from holdfast.domain.workloads.array.rerun import Task, causes_of, is_meant, origins_of, some_of, unused_name
+from holdfast.domain.workloads.kubejob.indexes import format_indexes
+from holdfast.errors import Conflict, InvalidRequest, NotFound, Problem
+from holdfast.service.naming import MOST_LISTED
+from holdfast.service.submit import Written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.workloads.array.model import ArraySpec
+    from holdfast.domain.workloads.array.rerun import Wanted
+    from holdfast.ports.store import Store
+    from holdfast.service.arrays import Arrays
+
+_WAYS = ("failed", "cancelled", "causes", "indices")
+
+
+class Reran(Struct, frozen=True):
+    """An array that runs tasks of another one again."""
+
+    array: Array
+    spec: ArraySpec
+    warnings: tuple[Problem, ...] = ()
+    """What was left out of it."""
+
+
+def reruns_of(store: Store, array: Array) -> Sequence[Array]:
+    """List the arrays that run tasks of an array again, by name."""
+    every = store.workloads(Array)
+    return [one for one in every if one.origins and one.origins[0].id == array.id and not one.deleting]
+
+
+def rerun(
+    arrays: Arrays,
+    reference: str,
+    wanted: Wanted,
+    change: Callable[[ArraySpec, str], ArraySpec],
+    *,
+    by: Caller | None = None,
+    dry_run: bool = False,
+) -> Reran:
+    """Submit an array of some tasks of another one; they keep their indexes and take over the checkpoint folders.
+
+    Args:
+        arrays: All arrays.
+        reference: The other one's name or id.
+        wanted: Which tasks; those that another rerun has already are left out.
+        change: Changes what the tasks ask for, and gives the array a name; it is told one that nobody has.
+        by: Who asks.
+        dry_run: Check everything and store nothing.
+
+    Raises:
+        NotFound: There is no such array, or no such task of it.
+        Conflict: A task that is named has not ended yet, or all were rerun already.
+        InvalidRequest: Nothing says which tasks are meant, or what is changed is not valid.
+        Refused: A limit of its queue could never hold one of its tasks.
+        AlreadyExists: There is an array of that name.
+    """
+    if wanted.any_end and wanted.indexes is None:
+        raise InvalidRequest(problems=[Problem("", "nothing says which tasks to run again", allowed=_WAYS)])
+    found = arrays.get(reference)
+    array, spec = found.array, found.spec
+    indexes = _chosen(arrays.store, array, spec, wanted)
+    others = reruns_of(arrays.store, array)
+    has = {index: one.name for one in others for index in load_array(one.spec).every_index()}
+    left = [index for index in indexes if index not in has]
+    out = [index for index in indexes if index in has]
+    told = ", ".join(one.name for one in others if one.name in {has[index] for index in out})
+    if not left:
+        msg = f"{_tasks(out)} of array {array.name!r} {_were(out)} rerun already: {told}"
+        raise Conflict(msg, hint=f"run what fails there again: holdfast rerun {others[-1].name} --failed")
+    made = change(some_of(spec, left), unused_name(array, {one.name for one in arrays.store.workloads(Array)}))
+    written = Written(made.job, array=made, origins=origins_of(array))
+    warnings = (
+        (Problem("indices", f"{_tasks(out)} {_were(out)} rerun already, in {told}, and left out"),) if out else ()
+    )
+    return Reran(arrays.create(written, by=by, dry_run=dry_run), made, warnings)
+
+
+def _chosen(store: Store, array: Array, spec: ArraySpec, wanted: Wanted) -> Sequence[int]:
+    """Return the indexes of the tasks that are meant."""
+    every = list(spec.every_index())
+    if wanted.indexes is not None:
+        unknown = wanted.indexes.difference(every)
+        if unknown:
+            msg = f"array {array.name!r} has no {_tasks(unknown)}"
+            raise NotFound(msg, hint=f"it has {format_indexes(every[:MOST_LISTED])}{_more(every)}")
+        every = [index for index in every if index in wanted.indexes]
+    ids = {index: task_id(array.id, array.name, index) for index in every}
+    states = store.job_states([*ids.values()])
+    over = bool(array.state.stopping or array.ended or array.deleting)
+    to_come = set() if over else set(spec.indexes_at(array.state.made, spec.total))
+    known = {index: states.get(ids[index]) for index in every}
+    going = [index for index, state in known.items() if index in to_come or state not in {*JOB_TERMINAL, None}]
+    if going and wanted.any_end:
+        msg = f"{_tasks(going)} of array {array.name!r} {'has' if len(going) == 1 else 'have'} not ended yet"
+        raise Conflict(msg, hint=f"holdfast wait array {array.name}")
+    for index in going:
+        del known[index]
+    tasks = [Task(index, state) for index, state in known.items()]
+    if wanted.causes:
+        failed = {task.index: ids[task.index] for task in tasks if task.state is JobState.FAILED}
+        latest = store.latest_of([*failed.values()])
+        causes = {index: causes_of(latest[key].attempt) for index, key in failed.items() if key in latest}
+        tasks = [evolve(task, causes=causes.get(task.index, frozenset())) for task in tasks]
+    found = [task.index for task in tasks if is_meant(wanted, task)]
+    if not found:
+        raise _nothing(array, wanted, tasks, going)
+    return found
+
+
+def _nothing(array: Array, wanted: Wanted, tasks: Iterable[Task], going: Collection[int]) -> NotFound:
+    """Say that no task is meant, and which ones could be."""
+    among = "" if wanted.indexes is None else f" among {format_indexes(wanted.indexes)}"
+    if wanted.causes and not wanted.cancelled:
+        known = sorted(frozenset().union(*(task.causes for task in tasks)))
+        msg = f"no task of array {array.name!r}{among} failed with {' or '.join(sorted(wanted.causes))}"
+        return NotFound(msg, hint=f"tasks of it failed with: {', '.join(known)}" if known else "none of them failed")
+    how = " or ".join(word for word, asked in (("failed", wanted.failed), ("cancelled", wanted.cancelled)) if asked)
+    hint = f"{_tasks(going)} {'has' if len(going) == 1 else 'have'} not ended yet" if going else None
+    return NotFound(
+        f"no task of array {array.name!r}{among} has {how.replace('cancelled', 'been cancelled')}", hint=hint
+    )
+
+
+def _tasks(indexes: Collection[int]) -> str:
+    return f"task{'' if len(indexes) == 1 else 's'} {format_indexes(indexes)}"
+
+
+def _were(indexes: Collection[int]) -> str:
+    return "was" if len(indexes) == 1 else "were"
+
+
+def _more(indexes: Collection[int]) -> str:
+    return ", ..." if len(indexes) > MOST_LISTED else ""

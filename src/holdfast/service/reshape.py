@@ -1,0 +1,110 @@
+"""Gives an array that is there already the limits of a manifest; nothing else of it can change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.compiled.codec import SetChange, dump_change, dump_spec, load_array, load_change
+from holdfast.dialects.native.writing import write_job
+from holdfast.domain.audit import Act, Subject
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.array.model import LINE, Array
+from holdfast.errors import Conflict, Problem
+from holdfast.ports.store import Request, RequestKind
+from holdfast.service.audit import audited
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.workloads.array.model import ArraySpec
+    from holdfast.domain.workloads.dependencies import Dependency
+    from holdfast.service.arrays import Arrays, Progress
+    from holdfast.service.submit import Written
+
+CHANGEABLE = ("array.maxRunning", "array.maxFailures")
+
+
+class Reshaped(Struct, frozen=True):
+    """An array that was compared with a manifest."""
+
+    progress: Progress
+    result: str
+    """``updated`` or ``unchanged``."""
+
+
+def reshape(
+    arrays: Arrays, reference: str, written: Written, *, by: Caller | None = None, dry_run: bool = False
+) -> Reshaped:
+    """Ask for an array to get the limits that a manifest has, which otherwise must say the same as the array's own.
+
+    Args:
+        arrays: All arrays.
+        reference: Its name or id.
+        written: The manifest; of an array.
+        by: Who asks.
+        dry_run: Only check.
+
+    Raises:
+        NotFound: There is no such array.
+        Conflict: Something else differs, with each field, or it has ended.
+    """
+    with audited(arrays.store, None if dry_run else by, Act.UPDATE, Subject.ARRAY, reference):
+        found = arrays.get(reference)
+        array, wanted = found.array, written.array
+        now = _as_asked(arrays, array)
+        differing = [] if wanted is None else differences(now, wanted)
+        fixed = [name for name in differing if name not in CHANGEABLE]
+        if fixed:
+            msg = f"array {array.name!r} exists already, and other things of it cannot be changed than its limits"
+            problems = [Problem(name, "differs, and cannot be changed", allowed=CHANGEABLE) for name in fixed]
+            raise Conflict(
+                msg, problems=problems, hint=f"use another name, or delete it first: holdfast delete array {array.name}"
+            )
+        if wanted is None or not differing:
+            return Reshaped(found, "unchanged")
+        if array.ended or array.deleting or array.state.stopping:
+            msg = f"array {array.name!r} is {found.state}: its limits cannot be changed"
+            raise Conflict(msg)
+        if not dry_run:
+            spec = evolve(now, max_running=wanted.max_running, max_failures=wanted.max_failures)
+            payload = dump_change(SetChange(written.manifest, dump_spec(spec)))
+            actor = by.actor if by else ""
+            request = Request(RequestKind.UPDATE, (array.id,), arrays.clock.now(), actor=actor, payload=payload)
+            arrays.store.append(request, by=by)
+        return Reshaped(found, "updated")
+
+
+def _as_asked(arrays: Arrays, array: Array) -> ArraySpec:
+    """Return what an array will be once the controller has acted on all that was asked."""
+    asked = arrays.store.asked_of(Array, array.id).requests
+    payloads = [request.payload for request in asked if request.kind is RequestKind.UPDATE]
+    return load_array(load_change(payloads[-1]).spec if payloads else array.spec)
+
+
+def differences(now: ArraySpec, wanted: ArraySpec) -> list[str]:
+    """Name the fields of a manifest in which an array differs from another."""
+    one, other = write_job(evolve(now.job, after=())), write_job(evolve(wanted.job, after=()))
+    found = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+    lines = any(axis.name == LINE for axis in (*now.axes, *wanted.axes))
+    same = {
+        "annotations": now.job.annotations == wanted.job.annotations,
+        "dependsOn": _alike(now.job.after, wanted.job.after),
+        "notify": now.notify == wanted.notify,
+        "array.indices": (now.indexes, now.only) == (wanted.indexes, wanted.only),
+        "array.lines" if lines else "array.matrix": now.axes == wanted.axes,
+        "array.success": now.at_least == wanted.at_least,
+        "array.maxRunning": now.max_running == wanted.max_running,
+        "array.maxFailures": now.max_failures == wanted.max_failures,
+    }
+    return [*dict.fromkeys([*found, *(name for name, alike in same.items() if not alike)])]
+
+
+def _alike(now: Sequence[Dependency], wanted: Sequence[Dependency]) -> bool:
+    """Whether dependencies that were found are those that someone wrote."""
+    return len(now) == len(wanted) and all(
+        other.name in {one.name, one.id}
+        and other.target in {None, one.target}
+        and (other.condition, other.on_unmet, other.by_index) == (one.condition, one.on_unmet, one.by_index)
+        for one, other in zip(now, wanted, strict=True)
+    )

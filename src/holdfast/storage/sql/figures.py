@@ -1,0 +1,116 @@
+"""Figures about many jobs, each of them one aggregating query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import JSON, and_, case, cast, func, or_, select, union_all
+
+from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries
+from holdfast.storage.sql import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, Select, Table
+
+    from holdfast.ports.overview import Scope
+    from holdfast.storage.sql.engine import Database
+
+_JOBS, _LABELS, _ATTEMPTS = tables.jobs.c, tables.job_labels.c, tables.attempts.c
+_TOLD = ("cause", "category", "subcategory", "node")
+
+
+class SqlFigureStore:
+    """The part of the store that sums up."""
+
+    def __init__(self, database: Database) -> None:
+        """Work on an open database whose schema is current."""
+        self._database = database
+
+    def job_figures(self, scope: Scope) -> Mapping[str, int]:
+        """Count jobs by state: those that go on, and those that ended in that time."""
+        query = select(_JOBS.state, func.count()).where(_lasts(tables.jobs, scope)).group_by(_JOBS.state)
+        with self._database.reading() as connection:
+            return {state: int(count) for state, count in connection.execute(_jobs_of(query, scope))}
+
+    def wall_time(self, scope: Scope) -> float:
+        """Sum up the time of jobs from their first start to their end, in seconds."""
+        query = select(func.sum(_span(tables.jobs, scope))).where(_lasts(tables.jobs, scope))
+        with self._database.reading() as connection:
+            return float(connection.execute(_jobs_of(query, scope)).scalar() or 0.0)
+
+    def attempt_figures(self, scope: Scope) -> Mapping[str | None, AttemptFigures]:
+        """Sum up the attempts of that time by how they ended; ``None`` has those that go on."""
+        retried = func.sum(case((_ATTEMPTS.number > 1, 1), else_=0))
+        query = select(_ATTEMPTS.ending, func.count(), retried, func.sum(_span(tables.attempts, scope)))
+        query = query.where(_lasts(tables.attempts, scope), _of_jobs(tables.attempts, scope))
+        with self._database.reading() as connection:
+            rows = connection.execute(query.group_by(_ATTEMPTS.ending)).all()
+        return {row[0]: AttemptFigures(int(row[1]), int(row[2]), float(row[3] or 0.0)) for row in rows}
+
+    def failure_figures(self, scope: Scope) -> Sequence[FailureFigures]:
+        """Sum up the failures of that time, of attempts and of pods by themselves; the most frequent first."""
+        each = union_all(*(self._failures(table, scope) for table in (tables.attempts, tables.runs))).subquery()
+        told = [each.c[name] for name in _TOLD]
+        query = select(*told, func.count().label("times"), func.sum(each.c.lost_s)).group_by(*told)
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(func.count().desc(), *told)).all()
+        return [FailureFigures(*row[:4], int(row[4]), float(row[5] or 0.0)) for row in rows]
+
+    def _failures(self, table: Table, scope: Scope) -> Select[Any]:
+        told: list[Any] = [func.coalesce(self._said(table.c.failure, name), "").label(name) for name in _TOLD]
+        query = select(*told, _span(table, scope).label("lost_s"))
+        return query.where(table.c.failure.is_not(None), _ended(table, scope), _of_jobs(table, scope))
+
+    def _said(self, column: ColumnElement[str], name: str) -> ColumnElement[str]:
+        """Return a field of a stored record."""
+        if self._database.is_sqlite:
+            return func.json_extract(column, f"$.{name}")
+        return func.json_extract_path_text(cast(column, JSON), name)
+
+    def recoveries(self, scope: Scope) -> Recoveries:
+        """Sum up the attempts that started in that time after one that failed."""
+        later = tables.attempts.alias("later")
+        follows = and_(later.c.job_id == _ATTEMPTS.job_id, later.c.number == _ATTEMPTS.number + 1)
+        query = (
+            select(func.count(), func.avg(later.c.started_at - _ATTEMPTS.ended_at))
+            .select_from(tables.attempts.join(later, follows))
+            .where(_ATTEMPTS.failure.is_not(None), _ATTEMPTS.ended_at.is_not(None), later.c.started_at >= scope.since)
+            .where(_of_jobs(tables.attempts, scope))
+        )
+        with self._database.reading() as connection:
+            count, mean_s = connection.execute(query).one()
+        return Recoveries(int(count), None if mean_s is None else float(mean_s))
+
+
+def _lasts(table: Table, scope: Scope) -> ColumnElement[bool]:
+    return or_(table.c.ended_at.is_(None), table.c.ended_at >= scope.since)
+
+
+def _ended(table: Table, scope: Scope) -> ColumnElement[bool]:
+    return table.c.ended_at >= scope.since
+
+
+def _span(table: Table, scope: Scope) -> ColumnElement[float]:
+    """Return for how long something ran within the time in question; what never started counts 0."""
+    began = case((table.c.started_at > scope.since, table.c.started_at), else_=scope.since)
+    ended = func.coalesce(table.c.ended_at, scope.until)
+    ran = case((ended > began, ended - began), else_=0.0)
+    return case((table.c.started_at.is_(None), 0.0), else_=ran)
+
+
+def _jobs_of(query: Select[Any], scope: Scope) -> Select[Any]:
+    if scope.queue is not None:
+        query = query.where(_JOBS.queue == scope.queue)
+    for key, value in scope.labels:
+        named = select(_LABELS.job_id).where(_LABELS.key == key, _LABELS.value == value)
+        query = query.where(_JOBS.id.in_(named))
+    return query
+
+
+def _of_jobs(table: Table, scope: Scope) -> ColumnElement[bool]:
+    """Match what belongs to the jobs in question; without a filter everything does."""
+    if scope.queue is None and not scope.labels:
+        return table.c.job_id.is_not(None)
+    return table.c.job_id.in_(_jobs_of(select(_JOBS.id), scope))

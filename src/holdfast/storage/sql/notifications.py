@@ -1,0 +1,167 @@
+"""The outbox: what people are to be told, from the commit that made it true until it is forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, func, select, update
+
+from holdfast.compiled.records import dump_record, load_json, load_record, record_of
+from holdfast.domain.audit import Act, on_notification
+from holdfast.domain.failure import Failure
+from holdfast.domain.job import JobState
+from holdfast.domain.notifications.notification import DeliveryState, Notification, Report, what_of
+from holdfast.errors import Internal
+from holdfast.storage.rules import no_such_notification, settled_events
+from holdfast.storage.sql import tables
+from holdfast.storage.sql.codec import storable
+from holdfast.storage.sql.logs import append_audited, append_events
+from holdfast.storage.sql.query import chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Row
+
+    from holdfast.domain.audit import Caller
+    from holdfast.ports.notifications import NotificationFilter
+    from holdfast.storage.sql.batch import Batches
+    from holdfast.storage.sql.engine import Database
+
+_table = tables.notifications
+_ALL = select(_table)
+_WAITS = tables.NOTIFICATION_WAITS
+_CHANGING = ("body", "state", "tries", "since", "next_at", "settled_at", "error")
+
+
+def notification_row(one: Notification) -> tuple[Any, ...]:
+    """Return a notification's row without ``seq``."""
+    return (one.id, one.to, one.report.id, one.created_at, *_changing(one))
+
+
+def _changing(one: Notification) -> tuple[Any, ...]:
+    body = dump_record(one.report)
+    return (body, one.state.value, one.tries, one.since, one.next_at, one.settled_at, storable(one.error))
+
+
+def _read(row: Row[Any]) -> Notification:
+    try:
+        report = record_of(Report, load_json(row.body))
+    except (Internal, ValueError) as error:  # one that cannot be read must not keep the others from being told
+        told = f"what was to be told cannot be read: {error}"
+        report = Report(event="unreadable", kind="job", id=row.about, name="", at=row.created_at, state="", reason=told)
+    return Notification(
+        id=row.id,
+        to=row.notifier,
+        report=report,
+        created_at=row.created_at,
+        state=DeliveryState(row.state),
+        tries=row.tries,
+        since=row.since,
+        next_at=row.next_at,
+        settled_at=row.settled_at,
+        error=row.error,
+        seq=row.seq,
+    )
+
+
+def _without(ids: Collection[str], notifiers: Collection[str]) -> list[ColumnElement[bool]]:
+    listed = ((_table.c.id, ids), (_table.c.notifier, notifiers))
+    return [column.not_in(list(names)) for column, names in listed if names]
+
+
+def _write(connection: Connection, changed: Iterable[Notification]) -> None:
+    for one in changed:
+        values = dict(zip(_CHANGING, _changing(one), strict=True))
+        connection.execute(update(_table).where(_table.c.id == one.id).values(values))
+
+
+class SqlNotificationStore:
+    """The part of the store that tells people."""
+
+    def __init__(self, database: Database, batches: Batches) -> None:
+        """Work on an open database whose schema is current."""
+        self._database = database
+        self._batches = batches
+
+    def due_notifications(
+        self, now: float, *, limit: int, but: Collection[str] = (), not_to: Collection[str] = ()
+    ) -> Sequence[Notification]:
+        """List those that wait and are due, the earliest first, without some ids and some notifiers."""
+        query = _ALL.where(_WAITS, _table.c.next_at <= now, *_without(but, not_to))
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(_table.c.next_at, _table.c.seq).limit(limit))
+            return [*map(_read, rows)]
+
+    def next_notification_at(self, *, but: Collection[str] = (), not_to: Collection[str] = ()) -> float | None:
+        """Return when the next that waits is due, without some ids and notifiers; ``None`` if none does."""
+        query = select(func.min(_table.c.next_at)).where(_WAITS, *_without(but, not_to))
+        with self._database.reading() as connection:
+            found: float | None = connection.execute(query).scalar_one()
+        return found
+
+    def settle_notifications(self, changed: Sequence[Notification]) -> None:
+        """Store how far notifications are; one that is delivered or given up is written to the event log, too."""
+        with self._database.writing() as connection:
+            _write(connection, changed)
+            append_events(connection, self._batches, settled_events(changed))
+
+    def notification(self, notification_id: str) -> Notification:
+        """Find one by its id.
+
+        Raises:
+            NotFound: There is none.
+        """
+        with self._database.reading() as connection:
+            row = connection.execute(_ALL.where(_table.c.id == storable(notification_id))).one_or_none()
+        if row is None:
+            raise no_such_notification(notification_id)
+        return _read(row)
+
+    def notifications(self, where: NotificationFilter, *, after: int = 0, limit: int) -> Sequence[Notification]:
+        """List them in order of commits, those with ``seq > after``."""
+        query = _ALL.where(_table.c.seq > after).order_by(_table.c.seq).limit(limit)
+        asked = {_table.c.state: where.state, _table.c.notifier: where.to, _table.c.about: where.about}
+        for column, value in asked.items():
+            if value is not None:
+                query = query.where(column == storable(str(value)))
+        with self._database.reading() as connection:
+            return [*map(_read, connection.execute(query))]
+
+    def replay_notifications(self, ids: Sequence[str], now: float, *, by: Caller | None = None) -> int:
+        """Have those that are delivered or given up tried again under their ids; returns how many."""
+        done: list[Notification] = []
+        with self._database.writing() as connection:
+            for some in chunks([*map(storable, ids)]):
+                over = _table.c.state != DeliveryState.WAITING.value
+                found = [*map(_read, connection.execute(_ALL.where(_table.c.id.in_(some), over)))]
+                _write(connection, [one.replayed(now) for one in found])
+                done += found
+            changes = [on_notification(by, Act.REPLAY, one.id) for one in done]
+            append_audited(connection, self._batches, [change for change in changes if change is not None])
+        return len(done)
+
+    def delete_notifications(self, *, settled_before: float, limit: int) -> int:
+        """Forget up to ``limit`` that were delivered or given up before; returns how many."""
+        old = select(_table.c.seq).where(_table.c.settled_at < settled_before).limit(limit)
+        with self._database.writing() as connection:
+            return connection.execute(delete(_table).where(_table.c.seq.in_(old))).rowcount
+
+    def count_notifications(self) -> Mapping[str, int]:
+        """Count them by state."""
+        query = select(_table.c.state, func.count()).group_by(_table.c.state)
+        with self._database.reading() as connection:
+            return {row.state: row[1] for row in connection.execute(query)}
+
+    def causes_of(self, owner: str) -> Mapping[str, int]:
+        """Count the failed jobs of a workload by what their last attempts failed of (``what_of``)."""
+        jobs, attempts = tables.jobs, tables.attempts
+        last = (attempts.c.job_id == jobs.c.id) & (attempts.c.number == jobs.c.attempt)
+        failed = (jobs.c.set_id == owner) & (jobs.c.state == JobState.FAILED.value)
+        query = select(attempts.c.failure, func.count()).select_from(jobs).outerjoin(attempts, last).where(failed)
+        found: dict[str, int] = {}
+        with self._database.reading() as connection:
+            for text, count in connection.execute(query.group_by(attempts.c.failure)):
+                name = what_of(load_record(Failure, text))
+                found[name] = found.get(name, 0) + count
+        return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))

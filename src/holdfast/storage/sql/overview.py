@@ -1,0 +1,87 @@
+"""Queries about many jobs at once: each is asked once for a whole list."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, func, select
+
+from holdfast.domain.job import JobState
+from holdfast.ports.overview import MOST_RANKS, Latest
+from holdfast.storage.sql import codec, tables
+from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, JOBS, RUNS, chunks, names_like
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.storage.sql.engine import Database
+
+_JOBS, _LABELS, _ATTEMPTS, _RUNS = tables.jobs.c, tables.job_labels.c, tables.attempts.c, tables.runs.c
+_LAST_ATTEMPTS = ATTEMPTS.join(tables.jobs, and_(_JOBS.id == _ATTEMPTS.job_id, _JOBS.attempt == _ATTEMPTS.number))
+_LAST_RUNS = (
+    RUNS.join(tables.jobs, and_(_JOBS.id == _RUNS.job_id, _JOBS.attempt == _RUNS.attempt))
+    .where(_RUNS.rank < MOST_RANKS)
+    .order_by(_RUNS.generation, _RUNS.status_since)
+)
+
+
+class SqlOverviewStore:
+    """The part of the store for those who look at many jobs."""
+
+    def __init__(self, database: Database) -> None:
+        """Work on an open database whose schema is current."""
+        self._database = database
+
+    def queue_load(self) -> Mapping[tuple[str, JobState], int]:
+        """Count the jobs that have not ended by their queue and state."""
+        query = select(_JOBS.queue, _JOBS.state, func.count()).where(_JOBS.state.in_(ACTIVE_STATES))
+        with self._database.reading() as connection:
+            rows = connection.execute(query.group_by(_JOBS.queue, _JOBS.state)).all()
+        return {(queue, JobState(state)): int(count) for queue, state, count in rows}
+
+    def job_names(self, prefix: str, *, limit: int) -> Sequence[str]:
+        """List names that begin so, of jobs that belong to no job set or array; each once, in order."""
+        with self._database.reading() as connection:
+            return names_like(connection, prefix, limit=limit, is_sqlite=self._database.is_sqlite)
+
+    def newest(self, states: Collection[JobState], *, limit: int, named: str = "") -> Sequence[Job]:
+        """List jobs in these states whose names contain a text, in either case; the last submitted first."""
+        read, found = codec.Reader(), []
+        query = JOBS.order_by(_JOBS.seq.desc()).limit(limit)
+        if named:
+            query = query.where(_JOBS.name.icontains(codec.storable(named), autoescape=True))
+        with self._database.reading() as connection:
+            for state in states:  # by itself, so that the index gives each in order
+                found += [read.job(row) for row in connection.execute(query.where(_JOBS.state == state))]
+        return sorted(found, key=attrgetter("seq"), reverse=True)[:limit]
+
+    def latest_of(self, job_ids: Sequence[str]) -> Mapping[str, Latest]:
+        """Return the labels, the last attempt and its runs of each of those jobs; unknown ids are left out."""
+        found: dict[str, Latest] = {}
+        with self._database.reading() as connection:
+            for ids in chunks([*map(codec.storable, job_ids)]):
+                found |= _latest(connection, ids)
+        return found
+
+
+def _latest(connection: Connection, ids: Sequence[str]) -> dict[str, Latest]:
+    read = codec.Reader()
+    labels: dict[str, dict[str, str]] = defaultdict(dict)
+    for job_id, key, value in connection.execute(select(tables.job_labels).where(_LABELS.job_id.in_(ids))):
+        labels[job_id][key] = value
+    attempts: dict[str, Attempt] = {}
+    for row in connection.execute(_LAST_ATTEMPTS.where(_JOBS.id.in_(ids))):
+        attempts[row.job_id] = read.attempt(row)
+    runs: dict[str, dict[int, Run]] = defaultdict(dict)
+    for row in connection.execute(_LAST_RUNS.where(_JOBS.id.in_(ids))):
+        runs[row.job_id][row.rank] = read.run(row)
+    known = connection.execute(select(_JOBS.id).where(_JOBS.id.in_(ids))).scalars()
+    return {
+        job_id: Latest(labels[job_id], attempts.get(job_id), [run for _, run in sorted(runs[job_id].items())])
+        for job_id in known
+    }

@@ -1,0 +1,168 @@
+"""Work that waits for other work at the command line, with a real server and real programs; kill -9 in between."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.server import HOLDFAST, PATIENCE_S, Server, until, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PIPELINE = """
+name: report
+command: [sh, -c, 'echo reported >> {out}']
+dependsOn: [{{name: train, condition: ended}}]
+---
+name: train
+command: [sh, -c, 'echo trained-$HOLDFAST_ARRAY_INDEX >> {out}']
+array: {{indices: 0-1, maxRunning: 1}}
+dependsOn: [prep]
+---
+name: check
+command: [sh, -c, 'echo checked-$HOLDFAST_ARRAY_INDEX >> {out}; test $HOLDFAST_ARRAY_INDEX != 1']
+array: {{indices: 0-1}}
+dependsOn: ['train:index']
+---
+name: prep
+command: [sh, -c, 'echo prepared >> {out}']
+---
+name: alarm
+command: [sh, -c, 'echo alarm >> {out}']
+dependsOn: ['check:failed']
+---
+name: celebrate
+command: [sh, -c, 'echo hurray >> {out}']
+dependsOn: [check, report]
+"""
+BAD = """
+name: a
+command: [x]
+dependsOn: [c]
+---
+name: b
+command: [x]
+dependsOn: ['a:okay', 'nope/x', a]
+---
+name: c
+command: [x]
+dependsOn: [{name: b, condition: whenever}]
+---
+name: d
+command: [x]
+queue: nowhere
+dependsOn: [d, nothing, 'c:index']
+"""
+PROBLEMS = (
+    "dependsOn[0] (line 4): waits for itself by way of others: a -> c -> b -> a",
+    "dependsOn[0] (line 8): 'okay' is not a condition; allowed: ok, failed, ended, started, index; hint: did you mean",
+    "dependsOn[1] (line 8): 'nope' is not a kind of work; allowed: job, array, jobset",
+    "dependsOn[0].condition (line 12): 'whenever' is not one of its values; allowed: ok, failed, ended, started",
+    "dependsOn[2] (line 17): only the tasks of an array can each wait for a task",
+    "dependsOn[0] (line 17): job 'd' cannot wait for itself",
+    "dependsOn[1] (line 17): no job, array or job set has the id or name 'nothing'; allowed: a, b, c; hint: list",
+    "queue (line 16): queue 'nowhere' does not exist",
+)
+
+
+class Shell(Server):
+    """A person's shell with a data directory of its own, and its server."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.folder = folder
+        self.out = folder / "out"
+
+    def run(self, *words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command."""
+        line = [*HOLDFAST, *words]
+        return subprocess.run(
+            line, env=self.environ, input=text, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
+
+    def json(self, *words: str) -> Any:  # noqa: ANN401 - any document
+        """Run a command and read what it printed."""
+        ended = self.run(*words, "-o", "json")
+        assert ended.returncode == 0, ended.stderr
+        return json.loads(ended.stdout)
+
+    def written(self) -> list[str]:
+        """Read what programs wrote down."""
+        return self.out.read_text().split() if self.out.exists() else []
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    shell = Shell(tmp_path)
+    yield shell
+    shell.clean_up()
+
+
+def test_a_file_whose_jobs_and_arrays_name_each_other_runs_in_their_order(shell: Shell) -> None:
+    text = PIPELINE.format(out=shell.out)
+    submitted = shell.run("submit", "-f", "-", "--wait", text=text)
+    assert (submitted.returncode, len(submitted.stdout.splitlines())) == (1, 6), submitted.stderr
+    written = shell.written()
+    expected = ["alarm", "checked-0", "checked-1", "prepared", "reported", "trained-0", "trained-1"]
+    assert sorted(written) == expected
+    for first, then in (("prepared", "trained-0"), ("trained-1", "checked-1"), ("trained-1", "reported")):
+        assert written.index(first) < written.index(then)
+    states = {job["name"]: job["state"] for job in shell.json("get", "jobs")["items"]}
+    assert states == {"prep": "Succeeded", "report": "Succeeded", "alarm": "Succeeded", "celebrate": "Cancelled"}
+    why = shell.run("why", "celebrate").stdout
+    assert why.startswith("Job celebrate was cancelled: array check did not succeed: it failed: 1 of 2 tasks")
+    header, *lines = shell.run("get", "jobs", "--tree").stdout.splitlines()
+    drawn = [line[: header.index("STATE")].rstrip() for line in lines]
+    assert [line.lstrip("│├└─ ") for line in drawn] == ["prep", "train", "check", "alarm", "report", "celebrate"]
+    depths = [len(line) - len(line.lstrip("│├└─ ")) for line in drawn]
+    assert (depths[0] < depths[1] < depths[2] < depths[3], depths[4] == depths[2]) == (True, True)
+
+
+def test_a_file_with_mistakes_is_refused_whole_with_all_of_them(shell: Shell) -> None:
+    refused = shell.run("submit", "-f", "-", text=BAD)
+    assert (refused.returncode, "nothing was submitted" in refused.stderr) == (2, True), refused.stderr
+    for problem in PROBLEMS:
+        assert problem in refused.stderr, refused.stderr
+
+
+def test_kill_nine_between_the_end_of_one_and_the_start_of_the_next_loses_nothing(shell: Shell) -> None:
+    gate = shell.folder / "gate"
+    script = f"until test -e {gate}; do sleep 0.02; done; echo first >> {shell.out}"
+    with shell.start() as client:
+        first = client.submit({"name": "first", "command": ["sh", "-c", script]})
+        then = {"name": "then", "command": ["sh", "-c", f"echo then >> {shell.out}"], "dependsOn": [first.id]}
+        last = {"name": "last", "command": ["true"], "dependsOn": ["then:ended"]}
+        ids = [str(item.id) for item in client.submit_bulk([last, then]).items]
+        until(client, first.id, lambda job: job.state == "Running")
+        assert client.why(ids[1]).summary == [
+            f"It waits for job first to succeed. Job first is running, attempt 1. More: holdfast why {first.id}"
+        ]
+    shell.end()
+    gate.touch()
+    wait_until(lambda: "first" in shell.written(), "the first has ended")
+    with shell.start() as client:
+        until(client, ids[0], lambda job: job.state == "Succeeded")
+    assert shell.written() == ["first", "then"]
+
+
+def test_submit_has_all_wait_for_something(shell: Shell) -> None:
+    path = shell.folder / "two.yaml"
+    path.write_text("name: one\ncommand: ['true']\n---\nname: two\ncommand: ['true']\ndependsOn: one\n")
+    with shell.start() as client:
+        long = client.submit({"name": "long", "command": ["sleep", "300"]})
+        assert shell.run("submit", "-f", str(path), "--after", "long:failed").returncode == 0
+        [waits] = client.job("one").depends_on
+        assert (waits.id, waits.condition, waits.waits) == (long.id, "failed", True)
+        assert [one.name for one in client.job("two").depends_on] == ["one", "long"]
+        client.cancel(long.id, reason="enough")
+        two = until(client, "two", lambda job: job.state == "Cancelled")
+        assert two.reason.startswith(
+            "job one did not succeed: it was cancelled: job long did not fail: it was cancelled"
+        )
+    refused = shell.run("run", "--after", "lone", "--", "true")
+    assert (refused.returncode, "spec.dependsOn[0]: no job, array or job set has" in refused.stderr) == (2, True)

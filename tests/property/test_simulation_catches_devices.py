@@ -1,0 +1,112 @@
+"""The world is worth something for devices, too: the code, broken in named ways, is caught within few seeds each."""
+
+# ruff: noqa: ANN401, SLF001 - what breaks private parts must reach them, and takes whatever they take
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.controller import placement, publisher
+from holdfast.controller.state import ControllerState
+from holdfast.domain.devices import ANY
+from holdfast.domain.lifecycle import RunStatus
+from holdfast.domain.placement import scheduling
+from holdfast.domain.placement.assignment import DeviceLedger, all_free, choose
+from holdfast.domain.placement.fit import fit
+from holdfast.domain.record import evolve
+from tools.simulate.device_world import DEVICES_EVERY, FIRST_WITH_DEVICES
+from tools.simulate.run import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SEEDS = 40
+TWICE = {"devices-apart", "capacity-adds-up"}
+FIRST = {
+    "a topology domain need have no devices": 661,
+    "places are kept free for who waits for a broken device": 1305,
+}
+"""Where to begin, for what few worlds can see: those with job sets that have domains of their own, or of few nodes."""
+
+
+def a_round_gives_one_device_to_several(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scheduling, "take", lambda *_: None)
+
+
+def a_new_controller_does_not_know_who_has_which(patch: pytest.MonkeyPatch) -> None:
+    def forgetful(self: DeviceLedger, key: Any, devices: Any) -> None:
+        self.drop_place(key)
+        if devices:
+            self._devices[key], self.free[key] = devices, all_free(devices)
+
+    patch.setattr(DeviceLedger, "set_place", forgetful)
+
+
+def devices_are_given_back_as_soon_as_a_run_is_to_stop(patch: pytest.MonkeyPatch) -> None:
+    put_run = ControllerState.put_run
+
+    def early(self: ControllerState, active: Any, run: Any) -> None:
+        put_run(self, active, run)
+        if run.status is RunStatus.TERMINATING and run.uid in self.capacity.devices.held:
+            self.capacity.devices.release(run.uid)
+
+    patch.setattr(ControllerState, "put_run", early)
+
+
+def an_executor_is_not_told_of_devices(patch: pytest.MonkeyPatch) -> None:
+    order = publisher._order
+    patch.setattr(publisher, "_order", lambda *known: evolve(order(*known), gpus=()))
+
+
+def any_kind_will_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scheduling, "choose", lambda devices, free, request, _: choose(devices, free, request, ANY))
+
+
+def a_device_in_trouble_is_given_away(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(DeviceLedger, "to_give", lambda self: {key: dict(free) for key, free in self.free.items()})
+
+
+def nobody_counts_what_the_cluster_has(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scheduling.Round, "_cluster_lacks", lambda *_: "")
+
+
+def places_are_kept_free_for_who_waits_for_a_broken_device(patch: pytest.MonkeyPatch) -> None:
+    def hopeful(shape: Any, places: Any) -> Any:
+        return fit(shape, places, {place.key: place.capacity for place in places})
+
+    patch.setattr(scheduling, "fit_alone", hopeful)
+
+
+def a_topology_domain_need_have_no_devices(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(placement, "fit_alone", lambda *_: [])
+
+
+BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
+    "a round gives one device to several": (a_round_gives_one_device_to_several, TWICE),
+    "a new controller does not know who has which": (a_new_controller_does_not_know_who_has_which, TWICE),
+    "devices are given back as soon as a run is to stop": (devices_are_given_back_as_soon_as_a_run_is_to_stop, TWICE),
+    "an executor is not told of devices": (an_executor_is_not_told_of_devices, {"devices-as-asked"}),
+    "any kind will do": (any_kind_will_do, {"devices-as-asked"}),
+    "a device in trouble is given away": (a_device_in_trouble_is_given_away, {"devices-as-asked"}),
+    "nobody counts what the cluster has": (nobody_counts_what_the_cluster_has, {"devices-apart"}),
+    "places are kept free for who waits for a broken device": (
+        places_are_kept_free_for_who_waits_for_a_broken_device,
+        {"all-ends"},
+    ),
+    "a topology domain need have no devices": (a_topology_domain_need_have_no_devices, {"all-ends"}),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_it, expected = BREAKS[name]
+    break_it(monkeypatch)
+    first = FIRST.get(name, FIRST_WITH_DEVICES)
+    for seed in range(first, first + SEEDS * DEVICES_EVERY, DEVICES_EVERY):
+        report = simulate(seed)
+        if report.broken:
+            assert report.broken in expected, report.message
+            return
+    pytest.fail(f"{SEEDS} seeds saw nothing wrong")

@@ -1,0 +1,131 @@
+"""A device that a failed run has shown to be faulty is given to nobody until a person lifts that."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.domain.device_faults import shown_by
+from holdfast.domain.devices import Device
+from holdfast.domain.events import DeviceCordoned, DeviceUncordoned
+from holdfast.domain.failure import ContainerResult, LogMatch, RunOutcome
+from holdfast.domain.job import JobState, Resources
+from holdfast.domain.workloads.spec import JobSpec
+from holdfast.engines.simulated import SimulatedRun
+from holdfast.errors import Conflict, NotFound
+from holdfast.ports.engine import NodeInfo
+from holdfast.service.devices import Devices
+from tests.unit.conftest import Lab, retrying
+
+BOTH = (
+    Device("GPU-5d1c", 0, "NVIDIA A100", maker="nvidia", bus="00000000:3B:00.0"),
+    Device("GPU-77aa", 1, "NVIDIA A100", maker="nvidia", bus="00000000:AF:00.0"),
+)
+LOST = "NVRM: Xid (PCI:0000:af:00): 79, pid=4711, GPU has fallen off the bus."
+STAYS = SimulatedRun(duration_s=None)
+
+
+@pytest.mark.parametrize(
+    ("line", "faulty"),
+    [
+        (LOST, "b"),
+        ("NVRM: Xid (PCI:0000:3b:00): 48, pid=1, Double Bit ECC Error", "a"),
+        ("NVRM: Xid (PCI:0000:3b:00): 31, pid=1, Ch 00000008, MMU Fault", ""),
+        ("NVRM: Xid (PCI:0000:3b:00): 13, Graphics Exception", ""),
+        ("Unable to determine the device handle for GPU 0000:AF:00.0: GPU is lost.  Reboot the system", "b"),
+        ("RuntimeError: CUDA error: uncorrectable ECC error encountered on cuda:1", "b"),
+        ("RuntimeError: CUDA error: uncorrectable ECC error encountered", "ab"),
+        ("GPU-77aa: uncorrectable ECC error", "b"),
+        ("cuda:7: uncorrectable ECC error", "ab"),
+        ("NVRM: Xid (PCI:0000:99:00): 79, GPU has fallen off the bus.", "ab"),
+        ("CUDA-capable devices are busy or unavailable", ""),
+        ("torch.cuda.OutOfMemoryError: CUDA out of memory on device 0", ""),
+    ],
+)
+def test_the_device_that_a_line_names_is_faulty_or_each_that_the_run_held(line: str, faulty: str) -> None:
+    for outcome in (RunOutcome(error_line=line), RunOutcome(log_matches=(LogMatch("x", line),))):
+        found, told = shown_by(outcome, BOTH)
+        assert "".join({"GPU-5d1c": "a", "GPU-77aa": "b"}[one.id] for one in found) == faulty
+        assert told == (line if faulty else "")
+
+
+def test_the_only_device_of_a_run_is_the_faulty_one_whatever_number_the_line_has() -> None:
+    outcome = RunOutcome(error_line="CUDA error: uncorrectable ECC error encountered on device 3")
+    assert shown_by(outcome, BOTH[1:])[0] == BOTH[1:]
+
+
+@pytest.fixture
+def lab() -> Lab:
+    lab = Lab()
+    lab.use(NodeInfo("n0", Resources(16_000, 1 << 36, 2), {}, BOTH))
+    return lab
+
+
+def gpu_job(name: str, gpu: int = 1, **rest: object) -> JobSpec:
+    return JobSpec(name, ("x",), resources=Resources(1000, 0, gpu), **rest)  # type: ignore[arg-type] # by name
+
+
+def fails(line: str) -> SimulatedRun:
+    return SimulatedRun(duration_s=1.0, outcome=RunOutcome(containers=(ContainerResult(1),), log=f"step 1\n{line}\n"))
+
+
+def states(lab: Lab) -> dict[str, str]:
+    return {device.id: device.trouble for device in lab.store.nodes()[0].devices}
+
+
+def test_a_faulty_device_is_set_aside_alone_with_the_reason_over_restarts_until_a_person_lifts_that(lab: Lab) -> None:
+    bad = lab.submit(gpu_job("bad", 2, inline_policies=(retrying(3),)), fails(LOST))
+    lab.pass_s(5)
+    why = f"cordoned: {LOST} (job bad)"
+    assert states(lab) == {"GPU-5d1c": "", "GPU-77aa": why}
+    assert lab.job(bad).reason == f"needs 2 gpu, GPU-77aa is {why}"
+    lab.restart_controller()
+    lab.restart_executor()
+    one, two = (lab.submit(gpu_job(name), STAYS) for name in ("one", "two"))
+    lab.step(4)
+    assert [run.devices for run in lab.runs(one)] == [("GPU-5d1c",)]
+    assert lab.job(two).reason == f"needs 1 gpu, 1 of 2 is in use by one; GPU-77aa is {why}"
+    Devices(lab.store, lab.clock).uncordon("GPU-77aa")
+    lab.step(4)
+    assert states(lab) == {"GPU-5d1c": "", "GPU-77aa": ""}
+    assert [run.devices for run in lab.runs(two)] == [("GPU-77aa",)]
+    told = [each.event for each in lab.store.events(limit=1000) if each.type.name.startswith("device.")]
+    assert told == [
+        DeviceCordoned("local", "n0", "GPU-77aa", LOST, bad),
+        DeviceUncordoned("local", "n0", "GPU-77aa"),
+    ]
+
+
+def test_a_person_sets_a_device_aside_and_who_has_it_keeps_it(lab: Lab) -> None:
+    devices = Devices(lab.store, lab.clock)
+    has = lab.submit(gpu_job("has"), STAYS)
+    lab.step(3)
+    devices.cordon("GPU-5d1c@n0", "fan is loud")
+    lab.step(3)
+    assert states(lab)["GPU-5d1c"] == "cordoned: fan is loud"
+    assert lab.job(has).state is JobState.RUNNING
+    with pytest.raises(NotFound, match="GPU-none"):
+        devices.cordon("GPU-none", "")
+
+
+def test_a_device_of_a_node_that_is_away_can_be_handed_out_again(lab: Lab) -> None:
+    devices = Devices(lab.store, lab.clock)
+    lab.step(2)
+    devices.cordon("GPU-77aa", "look at it")
+    lab.step(2)
+    lab.use(NodeInfo("n1", Resources(16_000)))
+    lab.step(2)
+    devices.uncordon("GPU-77aa")
+    lab.step(2)
+    assert all(not device.trouble for node in lab.store.nodes() for device in node.devices)
+    assert lab.store.requests(limit=9) == []
+
+
+def test_a_name_that_two_nodes_have_needs_the_nodes(lab: Lab) -> None:
+    lab.use(*(NodeInfo(f"n{number}", Resources(4000, 0, 1), {}, (Device("gpu-0", 0),)) for number in range(2)))
+    lab.step(2)
+    with pytest.raises(Conflict, match="gpu-0@n0, gpu-0@n1"):
+        Devices(lab.store, lab.clock).cordon("gpu-0", "")
+    Devices(lab.store, lab.clock).cordon("gpu-0@n1", "by hand")
+    lab.step(2)
+    shown = {node.name: node.devices[0].trouble for node in lab.store.nodes()}
+    assert (shown["n0"], shown["n1"]) == ("", "cordoned: by hand")

@@ -1,0 +1,174 @@
+"""Nodes that are cordoned get nothing; nodes that are drained are emptied, and nobody pays for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.domain.failure import EndedBy
+from holdfast.domain.job import JobState, Resources
+from holdfast.domain.lifecycle import Interruption
+from holdfast.domain.policy.model import Action, DecisionCode
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.domain.workloads.watching import EarlyWarning
+from holdfast.engines.simulated.life import SimulatedRun
+from holdfast.errors import NotFound
+from holdfast.ports.engine import NodeInfo
+from holdfast.ports.store import RequestKind
+from holdfast.service.catalogue.nodes import Nodes
+from holdfast.service.explain import Explainer
+from tests.unit.conftest import exits, job_named
+from tests.unit.jobset_lab import FOREVER, SetLab, group, manifest
+
+if TYPE_CHECKING:
+    from tests.unit.conftest import Lab
+
+ENDLESS = SimulatedRun(0.0, None)
+SAVING = SimulatedRun(0.0, None, saves_s=3.0)
+TWO = (NodeInfo("n0", Resources(4000, 8 << 30, 0)), NodeInfo("n1", Resources(4000, 8 << 30, 0)))
+
+
+@pytest.fixture
+def two(lab: Lab) -> Lab:
+    lab.use(*TWO)
+    return lab
+
+
+def nodes(lab: Lab) -> Nodes:
+    return Nodes(lab.store, lab.clock)
+
+
+def where(lab: Lab, job: str) -> list[str]:
+    return [run.node for run in lab.runs(job)]
+
+
+def test_a_drained_node_is_emptied_with_warnings_and_its_jobs_go_on_elsewhere_at_no_cost(two: Lab) -> None:
+    spec = job_named("train", warning=EarlyWarning(20.0), checkpointed_exit_code=85)
+    job = two.submit(spec, lambda order: SAVING if order.attempt == 1 else exits(0))
+    two.pass_s(5)
+    assert where(two, job) == ["n0"]
+    nodes(two).cordon("n0", "a new kernel", drain=True)
+    two.pass_s(2)
+    assert (two.job(job).state, two.job(job).reason) == (JobState.RUNNING, "node n0 is being drained: a new kernel")
+    two.pass_s(5)
+    assert (two.job(job).state, two.job(job).retries, where(two, job)) == (JobState.SUCCEEDED, 0, ["n0", "n1"])
+    first = two.attempts(job)[0]
+    assert first.failure is not None
+    assert first.decision is not None
+    assert (first.failure.ended_by, first.failure.conditions) == (EndedBy.DRAIN, frozenset({"Evicted"}))
+    assert (first.decision.action, first.decision.code) == (Action.IGNORE, DecisionCode.INTERRUPTED)
+    told = " ".join(Explainer(two.store).why(job, 1).summary)
+    assert "Attempt 1 was stopped on node n0" in told
+    assert "the retry is not counted" in told
+
+
+def test_where_there_is_no_other_node_jobs_wait_and_say_why_until_it_is_uncordoned(lab: Lab) -> None:
+    job = lab.submit(job_named("train"), lambda order: ENDLESS if order.attempt == 1 else exits(0))
+    lab.pass_s(5)
+    nodes(lab).cordon("n0", "a new kernel", drain=True)
+    lab.pass_s(5)
+    assert (lab.job(job).state, lab.job(job).reason) == (JobState.QUEUED, "node n0 is being drained: a new kernel")
+    lab.restart_controller()
+    lab.pass_s(5)
+    assert lab.job(job).state is JobState.QUEUED
+    nodes(lab).uncordon("n0")
+    lab.pass_s(3)
+    assert (lab.job(job).state, lab.job(job).retries) == (JobState.SUCCEEDED, 0)
+
+
+def test_a_cordoned_node_keeps_what_it_has_and_gets_nothing_new(two: Lab) -> None:
+    old = two.submit(job_named("old"), exits(0, after_s=30.0))
+    two.pass_s(5)
+    nodes(two).cordon("n0", "noisy fan")
+    new = two.submit(job_named("new"), exits(0))
+    big = two.submit(job_named("big", gang=2, resources=Resources(4000)), exits(0))
+    two.pass_s(5)
+    assert (where(two, old), where(two, new)) == (["n0"], ["n1"])
+    assert two.job(old).state is JobState.RUNNING
+    assert "node n0 is cordoned: noisy fan" in two.job(big).reason
+
+
+def test_a_gang_with_one_rank_on_the_node_moves_as_a_whole(two: Lab) -> None:
+    spec = job_named("gang", gang=2, resources=Resources(2500))
+    job = two.submit(spec, lambda order: ENDLESS if order.attempt == 1 else exits(0))
+    two.pass_s(5)
+    assert sorted(where(two, job)) == ["n0", "n1"]
+    nodes(two).cordon("n1", drain=True)
+    two.pass_s(5)
+    assert (two.job(job).state, two.attempts(job)[0].number) == (JobState.QUEUED, 1)
+    assert all(run.outcome and run.outcome.ended_by is EndedBy.DRAIN for run in two.runs(job))
+
+
+def test_a_drain_that_a_controller_began_is_ended_by_the_next(two: Lab) -> None:
+    spec = job_named("train", warning=EarlyWarning(10.0))
+    job = two.submit(spec, lambda order: ENDLESS if order.attempt == 1 else exits(0))
+    two.pass_s(5)
+    nodes(two).cordon("n0", drain=True)
+    two.pass_s(5)
+    two.restart_controller()
+    two.pass_s(4)
+    assert two.job(job).state is JobState.RUNNING
+    two.pass_s(5)
+    assert (two.job(job).state, where(two, job)) == (JobState.SUCCEEDED, ["n0", "n1"])
+
+
+def test_a_user_who_cancels_meanwhile_waits_for_no_warning(two: Lab) -> None:
+    job = two.submit(job_named("train", warning=EarlyWarning(100.0)), ENDLESS)
+    two.pass_s(5)
+    nodes(two).cordon("n0", drain=True)
+    two.pass_s(2)
+    two.ask(RequestKind.CANCEL, job)
+    two.pass_s(2)
+    assert two.job(job).state is JobState.CANCELLED
+
+
+def test_a_failure_of_its_own_on_a_draining_node_is_judged_like_any_other(two: Lab) -> None:
+    job = two.submit(job_named("bad", warning=EarlyWarning(100.0), gang=2), exits(3, after_s=5.5))
+    two.pass_s(5)
+    nodes(two).cordon("n0", drain=True)
+    two.tick()
+    two.clock.time += 1
+    two.engine.observe()
+    two.restart_executor()
+    two.pass_s(2)
+    assert two.job(job).state is JobState.FAILED
+
+
+def test_edits_are_told_and_repeating_them_changes_nothing(lab: Lab) -> None:
+    lab.pass_s(1)
+    assert [node.name for node in nodes(lab).cordon("n0", "noisy fan")] == ["n0"]
+    version = lab.store.catalogue_version()
+    nodes(lab).cordon("n0")
+    assert lab.store.catalogue_version() == version
+    nodes(lab).cordon("n0", drain=True)
+    nodes(lab).cordon("n0")
+    assert lab.store.catalogue().cordons["n0"].drain
+    nodes(lab).uncordon("n0")
+    nodes(lab).uncordon("n0")
+    assert lab.store.catalogue().cordons == {}
+    with pytest.raises(NotFound, match="n7") as caught:
+        nodes(lab).cordon("n7")
+    assert "n0" in str(caught.value.hint)
+
+
+IGNORED = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]}
+
+
+@pytest.mark.parametrize(("rules", "ended"), [({"podFailurePolicy": IGNORED}, ""), ({}, "Failed")])
+def test_pods_on_a_drained_node_fail_as_disrupted_and_their_jobs_rules_say_what_follows(
+    rules: dict[str, object], ended: str
+) -> None:
+    lab = SetLab()
+    lab.use(*TWO)
+    set_id = lab.submit_set(
+        manifest(replicatedJobs=[group("w", 1, backoffLimit=0, **rules)]), lambda _: exits(0, after_s=FOREVER)
+    )
+    lab.pass_s(10)
+    (first,) = lab.store.runs("id-train-w-0")
+    Nodes(lab.store, lab.clock).cordon(first.node, drain=True)
+    lab.pass_s(30)
+    assert lab.store.workload(JobSet, set_id).state.terminal.value == ended
+    runs = lab.store.runs("id-train-w-0")
+    assert (runs[0].interrupted, len(runs)) == (Interruption.DRAIN, 1 if ended else 2)
+    assert {run.node for run in runs[1:]} <= {"n0", "n1"} - {first.node}

@@ -1,0 +1,56 @@
+"""Queries about many jobs at once, in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from holdfast.ports.overview import MOST_RANKS, Latest
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from threading import RLock
+
+    from holdfast.domain.job import Job, JobState
+    from tools.memory_store.jobs import JobTable
+
+
+class MemoryOverviewStore:
+    """The part of the store for those who look at many jobs."""
+
+    def __init__(self, lock: RLock, table: JobTable) -> None:
+        """Look into the same table as the others."""
+        self._lock = lock
+        self._table = table
+
+    def queue_load(self) -> Mapping[tuple[str, JobState], int]:
+        """Count the jobs that have not ended by their queue and state."""
+        with self._lock:
+            return Counter((job.queue, job.state) for job in self._table.by_id.values() if not job.terminal)
+
+    def job_names(self, prefix: str, *, limit: int) -> Sequence[str]:
+        """List names that begin so, of jobs that belong to no job set or array; each once, in order."""
+        with self._lock:
+            return self._table.names_like(prefix)[:limit]
+
+    def newest(self, states: Collection[JobState], *, limit: int, named: str = "") -> Sequence[Job]:
+        """List jobs in these states whose names contain a text, in either case; the last submitted first."""
+        with self._lock:
+            found = [
+                job for job in self._table.by_id.values() if job.state in states and named.lower() in job.name.lower()
+            ]
+        return sorted(found, key=attrgetter("seq"), reverse=True)[:limit]
+
+    def latest_of(self, job_ids: Sequence[str]) -> Mapping[str, Latest]:
+        """Return the labels, the last attempt and its runs of each of those jobs; unknown ids are left out."""
+        with self._lock:
+            known = (self._table.by_id[job_id] for job_id in job_ids if job_id in self._table.by_id)
+            return {job.id: self._latest(job) for job in known}
+
+    def _latest(self, job: Job) -> Latest:
+        table = self._table
+        own = [run for run in table.runs.values() if (run.job_id, run.attempt) == (job.id, job.attempt)]
+        newest = {run.rank: run for run in sorted(own, key=attrgetter("dispatch", "generation", "status_since"))}
+        runs = [newest[rank] for rank in sorted(newest) if rank < MOST_RANKS]
+        return Latest(table.labels.get(job.id, {}), table.attempts.get((job.id, job.attempt)), runs)

@@ -1,0 +1,54 @@
+"""How waiting for other work can be broken."""
+
+from __future__ import annotations
+
+from tools.mutate.mutation import Mutation
+
+_RULES = "domain/workloads/dependencies.py"
+_INDEX = "controller/dependencies.py"
+_TESTS = ("unit/test_dependencies.py",)
+
+MUTATIONS = (
+    Mutation(
+        "a cancelled job counts as failed",
+        _RULES,
+        "    Condition.FAILED: frozenset({FAILED}),",
+        "    Condition.FAILED: frozenset({FAILED, CANCELLED}),",
+        _TESTS,
+    ),
+    Mutation(
+        "what can never hold is waited for",
+        _RULES,
+        "        if after[place].on_unmet is OnUnmet.CANCEL:",
+        "        if after[place].on_unmet is None:",
+        _TESTS,
+    ),
+    Mutation(
+        "what has happened is not kept",
+        "storage/sql/codec.py",
+        "None if not job.met else dump_json(job.met)",
+        "None",
+        ("contract/test_store_workloads.py",),
+    ),
+    Mutation(
+        "those beyond the first thousand are not told",
+        _INDEX,
+        "            self._queue.defer(kind, dependent)",
+        "            pass",
+        _TESTS,
+    ),
+    Mutation(
+        "a job that no longer waits is remembered",
+        _INDEX,
+        "                entry.dependents.pop(key, None)",
+        "                entry.dependents.get(key)",
+        _TESTS,
+    ),
+    Mutation(
+        "the total deadline counts while a job waits",
+        "domain/workloads/gang/reconcile.py",
+        "    return job.submitted_at if job.ready_at is None else job.ready_at",
+        "    return job.submitted_at",
+        _TESTS,
+    ),
+)

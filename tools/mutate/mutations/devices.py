@@ -1,0 +1,64 @@
+"""How handing out GPUs can be broken."""
+
+from __future__ import annotations
+
+from tools.mutate.mutation import Mutation
+
+MUTATIONS = (
+    Mutation(
+        "a device is not charged to the run that has it",
+        "domain/placement/assignment.py",
+        "                free[device] -= amount\n\n    def release",
+        "                free[device] -= 0\n\n    def release",
+        ("unit/test_devices.py",),
+    ),
+    Mutation(
+        "a round gives a device away twice",
+        "domain/placement/scheduling.py",
+        "                take(free, given, shape.request)\n",
+        "                take(dict(free), given, shape.request)\n",
+        ("unit/test_devices.py",),
+    ),
+    Mutation(
+        "a device in trouble is handed out",
+        "domain/placement/assignment.py",
+        "for device in devices if not device.trouble}",
+        "for device in devices if device}",
+        ("unit/test_devices.py",),
+    ),
+    Mutation(
+        "a retry is given the gpu that failed on any node",
+        "domain/placement/fit.py",
+        'if f"{device}@{key[1]}" not in shape.avoid_devices}',
+        "if device}",
+        ("unit/test_device_anti_affinity.py",),
+    ),
+    Mutation(
+        "whoever asks for no gpu sees all of them",
+        "engines/devices/visible.py",
+        '_NONE, _NONE_IN_CONTAINERS = "-1", "void"',
+        '_NONE, _NONE_IN_CONTAINERS = "", ""',
+        ("unit/test_process_engine_parts.py",),
+    ),
+    Mutation(
+        "a device that a run has shown to be faulty is handed out",
+        "controller/cordons.py",
+        "evolve(each, cordon=known.get(each.id))",
+        "evolve(each, cordon=None)",
+        ("unit/test_device_cordons.py",),
+    ),
+    Mutation(
+        "a person's decision about a device is forgotten with the controller",
+        "controller/cordons.py",
+        "for each in node.devices if each.cordon is not None}",
+        "for each in node.devices if False}",
+        ("unit/test_device_cordons.py",),
+    ),
+    Mutation(
+        "a device that other programs use is handed out",
+        "engines/devices/watch.py",
+        "used_by=used_by)",
+        'used_by="")',
+        ("unit/test_device_watch.py",),
+    ),
+)

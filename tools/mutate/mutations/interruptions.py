@@ -1,0 +1,95 @@
+"""How warnings, interruptions, drains and limits of silence can be broken."""
+
+from __future__ import annotations
+
+from tools.mutate.mutation import Mutation
+
+_HELD, _DRAINED, _PODS = ("unit/test_interruptions.py",), ("unit/test_drains.py",), ("unit/test_watched_pods.py",)
+_GPUS = ("unit/test_device_discovery.py",)
+
+MUTATIONS = (
+    Mutation(
+        "supervisors know no lead for drains",
+        "engines/process/shim/supervisor/notice.py",
+        'LEADING = frozenset({"preemption", "suspension", "drain"})',
+        'LEADING = frozenset({"preemption", "suspension"})',
+        ("integration/test_process_warnings.py",),
+    ),
+    Mutation(
+        "whoever cancels waits for the warning",
+        "executor/executor.py",
+        " or (why in LEADING and reason not in LEADING)",
+        "",
+        _HELD,
+    ),
+    Mutation(
+        "the controller forgets why a run was interrupted",
+        "storage/sql/codec.py",
+        "interrupted=None if interrupted is None else Interruption(interrupted)",
+        "interrupted=None",
+        ("unit/test_storage_codec.py",),
+    ),
+    Mutation(
+        "a drain is judged like a failure",
+        "domain/workloads/gang/interruption.py",
+        "_NOT_ITS_OWN = _TOLD | {",
+        "_NOT_ITS_OWN = {",
+        _DRAINED,
+    ),
+    Mutation(
+        "a job that is released in time is held all the same",
+        "domain/workloads/gang/reconcile.py",
+        "job = held(job, reason, now) if why is Interruption.HOLD else",
+        "job = held(job, reason, now) if why is not Interruption.DRAIN else",
+        _HELD,
+    ),
+    Mutation(
+        "cordoned nodes get work",
+        "controller/placement.py",
+        "if place.key[1] not in cordons]",
+        "if place.key]",
+        _DRAINED,
+    ),
+    Mutation(
+        "a cordon empties a node",
+        "controller/drains.py",
+        "for name, cordon in cordons.items() if cordon.drain}",
+        "for name, cordon in cordons.items()}",
+        _DRAINED,
+    ),
+    Mutation(
+        "a drained pod failed by itself",
+        "domain/workloads/kubejob/observed.py",
+        "_DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.DRAIN, EndedBy.LOST})",
+        "_DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.LOST})",
+        _DRAINED,
+    ),
+    Mutation(
+        "pods of a suspended set are not warned",
+        "controller/workloads/kubejobs.py",
+        "why = Interruption.HOLD if work.record.suspended and",
+        "why = Interruption.HOLD if not work.record.suspended and",
+        _PODS,
+    ),
+    Mutation(
+        "a pod that is stopped late is given up before its warning is over",
+        "controller/workloads/attempts.py",
+        "warned_s = 0.0 if active.spec.warning is None else active.spec.warning.before_s",
+        "warned_s = 0.0",
+        _PODS,
+    ),
+    Mutation(
+        "a run is idle if one of its GPUs is",
+        "engines/process/shim/supervisor/idle.py",
+        "any(map(self._is_busy, self._names))",
+        "all(map(self._is_busy, self._names))",
+        _GPUS,
+    ),
+    Mutation(
+        "a GPU that cannot be asked is idle",
+        "engines/process/shim/supervisor/idle.py",
+        "ctypes.byref(handle)) != 0:\n            return True",
+        "ctypes.byref(handle)) != 0:\n            return False",
+        _GPUS,
+    ),
+)

@@ -1,0 +1,90 @@
+"""Checks which devices programs really have, and that the controller's books of them add up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from holdfast.compiled.codec import load_spec
+from holdfast.domain.devices import ANY, WHOLE_M
+from holdfast.domain.lifecycle import RUN_TERMINAL
+from tools.simulate.promises import refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.controller.state import ControllerState
+    from holdfast.domain.devices import Device
+    from holdfast.domain.placement.fit import PlaceKey
+    from holdfast.ports.engine import NodeInfo, RunOrder
+    from tools.simulate.invariants.record import Record
+    from tools.simulate.machines.programs import Program, Programs
+
+
+class DeviceChecks:
+    """What must hold where GPUs and named resources are handed out."""
+
+    def __init__(
+        self, record: Record, programs: Programs, nodes: Mapping[PlaceKey, NodeInfo], cluster: Mapping[str, int]
+    ) -> None:
+        """Remember what was committed, what runs, every node, and what the whole cluster has, in thousandths."""
+        self._record = record
+        self._programs = programs
+        self._devices = {key: {device.id: device for device in node.devices} for key, node in nodes.items()}
+        self._cluster = cluster
+        self.handed_out = 0
+        """How many devices, or shares of one, programs were started with."""
+
+    def started(self, program: Program) -> None:
+        """Check a program that has just started, and what runs beside it."""
+        order = program.order
+        self._as_asked(order, self._devices[program.machine, order.node])
+        self.handed_out += len(order.gpus)
+        used: Counter[str] = Counter()
+        taken: Counter[str] = Counter()
+        for each in self._programs.live():
+            taken.update(dict(each.order.resources.named))
+            if (each.machine, each.order.node) == (program.machine, order.node):
+                used.update(dict.fromkeys(each.order.gpus, each.order.resources.share_m or WHOLE_M))
+        for device in order.gpus:
+            if used[device] > WHOLE_M:
+                refuse("devices-apart", f"{order.uid} starts, and {used[device]} thousandths of {device} are in use")
+        for name, has in self._cluster.items():
+            if taken[name] > has:
+                refuse("devices-apart", f"{order.uid} starts, and {taken[name]} of {name} are in use, there are {has}")
+
+    def _as_asked(self, order: RunOrder, there: Mapping[str, Device]) -> None:
+        """Check the devices in an order against its run, its job and its node, where any are handed out."""
+        request, run = order.resources, self._record.runs[order.uid]
+        if order.gpus != run.devices or len(set(order.gpus)) != len(order.gpus):
+            refuse("devices-as-asked", f"{order.uid} is given {order.gpus}, {run.devices} are stored")
+        wants = 1 if request.share_m else request.gpu
+        if len(order.gpus) != wants and (there or order.gpus):
+            refuse("devices-as-asked", f"{order.uid} is given {order.gpus}, it asks for {request}")
+        spec = load_spec(self._record.jobs[order.job_id].spec)
+        wanted = ANY if order.job_id in self._record.pods else spec.gpus
+        for name in order.gpus:
+            device = there.get(name)
+            if device is None or device.health or not wanted.admits(device):
+                refuse("devices-as-asked", f"{order.uid} is given {name}, which is {device}; it asks for 1 gpu{wanted}")
+
+    def ticked(self, state: ControllerState) -> None:
+        """Check the controller's books after a tick: exactly what unfinished runs have is not free."""
+        ledger = state.capacity.devices
+        owed = {
+            uid: ((run.executor, run.node), run.devices, run.request.share_m or WHOLE_M)
+            for active in state.active.values()
+            for uid, run in active.runs.items()
+            if run.devices and run.status not in RUN_TERMINAL
+        }
+        held = {uid: each for uid, each in ledger.held.items() if not uid.endswith("/kept")}
+        if held != owed:
+            refuse("capacity-adds-up", f"devices are held by {held}, unfinished runs have {owed}")
+        free = {(key, device): WHOLE_M for key, devices in ledger.free.items() for device in devices}
+        for key, devices, amount in ledger.held.values():
+            for device in devices:
+                if (key, device) in free:
+                    free[key, device] -= amount
+        said = {(key, device): left for key, devices in ledger.free.items() for device, left in devices.items()}
+        if said != free or any(left < 0 for left in free.values()):
+            refuse("capacity-adds-up", f"of devices {said} is said to be free, and {free} is")
