@@ -85,4 +85,25 @@ MUTATIONS = (
         "self._at = 0",
         ("unit/test_shim_runs.py",),
     ),
+    Mutation(
+        "orders are sent again until they are acknowledged, whatever became of their runs",
+        "engines/process/engine.py",
+        'if "orders" not in body:',
+        "if body:",
+        ("integration/test_process_resending.py",),
+    ),
+    Mutation(
+        "a message without a number takes an acknowledgement back",
+        "engines/process/shim/loop.py",
+        'message["seq"] or channel.acknowledge',
+        'message["seq"]',
+        ("integration/test_process_resending.py",),
+    ),
+    Mutation(
+        "a supervisor that dies before it takes over takes the run with it",
+        "engines/process/shim/recovery.py",
+        "former = None if run is None or run.former is None else",
+        "former = None if run is None or run.tries == 0 else",
+        ("integration/test_process_readoption.py",),
+    ),
 )

@@ -1,7 +1,7 @@
 """The engine of local processes: an executor's view of one shim.
 
-Everything sent is kept until the shim acknowledges it, an order until its program runs, and sent again over a new
-connection: a shim that died, or was replaced, misses nothing, and every message is idempotent.
+An order is kept until its program runs, everything else until the shim acknowledges it, and sent again over a new
+connection: a shim that died, or was replaced, misses nothing, and nothing is ordered again that has been forgotten.
 """
 
 from __future__ import annotations
@@ -235,7 +235,9 @@ class ProcessEngine:
     def _send(self, body: dict[str, Any]) -> None:
         """Send with the lock held, so that messages are in order; the reader repairs a broken connection."""
         self._sequence += 1
-        message = self._unacknowledged[self._sequence] = {"seq": self._sequence, **body}
+        message = {"seq": self._sequence, **body}
+        if "orders" not in body:  # those are in `_orders`; a shim that has forgotten the run would start it once more
+            self._unacknowledged[self._sequence] = message
         try:
             self._connection.send(message)
         except OSError:
@@ -267,10 +269,10 @@ class ProcessEngine:
             self._replace(first["runs"])
             try:
                 connection.send({"seq": 0, "settings": self._settings})
-                for message in self._unacknowledged.values():
-                    connection.send(message)
                 if self._orders:  # a shim that died may not have come to them; one that has them ignores them
                     connection.send({"seq": 0, "orders": list(self._orders.values())})
+                for message in self._unacknowledged.values():
+                    connection.send(message)
             except OSError:
                 _log.warning("the connection to the shim of %s was lost again", self._directory)
         greeting: dict[str, Any] = first["hello"]

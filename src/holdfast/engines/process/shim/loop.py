@@ -300,7 +300,7 @@ class Shim:
         for other in self._channels:
             if other is not channel:
                 other.gone += gone
-        channel.acknowledge = message["seq"]
+        channel.acknowledge = message["seq"] or channel.acknowledge
 
     # reporting
 

@@ -89,7 +89,10 @@ class Recovery:
             self._take_over(run, kept, handle.number, adopted=handle.child)
             return
         self._clear(handle.number)
-        if run is not None:
+        former = None if run is None or run.former is None else record.read(path_of(run.former))
+        if run is not None and run.former is not None and former is not None:  # it had not begun to go on with it
+            self._take_over(run, former, run.former, adopted=run.pid in self._runs.zombies)
+        elif run is not None:
             self._runs.begin_again(run)
 
     def _clear(self, number: int) -> None:

@@ -1,0 +1,132 @@
+"""What an engine says again over a new connection to the shim, and what it must never say again."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.engines.process.engine import ProcessEngine
+from holdfast.engines.process.shim.records import LOCK, PROTOCOL, SOCKET
+from holdfast.ports.engine import Container, RunOrder, RunPhase, StopReason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from tests.integration.conftest import Machine
+
+ORDER = RunOrder("run-1", "j", "n", attempt=1, rank=0, size=1, containers=(Container(command=("true",)),))
+FINISHED = {
+    "uid": ORDER.uid,
+    "node": "",
+    "phase": "finished",
+    "started_at": 1.0,
+    "progress": "",
+    "outcome": {"started": True, "ended_at": 2.0, "ended_by": "itself", "exit_code": 0, "reason": "Completed"},
+}
+
+
+class Dying:
+    """What listens where the shim does, acknowledges nothing and ends whenever it is told to."""
+
+    def __init__(self, directory: Path) -> None:
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(directory / SOCKET))
+        self.listener.listen(4)
+        self.listener.settimeout(20)
+        self.lock = (directory / LOCK).open("w")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+
+    def greet(self, runs: Sequence[dict[str, Any]] = ()) -> None:
+        self.line, _ = self.listener.accept()
+        self.line.settimeout(20)
+        hello = {"protocol": PROTOCOL, "pid": 0, "memory": "rss"}
+        self.line.sendall(json.dumps({"hello": hello, "runs": runs}).encode() + b"\n")
+        self.lines = self.line.makefile()
+
+    def until(self, what: str) -> list[dict[str, Any]]:
+        """Read messages, the last of which says something."""
+        told: list[dict[str, Any]] = []
+        while not told or what not in told[-1]:
+            told.append(json.loads(self.lines.readline()))
+        return told
+
+    def die(self) -> None:
+        self.lines.close()
+        self.line.close()
+
+
+@pytest.fixture
+def dying(tmp_path: Path) -> Iterator[Dying]:
+    dying = Dying(tmp_path)
+    yield dying
+    dying.die()
+    dying.listener.close()
+    dying.lock.close()
+
+
+@pytest.fixture
+def engine(dying: Dying, tmp_path: Path) -> Iterator[ProcessEngine]:
+    with ThreadPoolExecutor(1) as opening:
+        opened = opening.submit(ProcessEngine, tmp_path)
+        dying.greet()
+        engine = opened.result()
+    yield engine
+    engine.close()
+
+
+def seen_as(engine: ProcessEngine, phase: RunPhase) -> bool:
+    until = time.monotonic() + 20
+    while engine.observe()[ORDER.uid].phase is not phase and time.monotonic() < until:
+        time.sleep(0.005)
+    return engine.observe()[ORDER.uid].phase is phase
+
+
+def test_a_run_that_was_forgotten_is_never_ordered_again(engine: ProcessEngine, dying: Dying) -> None:
+    engine.start([ORDER])
+    dying.until("orders")
+    dying.die()
+    dying.greet([FINISHED])
+    assert seen_as(engine, RunPhase.FINISHED)
+    engine.forget([ORDER.uid])
+    dying.until("forget")
+    dying.die()
+    dying.greet()
+    told = dying.until("forget")
+    assert [message for message in told if "orders" in message] == []
+
+
+def test_an_order_that_nobody_took_in_comes_again_before_what_was_said_of_it(
+    engine: ProcessEngine, dying: Dying
+) -> None:
+    engine.start([ORDER])
+    engine.stop([(ORDER.uid, 0.0, StopReason.USER)])
+    dying.die()
+    dying.greet()
+    told = dying.until("stops")
+    assert [message["orders"][0]["uid"] for message in told if "orders" in message] == [ORDER.uid]
+
+
+def test_orders_sent_while_the_shim_dies_are_carried_out_once(machine: Machine) -> None:
+    assert machine.run("true").succeeded
+    machine.shim().suspend()
+    order = machine.start("sh", "-c", "echo once")
+    machine.shim().kill()
+    assert machine.finish(order).succeeded
+    assert machine.log(order) == "once\n"
+
+
+def test_what_has_a_number_is_acknowledged_whatever_without_one_comes_after_it(machine: Machine) -> None:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(20)
+        client.connect(str(machine.directory / SOCKET))
+        client.sendall(b'{"seq":5,"forget":["x"]}\n{"seq":0,"forget":["y"]}\n')
+        with client.makefile() as lines:
+            told = [json.loads(lines.readline()) for _ in range(2)]
+    assert [message.get("ack") for message in told] == [None, 5]
