@@ -10,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -204,7 +205,7 @@ def test_a_program_goes_on_although_the_supervisor_that_was_to_take_over_died_fi
     fork_server.suspend()
     [supervisor] = machine.supervisors()
     supervisor.kill()
-    time.sleep(0.15)  # the shim asks for another one, and wakes who is to make it only after a second
+    threading.Event().wait(0.15)  # the shim asks for another one, and wakes who is to make it only after a second
     fork_server.kill()
     let_go(machine, 6)
     assert machine.finish(order).containers[0].exit_code == 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import socket
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -81,19 +81,15 @@ def engine(dying: Dying, tmp_path: Path) -> Iterator[ProcessEngine]:
     engine.close()
 
 
-def seen_as(engine: ProcessEngine, phase: RunPhase) -> bool:
-    until = time.monotonic() + 20
-    while engine.observe()[ORDER.uid].phase is not phase and time.monotonic() < until:
-        time.sleep(0.005)
-    return engine.observe()[ORDER.uid].phase is phase
-
-
 def test_a_run_that_was_forgotten_is_never_ordered_again(engine: ProcessEngine, dying: Dying) -> None:
     engine.start([ORDER])
     dying.until("orders")
+    reconnected = threading.Event()
+    engine.on_change(reconnected.set)
     dying.die()
     dying.greet([FINISHED])
-    assert seen_as(engine, RunPhase.FINISHED)
+    assert reconnected.wait(20)
+    assert engine.observe()[ORDER.uid].phase is RunPhase.FINISHED
     engine.forget([ORDER.uid])
     dying.until("forget")
     dying.die()
