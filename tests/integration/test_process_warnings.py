@@ -137,7 +137,7 @@ def test_a_warning_is_given_once_and_kept_although_what_watched_the_run_was_kill
     outcome = machine.finish(order)
     assert outcome.ended_by is EndedBy.PREEMPTION
     assert outcome.warned_at == pytest.approx(told(machine, order)["given_at"], abs=0.1)
-    assert 2.0 <= time.monotonic() - began < 5.0
+    assert 1.99 <= time.monotonic() - began < 5.0  # moments are written down in milliseconds
     assert machine.log(order).count("saved on") == 1
 
 
