@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from holdfast.sdk.manifest import Manifest
 
 T = TypeVar("T")
+M = TypeVar("M")
 _MOST_AT_ONCE = 1000
 _IDLE_S = 1.0
 """How soon it is noticed that the program is at its end."""
@@ -36,15 +37,44 @@ PATIENCE_S = 60.0
 _log = logging.getLogger("holdfast.sdk")
 
 
-class JobFuture(Future[T], Generic[T]):
+class SubmittedFuture(Future[T], Generic[T, M]):
+    """A future whose call is submitted as something that is known a little later."""
+
+    def __init__(self) -> None:
+        """Begin before it is submitted."""
+        super().__init__()
+        self._submitted = threading.Event()
+        self._made: M | None = None
+
+    def submitted(self, made: M | None) -> None:
+        """Take note of what it was submitted as, or that nothing will come of it if nothing has."""
+        self._made = made or self._made
+        self._submitted.set()
+
+    def _once_submitted(self, timeout: float | None) -> M:
+        """Wait for that.
+
+        Raises:
+            TimeoutError: It is not submitted within so many seconds.
+            Exception: Why it was never submitted.
+        """
+        if not self._submitted.wait(timeout):
+            msg = f"the job is not submitted within {timeout} s"
+            raise TimeoutError(msg)
+        if self._made is None:
+            self.result(0)
+            msg = "the call was cancelled before it was submitted"
+            raise RuntimeError(msg)
+        return self._made
+
+
+class JobFuture(SubmittedFuture[T, "Job[T]"], Generic[T]):
     """A future whose call is a job."""
 
     def __init__(self, pump: Pump, call: Call, manifest: Manifest) -> None:
         """Begin before it is submitted."""
         super().__init__()
         self._pump = pump
-        self._submitted = threading.Event()
-        self._job: Job[T] | None = None
         self._begun: bool | None = None
         self.call = call
         self.manifest = manifest
@@ -58,14 +88,7 @@ class JobFuture(Future[T], Generic[T]):
             TimeoutError: It is not within so many seconds.
             Exception: Why it was never submitted.
         """
-        if not self._submitted.wait(timeout):
-            msg = f"the job is not submitted within {timeout} s"
-            raise TimeoutError(msg)
-        if self._job is None:
-            self.result(0)
-            msg = "the call was cancelled before it was submitted"
-            raise RuntimeError(msg)
-        return self._job
+        return self._once_submitted(timeout)
 
     def cancel(self) -> bool:
         """Cancel the job unless it has begun; ``job().cancel()`` also ends one that runs."""
@@ -73,11 +96,6 @@ class JobFuture(Future[T], Generic[T]):
             return False
         self._pump.cancelled(self)
         return True
-
-    def submitted(self, job: Job[T] | None) -> None:
-        """Take note of the job, or that there will be none if there is none yet."""
-        self._job = job or self._job
-        self._submitted.set()
 
     def begin(self) -> bool:
         """Count as running from now on; returns whether it does, and was not cancelled before."""

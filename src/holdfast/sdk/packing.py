@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from holdfast.sdk.calls.folder import pickled
 from holdfast.sdk.calls.worker import calls
 from holdfast.sdk.executor import Executor
+from holdfast.sdk.futures import SubmittedFuture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,20 +27,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class PackedFuture(Future[T], Generic[T]):
+class PackedFuture(SubmittedFuture[T, "JobFuture[list[Outcome]]"], Generic[T]):
     """A future whose call is part of a job; it counts as running once that is sent."""
 
     def __init__(self, data: bytes) -> None:
         """Begin before there is a job."""
         super().__init__()
         self.data = data
-        self._sent = threading.Event()
-        self._carrier: JobFuture[list[Outcome]] | None = None
 
     def sent(self, carrier: JobFuture[list[Outcome]] | None) -> None:
         """Take note of what carries it; ``None`` where nothing ever will."""
-        self.data, self._carrier = b"", carrier
-        self._sent.set()
+        self.data = b""
+        self.submitted(carrier)
 
     def job(self, timeout: float | None = None) -> Job[Any]:
         """Return the job it is part of, once that is submitted.
@@ -48,14 +47,7 @@ class PackedFuture(Future[T], Generic[T]):
             TimeoutError: It is not within so many seconds.
             Exception: Why it was never submitted.
         """
-        if not self._sent.wait(timeout):
-            msg = f"the job is not submitted within {timeout} s"
-            raise TimeoutError(msg)
-        if self._carrier is None:
-            self.result(0)
-            msg = "the call was cancelled before it was submitted"
-            raise RuntimeError(msg)
-        return self._carrier.job(timeout)
+        return self._once_submitted(timeout).job(timeout)
 
 
 class PackedExecutor(StandardExecutor):
