@@ -7,7 +7,6 @@ beyond that it says itself.
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from holdfast.dialects.documents import read_documents
-from tests.e2e.server import HOLDFAST, Server, wait_until
+from tests.e2e.server import Server, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -152,7 +151,7 @@ class Stage(Server):
     def open(self) -> None:
         """Start it, and apply the document's first manifest to the letter."""
         self.api = self.start()
-        self.verbatim = self.command("apply", "--lenient", "-f", str(KEP / f"{VERBATIM}.yaml"))
+        self.verbatim = self.run("apply", "--lenient", "-f", str(KEP / f"{VERBATIM}.yaml"))
 
     def close(self) -> None:
         """End everything."""
@@ -191,11 +190,6 @@ class Stage(Server):
         """Delete a job set and wait until it has gone, so that another test can use its name."""
         self.api.delete_job_set(name)
         wait_until(lambda: all(one.name != name for one in self.api.job_sets()), f"the end of {name}")
-
-    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of the command line."""
-        line = [*HOLDFAST, *words]
-        return subprocess.run(line, env=self.environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
     def processes(self, name: str) -> list[int]:
         """List the processes that came from jobs whose names begin like this."""

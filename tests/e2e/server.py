@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -43,6 +43,7 @@ class Server:
 
     def __init__(self, folder: Path, **environ: str) -> None:
         """Remember the directory; nothing is started yet."""
+        self.folder = folder
         self.data = folder / "data"
         self.log = folder / "server.log"
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
@@ -90,6 +91,25 @@ class Server:
         """Read what the present process left for those who look for it."""
         found: dict[str, object] = json.loads((self.data / "server.json").read_text())
         return found
+
+    def run(self, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
+        """Run a command of whoever has this data directory, with a text as its input."""
+        return subprocess.run(
+            [*HOLDFAST, *words],
+            env=self.environ,
+            input=text,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE_S,
+            check=False,
+        )
+
+    def json(self, *words: str) -> Any:  # noqa: ANN401 - any document
+        """Run a command and read what it printed."""
+        ended = self.run(*words, "-o", "json")
+        assert ended.returncode == 0, ended.stderr
+        return json.loads(ended.stdout)
 
     def end(self, number: int = signal.SIGKILL) -> int:
         """End the process by a signal and return what it ended with; programs, and what holds them, are left alone."""

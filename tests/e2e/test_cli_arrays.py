@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.server import HOLDFAST, PATIENCE_S, Server, wait_until
+from tests.e2e.server import Server, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,23 +18,6 @@ RECORDS = 'echo "$HOLDFAST_ARRAY_INDEX" >> {folder}/began; '
 
 class Shell(Server):
     """A person's shell with a data directory of its own, and its server."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.folder = folder
-
-    def run(self, *words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a command."""
-        line = [*HOLDFAST, *words]
-        return subprocess.run(
-            line, env=self.environ, input=text, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-        )
-
-    def json(self, *words: str) -> Any:  # noqa: ANN401 - any document
-        """Run a command and read what it printed."""
-        ended = self.run(*words, "-o", "json")
-        assert ended.returncode == 0, ended.stderr
-        return json.loads(ended.stdout)
 
     def has_begun(self, count: int) -> bool:
         """Whether so many tasks wrote down that they have begun."""

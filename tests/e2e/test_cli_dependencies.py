@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.server import HOLDFAST, PATIENCE_S, Server, until, wait_until
+from tests.e2e.server import Server, until, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,21 +73,7 @@ class Shell(Server):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.folder = folder
         self.out = folder / "out"
-
-    def run(self, *words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a command."""
-        line = [*HOLDFAST, *words]
-        return subprocess.run(
-            line, env=self.environ, input=text, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-        )
-
-    def json(self, *words: str) -> Any:  # noqa: ANN401 - any document
-        """Run a command and read what it printed."""
-        ended = self.run(*words, "-o", "json")
-        assert ended.returncode == 0, ended.stderr
-        return json.loads(ended.stdout)
 
     def written(self) -> list[str]:
         """Read what programs wrote down."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.server import HOLDFAST, PATIENCE_S, Server, wait_until
+from tests.e2e.server import Server, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,21 +60,6 @@ STAYS = "exec sleep 300"
 
 class Shell(Server):
     """A person's shell with a data directory of its own, and its server."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.folder = folder
-
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a command."""
-        line = [*HOLDFAST, *words]
-        return subprocess.run(line, env=self.environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-
-    def json(self, *words: str) -> Any:  # noqa: ANN401 - any document
-        """Run a command and read what it printed."""
-        ended = self.run(*words, "-o", "json")
-        assert ended.returncode == 0, ended.stderr
-        return json.loads(ended.stdout)
 
     def write(self, name: str, program: str, *, restarts: int = 0) -> str:
         """Write the manifest of a job set of two jobs with two pods each; returns its file."""

@@ -22,19 +22,6 @@ KEEPS_A_LOG = 'echo "$HOLDFAST_ATTEMPT $X" >> "$HOLDFAST_CHECKPOINT_DIR/log"; te
 class Shell(Server):
     """A person's shell with a data directory of its own, and its server."""
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a command."""
-        line = [*HOLDFAST, *words]
-        return subprocess.run(
-            line,
-            env=self.environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-
     def at_terminal(self, answer: str, *words: str) -> tuple[int, str]:
         """Run a command at a terminal and type an answer; returns the exit code and what it asked."""
         ours, theirs = pty.openpty()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.server import HOLDFAST, PATIENCE_S, Server, until, wait_until
+from tests.e2e.server import Server, until, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,24 +137,12 @@ def test_garbage_does_not_reach_the_terminal_of_who_asks_why(server: Server) -> 
         job = run(client, "sh", "-c", script).id
         assert client.logs(job).text == "\x1b[2J\N{REPLACEMENT CHARACTER}\x07evil\n"
     for words in (["why", job], ["describe", job], ["get", "jobs"]):
-        said = holdfast(server, *words)
+        said = server.run(*words)
         assert said.returncode == 0
         assert not set(said.stdout + said.stderr) & set("\x1b\x07"), words
-    document = holdfast(server, "get", "job", job, "-o", "json").stdout
+    document = server.run("get", "job", job, "-o", "json").stdout
     assert json.loads(document)["attempts"][0]["runs"][0]["containers"][0]["message"].startswith("\x1b[2J")
-    assert "\x1b[2J" in holdfast(server, "logs", job).stdout
-
-
-def holdfast(server: Server, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*HOLDFAST, *words],
-        env=server.environ,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    assert "\x1b[2J" in server.run("logs", job).stdout
 
 
 def test_a_log_replaced_by_a_pipe_stops_nobody_who_reads_it(server: Server) -> None:

@@ -296,7 +296,7 @@ def test_a_job_of_kubernetes_is_applied_held_released_and_cancelled(stage: Stage
     ledger = stage.ledger()
     path = stage.folder / "job.json"
     path.write_text(json.dumps(kube_job(program(ledger, {"*": "stay"}), suspend=True)))
-    applied = stage.command("apply", "-f", str(path))
+    applied = stage.run("apply", "-f", str(path))
     assert applied.returncode == 0, applied.stderr
     wait_until(lambda: stage.api.job("plain").state == "Held", "a Job that is suspended")
     assert not ledger.lines()

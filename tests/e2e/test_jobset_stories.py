@@ -331,7 +331,7 @@ MISTAKES = {
 
 def test_read_strictly_the_documents_manifests_are_refused_line_by_line(stage: Stage) -> None:
     files = [word for file in MISTAKES for word in ("-f", str(KEP / f"{file}.yaml"))]
-    refused = stage.command("apply", *files)
+    refused = stage.run("apply", *files)
     assert refused.returncode == 2
     assert "--lenient makes warnings of these" in refused.stderr
     for file, lines in MISTAKES.items():
@@ -347,8 +347,8 @@ def test_the_first_story_runs_to_the_letter(stage: Stage) -> None:
     assert any("(line 36): duplicate key 'image', first on line 35" in line for line in warnings)
     assert any("image docker.io/library/bash:5 is ignored" in line for line in warnings)
     view = stage.ended("fail-jobset-example")
-    log = stage.command("logs", "fail-jobset-example-buggy-job-0").stdout
-    why = stage.command("why", "jobset", "fail-jobset-example").stdout
+    log = stage.run("logs", "fail-jobset-example-buggy-job-0").stdout
+    why = stage.run("why", "jobset", "fail-jobset-example").stdout
     stage.delete("fail-jobset-example")
     assert (view.terminal, view.restarts, view.reason) == ("Failed", 0, "FailJobSetFailurePolicyAction")
     assert log == "Hello world! I'm going to exit with exit code 1 to simulate a software bug.\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ import pytest
 from holdfast.app.connect import connect
 from holdfast.app.settings import Settings
 from holdfast.engines.process.shim import processes
-from tests.e2e.server import HOLDFAST, PATIENCE_S, Server, until, wait_until
+from tests.e2e.server import PATIENCE_S, Server, until, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,12 +40,6 @@ def until_logged(client: Client, job: str, text: str) -> str:
     """Wait for a word of the first attempt, and return all it said."""
     wait_until(lambda: text in client.logs(job, attempt=1).text, f"{text!r} in the log")
     return client.logs(job, attempt=1).text
-
-
-def holdfast(server: Server, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*HOLDFAST, *words], env=server.environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
 
 
 def seconds(moment: object) -> float:
@@ -194,7 +187,7 @@ def test_runs_go_on_when_their_server_ends_and_the_next_one_learns_their_exit_co
 def test_a_second_server_is_told_who_holds_the_directory_and_how(server: Server) -> None:
     server.start().close()
     assert server.process is not None
-    said = holdfast(server, "up", "--port", "0")
+    said = server.run("up", "--port", "0")
     assert said.returncode == 5
     assert f"{server.data} is held by holdfast up, process {server.process.pid}" in said.stderr
     assert "HOLDFAST_DATA" in said.stderr
@@ -209,9 +202,9 @@ def test_the_address_of_a_killed_server_is_not_trusted(server: Server, claimed: 
     left = server.data / "server.json"
     if claimed != "its own":
         left.write_text(json.dumps({**json.loads(left.read_text()), "pid": os.getpid()}))
-    listed = holdfast(server, "get", "queues", "-o", "name")
+    listed = server.run("get", "queues", "-o", "name")
     assert (listed.returncode, listed.stdout) == (0, "queue/default\n")
-    submitted = holdfast(server, "run", "--detach", "--name", "later", "--", "true")
+    submitted = server.run("run", "--detach", "--name", "later", "--", "true")
     assert submitted.returncode == 0
     assert "no server is running" in submitted.stderr
     with server.start() as client:
