@@ -50,6 +50,7 @@ def lines_on(
     width: int, rows: Sequence[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, *, whole: bool = False
 ) -> list[str]:
     monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("LINES", "24")
     monkeypatch.setenv("TERM", "dumb")
     stream = Terminal()
     Output(stream).listing(COLUMNS, whole=whole).head(rows)
