@@ -11,6 +11,7 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.screen.browser import Browser
 from holdfast.cli.screen.terminal import RESIZED, Screen
+from holdfast.cli.watching.insistence import insistent_interrupts
 from holdfast.cli.watching.reaching import reached
 from holdfast.cli.watching.staleness import NOTE
 
@@ -43,7 +44,7 @@ def top(options: TopOptions, cli: Cli) -> int:
     if options.once or not drawable:
         return _once(browser, cli)
     try:
-        with Screen(cli.stdout, cli.stdin) as screen:
+        with Screen(cli.stdout, cli.stdin) as screen, insistent_interrupts():
             notices = reached(browser.look, cli)
             while not browser.over:
                 _until_due(browser, screen, next(notices), cli.now)

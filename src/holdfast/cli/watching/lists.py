@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from holdfast.cli.screen.sheet import Sheet
 from holdfast.cli.screen.terminal import Screen
 from holdfast.cli.things import name_of
 from holdfast.cli.watching.follow import ENDED
+from holdfast.cli.watching.insistence import insistent_interrupts
 from holdfast.cli.watching.reaching import AWAY, reached
 
 if TYPE_CHECKING:
@@ -49,25 +51,28 @@ def watch_list(watched: Watched, cli: Cli) -> int:
     """Show a list until Ctrl-C; returns the exit code."""
     if cli.stdout.isatty() and watched.selection.form in TABLES and cli.environ.get("TERM") != "dumb":
         return _drawn(watched, cli)
-    appended, told = _Appended(watched, cli), ""
-    try:
-        for notice in reached(watched.list.look, cli):
-            if notice and notice != told:
-                cli.say(notice)
-            told = notice
-            if notice != AWAY:
-                appended.show()
-            cli.sleep(EVERY_S)
-    except KeyboardInterrupt:
-        pass
+    with suppress(KeyboardInterrupt), insistent_interrupts():
+        _append(watched, cli)
     return exit_codes.INTERRUPTED
+
+
+def _append(watched: Watched, cli: Cli) -> None:
+    """Print what changes below what was printed before."""
+    appended, told = _Appended(watched, cli), ""
+    for notice in reached(watched.list.look, cli):
+        if notice and notice != told:
+            cli.say(notice)
+        told = notice
+        if notice != AWAY:
+            appended.show()
+        cli.sleep(EVERY_S)
 
 
 def _drawn(watched: Watched, cli: Cli) -> int:
     """Draw the list on the whole terminal; at the end it stays where the command was given."""
     lines: list[str] = []
     try:
-        with Screen(cli.stdout) as screen:
+        with Screen(cli.stdout) as screen, insistent_interrupts():
             for notice in reached(watched.list.look, cli):
                 lines[:] = _lines(watched, screen.size.lines - bool(notice))
                 screen.draw([*lines, *([notice] if notice else [])])
