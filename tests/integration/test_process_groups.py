@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from holdfast.engines.process.shim import processes
 from holdfast.ports.engine import RunPhase
 from tests.integration.conftest import ours
 
 if TYPE_CHECKING:
-    from tests.integration.conftest import NewMachine
+    from holdfast.ports.engine import RunOrder
+    from tests.integration.conftest import Machine, NewMachine
 
 
 def test_control_groups_of_a_shim_that_was_killed_are_removed_by_the_next_that_leaves(
@@ -38,6 +41,53 @@ def test_control_groups_of_a_shim_that_was_killed_are_removed_by_the_next_that_l
     assert not [group for group in groups[killed] if group.parent.exists()]
     assert all(group.is_dir() for group in groups[living])
     killed.open()
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_a_program_that_was_taken_over_goes_on_although_the_shim_is_killed_later(machine: Machine, rounds: int) -> None:
+    """It is in the group of a supervisor that is dead, which must not be ended as a leftover, nor be used again."""
+    go = machine.directory / "go"
+    brief = machine.start("sleep", "1")  # its supervisor, of a lower number, is free when one is looked for
+    machine.until(brief, lambda seen: seen.phase is RunPhase.RUNNING)
+    order = machine.start("sh", "-c", f"(sleep 1000) & echo up; while ! test -e {go}; do sleep 0.02; done; exit 6")
+    machine.until_logged(order, "up")
+    machine.finish(brief)
+    for _ in range(rounds):
+        take_over(machine, order)
+    machine.engine.close()
+    machine.shim().kill()
+    machine.open()
+    others = [machine.start("sh", "-c", "(sleep 1000) & sleep 0.2") for _ in range(4)]
+    assert all(machine.finish(other).succeeded for other in others)
+    assert machine.engine.observe()[order.uid].phase is RunPhase.RUNNING
+    if rounds == 2:
+        take_over(machine, order)
+    go.touch()
+    assert machine.finish(order).containers[0].exit_code == (6 if processes.can_be_waited_for(os.getpid()) else None)
+    assert not machine.survivors()
+
+
+def take_over(machine: Machine, order: RunOrder) -> None:
+    """Kill the supervisor of a run, and wait until another one has it and nothing is left of the killed one."""
+    records = machine.directory / "supervisors"
+    [held] = holders(records, order)
+    [supervisor] = [each for each in machine.supervisors() if file_of(each, held)]
+    supervisor.kill()
+    deadline = time.monotonic() + 15
+    while held.exists() or len(holders(records, order)) != 1:
+        assert time.monotonic() < deadline
+        machine.changed.wait(0.02)
+
+
+def holders(records: Path, order: RunOrder) -> list[Path]:
+    """Find the records that begin with a run."""
+    start = f'{{"order":{{"uid":"{order.uid}"'.encode()
+    return [path for path in records.glob("*.record") if processes.content(str(path)).startswith(start)]
+
+
+def file_of(process: psutil.Process, path: Path) -> bool:
+    """Whether a supervisor has a file open, as it has its record for as long as it lives."""
+    return str(path) in {os.path.realpath(each) for each in Path(f"/proc/{process.pid}/fd").iterdir()}
 
 
 def groups_of(process: psutil.Process) -> list[Path]:

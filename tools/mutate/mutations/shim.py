@@ -106,4 +106,25 @@ MUTATIONS = (
         "former = None if run is None or run.tries == 0 else",
         ("integration/test_process_readoption.py",),
     ),
+    Mutation(
+        "what was taken over is a leftover to the next shim",
+        "engines/process/shim/recovery.py",
+        'run.warned_s, run.group = lead_s(order), order.get("group")',
+        "run.warned_s = lead_s(order)",
+        ("integration/test_process_groups.py",),
+    ),
+    Mutation(
+        "the second who takes over forgets in whose control group the program is",
+        "engines/process/shim/recovery.py",
+        'group = kept.order.get("group", number)',
+        "group = number",
+        ("integration/test_process_groups.py",),
+    ),
+    Mutation(
+        "a supervisor gets the number of a dead one whose control group is in use",
+        "engines/process/shim/pool.py",
+        "*(number for number, _ in files()), *groups]",
+        "*(number for number, _ in files())]",
+        ("integration/test_process_groups.py",),
+    ),
 )

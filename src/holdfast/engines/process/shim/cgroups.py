@@ -46,6 +46,10 @@ class Cgroups:
         """Return the group of a supervisor, made or not."""
         return Group(self.name, tuple(f"{path}/s{number}" for path in self.paths))
 
+    def numbers(self) -> list[int]:
+        """List the supervisors that have a group."""
+        return [int(folder.name[1:]) for folder in Path(self.paths[0]).iterdir() if folder.name[1:].isdecimal()]
+
     def clear(self, living: Container[int]) -> None:
         """Kill and remove what supervisors left that are not alive any more."""
         for path in self.paths:

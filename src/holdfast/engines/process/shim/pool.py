@@ -55,7 +55,8 @@ class Pool:
         self.cgroups = cgroups
         self._fork_server = ForkServer(surroundings, cgroups)
         self._idle: deque[SupervisorHandle] = deque()
-        self._next = 1 + max((number for number, _ in files()), default=0)
+        groups = cgroups.numbers() if cgroups is not None else []  # a program may be in that of a dead supervisor
+        self._next = 1 + max([*(number for number, _ in files()), *groups], default=0)
 
     def take(self) -> SupervisorHandle:
         """Return a supervisor with no run, making one where there is none; raises OSError."""

@@ -26,7 +26,7 @@ _END = b"\n\0"
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _KEPT = (
     *("uid", "node", "directory", "cwd", "memory", "deadline_s", "grace_s", "gang", "ports", "separate"),
-    *("stall", "gpus", "py_spy", "stack_signal", "warning"),
+    *("stall", "gpus", "py_spy", "stack_signal", "warning", "group"),
 )
 """What of an order is needed to go on with a run that another supervisor started."""
 

@@ -75,6 +75,7 @@ class Run:
         "directory",
         "draining",
         "former",
+        "group",
         "hung",
         "memory",
         "node",
@@ -109,6 +110,8 @@ class Run:
         """The number of the supervisor that has it."""
         self.former: int | None = None
         """The number of one that was killed, until the one that took over has said so."""
+        self.group: int | None = None
+        """The number of the dead one in whose control group the program is, from when it was taken over."""
         self.draining = False
         """Whether its program has ended, and what it left behind is being killed."""
         self.takeovers = 0

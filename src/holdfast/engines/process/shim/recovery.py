@@ -42,8 +42,7 @@ class Recovery:
             if number not in greetings:
                 self._dead(number, path)
         if pool.cgroups is not None:
-            keep = {run.former for run in runs.active.values()} | set(pool.handles)
-            pool.cgroups.clear({number for number in keep if number is not None})
+            pool.cgroups.clear(self._groups_in_use())
         for run in list(runs.runs.values()):
             if run.phase != FINISHED and run.uid not in runs.active:
                 del runs.runs[run.uid]  # no supervisor ever began with it, so it may be ordered again
@@ -56,7 +55,7 @@ class Recovery:
             self._pool.give_back(handle)
             return
         run = runs.runs.setdefault(order["uid"], Run(order["uid"], order["node"], order["directory"]))
-        run.warned_s = lead_s(order)
+        run.warned_s, run.group = lead_s(order), order.get("group")
         if run.phase == FINISHED:
             self._pool.give_back(handle)
             return
@@ -96,8 +95,13 @@ class Recovery:
             self._runs.begin_again(run)
 
     def _clear(self, number: int) -> None:
-        self._pool.end_group(number)
+        if number not in self._groups_in_use():
+            self._pool.end_group(number)
         self._pool.remove_files(number)
+
+    def _groups_in_use(self) -> set[int]:
+        """List the control groups of living supervisors, and those of dead ones that hold what others took over."""
+        return {run.group for run in self._runs.active.values() if run.group is not None} | set(self._pool.handles)
 
     def _take_over(self, run: Run, kept: record.Kept, number: int, *, adopted: bool) -> None:
         """Go on with a run whose supervisor is dead, from what its record says.
@@ -105,10 +109,11 @@ class Recovery:
         Args:
             run: The run.
             kept: The record.
-            number: Of the dead supervisor, whose control group has what is left of the run.
+            number: Of the dead supervisor.
             adopted: Whether the run's processes have become our children.
         """
         gone = kept.boot != self._surroundings.boot
+        group = kept.order.get("group", number)
         start = kept.start or (None if gone else _leader_of(run))
         if kept.end is not None:
             run.started_at, run.progress = (kept.start or {}).get("started_at"), kept.progress
@@ -124,23 +129,26 @@ class Recovery:
                 message |= {"exit": exit_of_status(status), "ended_by": run.stop_reason}
             elif not adopted and not gone and not processes.can_be_waited_for(start["pid"]):
                 _end_program(run.uid, start)
+            message["order"]["group"] = group
             self._foster(run, message, number, adopted=adopted)
             return
+        self._clear(group)
         self._clear(number)
 
     def _foster(self, run: Run, message: Message, number: int, *, adopted: bool) -> None:
         try:
             handle = self._pool.take()
         except OSError as error:
+            _end_program(run.uid, message)
             self._runs.finish(run, outcomes.lost(started=True, ended_at=moment.wall(), note=str(error)))
             return
         if adopted:
             self._runs.zombies[message["pid"]] = run.uid
         run.takeovers += 1
         run.warned_s = lead_s(message["order"])
-        run.former, run.pid = number, message["pid"]
+        run.former, run.group, run.pid = number, message["order"]["group"], message["pid"]
         run.started_at, run.phase = message["started_at"], RUNNING
-        self._runs.hand(handle, run, {"foster": {**message, "groups": self._pool.group_of(number)}})
+        self._runs.hand(handle, run, {"foster": {**message, "groups": self._pool.group_of(run.group)}})
         self._runs.repeat_stop(run)
 
 
