@@ -31,12 +31,14 @@ def job(job_id: str, **given: object) -> Job:
 
 
 def fill(store: Store) -> None:
-    """Four jobs with an attempt, a run and a row of history each; three have ended, one without a time of its own."""
+    """Four jobs with an attempt, a run and a row of history each; three have ended, a while before it was noticed."""
     store.submit(Submission([job(job_id) for job_id in ENDED], {"j1": {"a": "b"}}, "k", "f"))
     changes = Changes(handled=[1])
     for number, found in enumerate(store.jobs_by_id(list(ENDED)), start=1):
-        ended_at = 200.0 + number if found.id != "j4" else None
-        changes.jobs[found.id] = evolve(found, state=ENDED[found.id], attempt=1, ended_at=ended_at, updated_at=300.0)
+        noticed_at = 300.0 + number
+        changes.jobs[found.id] = evolve(
+            found, state=ENDED[found.id], attempt=1, ended_at=200.0 + number, updated_at=noticed_at
+        )
         changes.attempts[found.id, 1] = Attempt(found.id, 1)
         changes.runs[f"{found.id}-1-0-1"] = Run(f"{found.id}-1-0-1", found.id, 1, 0)
         statuses = AttemptStatus.PENDING, AttemptStatus.SCHEDULED
@@ -52,8 +54,8 @@ def story(store: Store, job_id: str) -> list[int]:
 def test_finished_jobs_are_listed_in_order_of_submission_page_by_page(store: Store) -> None:
     fill(store)
     assert store.count_finished() == 3
-    assert store.finished_jobs(after=0, limit=2) == [FinishedJob(1, "j1", 201.0), FinishedJob(3, "j3", 203.0)]
-    assert store.finished_jobs(after=3, limit=2) == [FinishedJob(4, "j4", 300.0)]
+    assert store.finished_jobs(after=0, limit=2) == [FinishedJob(1, "j1", 301.0), FinishedJob(3, "j3", 303.0)]
+    assert store.finished_jobs(after=3, limit=2) == [FinishedJob(4, "j4", 304.0)]
     assert store.finished_jobs(after=4, limit=2) == []
 
 

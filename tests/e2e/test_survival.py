@@ -106,6 +106,21 @@ def test_a_grace_ends_on_time_though_no_server_runs(server: Server, tmp_path: Pa
     assert seconds(run.ended_at) - seconds(run.started_at) < PATIENCE_S
 
 
+def test_what_succeeds_though_no_server_runs_took_no_longer_for_that(server: Server, tmp_path: Path) -> None:
+    with server.start() as client:
+        job = submit(client, GATE, str(tmp_path / "go"))
+        until_logged(client, job, "up")
+    server.end()
+    (tmp_path / "go").write_text("0\n")
+    wait_until(lambda: not server.programs(), "its end")
+    over = time.time()
+    with server.start() as client:
+        view = until(client, job, lambda view: view.state == "Succeeded")
+    [attempt] = view.attempts
+    assert view.ended_at == attempt.ended_at == attempt.runs[0].ended_at
+    assert seconds(view.ended_at) <= over
+
+
 def test_a_total_deadline_is_kept_though_no_server_runs(server: Server, tmp_path: Path) -> None:
     with server.start() as client:
         job = submit(client, GATE, str(tmp_path / "never"), totalDeadline="6s", retry=backing_off("0s"))
@@ -119,6 +134,7 @@ def test_a_total_deadline_is_kept_though_no_server_runs(server: Server, tmp_path
     [run] = attempt.runs
     assert seconds(run.ended_at) <= kept_by_itself
     assert seconds(run.ended_at) - seconds(view.submitted_at) >= 5.0
+    assert view.ended_at == attempt.ended_at == run.ended_at
     assert (run.ended_by, attempt.cause) == ("deadline", "execution_timeout")
     assert "total deadline of 6s is over" in view.reason
 

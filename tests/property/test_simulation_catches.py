@@ -84,7 +84,7 @@ def capacity_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
 
 def a_retry_does_not_wait(patch: pytest.MonkeyPatch) -> None:
     after = gang._after
-    patch.setattr(gang, "_after", lambda job, *rest, now, due: after(job, *rest, now=now, due=min(now, due)))
+    patch.setattr(gang, "_after", lambda *about, now, due, **more: after(*about, now=now, due=min(now, due), **more))
 
 
 def a_uid_is_used_for_every_attempt(patch: pytest.MonkeyPatch) -> None:

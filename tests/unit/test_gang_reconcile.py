@@ -106,6 +106,16 @@ def test_an_attempt_that_is_over_is_judged_and_its_whole_decision_kept(
     assert result.wake_at == result.state.retry_at == (ended.retry_at if state is JobState.BACKOFF else None)
 
 
+@pytest.mark.parametrize(("outcome", "state"), [(GOOD, JobState.SUCCEEDED), (BAD, JobState.FAILED)])
+def test_what_ended_unnoticed_has_ended_with_the_last_of_its_programs(outcome: RunOutcome, state: JobState) -> None:
+    ended = over(outcome, outcome)
+    runs = [evolve(run, ended_at=NOW - 3000.0 * (1 + run.rank)) for run in ended.runs]
+    result = reconcile(PLAIN, job_in(JobState.RUNNING), Observed(over=ended._replace(runs=runs)), NOW)
+    ((attempt, _),) = result.decisions
+    assert (result.state.state, result.state.updated_at) == (state, NOW)
+    assert result.state.ended_at == attempt.ended_at == NOW - 3000.0
+
+
 def test_the_back_off_counts_from_the_failure_and_not_from_the_judgement() -> None:
     seen = Observed(over=over(BAD, policy=retrying(1, delay_s=10.0)))
     assert reconcile(PLAIN, job_in(JobState.RUNNING), seen, NOW).state.retry_at == BAD.ended_at + 10.0

@@ -42,8 +42,7 @@ def store_of(ages: Sequence[float | None]) -> MemoryStore:
     changes = Changes()
     for place, age in enumerate(ages):
         state = JobState.RUNNING if age is None else JobState.FAILED
-        ended_at = None if age is None else NOW - age
-        changes.jobs[f"j{place}"] = evolve(store.job(f"j{place}"), state=state, ended_at=ended_at)
+        changes.jobs[f"j{place}"] = evolve(store.job(f"j{place}"), state=state, updated_at=NOW - (age or 0.0))
     store.commit(changes)
     return store
 
@@ -103,7 +102,7 @@ def test_tasks_stay_until_the_array_that_reruns_them_has_ended() -> None:
     jobs = [Job(f"a1-sweep-{index}", f"sweep-{index}", "default", 0, NOW - 500, "{}") for index in range(2)]
     rerun = Array(id="a2", name="sweep-rerun-1", spec="{}", origins=(Origin("a1", "sweep"),))
     store.submit(Submission(jobs, also=[rerun]))
-    ended = {job.id: evolve(store.job(job.id), state=JobState.FAILED, ended_at=NOW - 50) for job in jobs}
+    ended = {job.id: evolve(store.job(job.id), state=JobState.FAILED, updated_at=NOW - 50) for job in jobs}
     store.commit(Changes(jobs=ended))
     list(Retention(store, Shelf()).sweep(ended_before=NOW))
     assert left(store) == [job.id for job in jobs]

@@ -45,7 +45,7 @@ class MemoryRetentionStore:
     def _finished(self) -> list[FinishedJob]:
         with self._retention_lock:
             return [
-                FinishedJob(job.seq, job.id, job.updated_at if job.ended_at is None else job.ended_at)
+                FinishedJob(job.seq, job.id, job.updated_at)
                 for job in self._finished_among.by_id.values()
                 if job.terminal
             ]

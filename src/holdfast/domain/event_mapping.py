@@ -92,7 +92,7 @@ def event_of(before: Job, after: Job, ended: Attempt | None = None) -> JobEvent 
     """
     match after.state:
         case JobState.SUCCEEDED:
-            return JobSucceeded(after.attempt)
+            return JobSucceeded(after.attempt, after.ended_at)
         case JobState.FAILED:
             return _failed(after, ended)
         case JobState.CANCELLED:
@@ -174,6 +174,7 @@ def _failed(after: Job, ended: Attempt | None) -> JobFailed:
         code=decision.code.value,
         policy=decision.policy,
         rule=decision.rule,
+        ended_at=after.ended_at,
     )
 
 

@@ -152,11 +152,18 @@ def _interrupted(job: Job, _: float, event: JobInterrupted) -> Job:
 
 
 def _succeeded(job: Job, at: float, event: JobSucceeded) -> Job:
-    return evolve(job, state=JobState.SUCCEEDED, attempt=event.attempt, reason="", ended_at=at)
+    return evolve(job, state=JobState.SUCCEEDED, attempt=event.attempt, reason="", ended_at=_ended(at, event))
 
 
 def _failed(job: Job, at: float, event: JobFailed) -> Job:
-    return evolve(job, state=JobState.FAILED, attempt=event.attempt, reason=event.reason, retry_at=None, ended_at=at)
+    ended_at = _ended(at, event)
+    return evolve(
+        job, state=JobState.FAILED, attempt=event.attempt, reason=event.reason, retry_at=None, ended_at=ended_at
+    )
+
+
+def _ended(at: float, event: JobSucceeded | JobFailed) -> float:
+    return at if event.ended_at is None else event.ended_at
 
 
 def _cancelled(job: Job, at: float, event: JobCancelled) -> Job:

@@ -19,6 +19,7 @@ class FinishedJob(Struct, frozen=True):
     seq: int
     job_id: str
     ended_at: float
+    """When that was noticed: of what ends while there is no server, nothing is deleted before anybody saw it."""
 
 
 class RetentionStore(Protocol):

@@ -146,7 +146,7 @@ class CommitChecks:
         total_s = load_spec(job.spec).total_deadline_s
         if total_s is None or decision is None or not decision.grants_retry:
             return
-        begins = max(attempt.ended_at or 0.0, attempt.retry_at or 0.0)
+        begins = max(attempt.status_since, attempt.retry_at or 0.0)
         until = (job.ready_at or job.submitted_at) + total_s
         if begins >= until:
             late = f"and the job had until {until:.3f}"
@@ -169,7 +169,7 @@ class CommitChecks:
             for each in self._record.attempts[attempt.job_id].values()
             if each.number < attempt.number and each.decision is not None and each.decision.counter is not None
         ]
-        caps = {cap for when in self._clocks.true(attempt.ended_at or 0.0) for cap in self._caps.at(when)}
+        caps = {cap for when in self._clocks.true(attempt.status_since) for cap in self._caps.at(when)}
         self._within_caps(attempt, decision, len(earlier), caps)
         if decision.counter is None:
             return

@@ -140,6 +140,8 @@ class JobSucceeded(Struct, frozen=True):
     """Every run of the job's last attempt ended with code 0; final."""
 
     attempt: int
+    ended_at: float | None = None
+    """When the last of them ended; the event may come later, where nobody was there to notice."""
 
 
 class JobFailed(Struct, frozen=True):
@@ -156,6 +158,8 @@ class JobFailed(Struct, frozen=True):
     """Which check decided that it is not retried."""
     policy: str | None = None
     rule: str | None = None
+    ended_at: float | None = None
+    """When the last program ended, where one did; the event may come later."""
     final: bool = True
     """Always true: a failure that is retried is ``job.retry_scheduled``."""
 

@@ -47,7 +47,6 @@ _DIGEST_BYTES = 24
 _SPECS_PER_PART = 1000
 _SPECS_LOCK = 0x_401D_5BEC
 """Shared by submissions, which may reuse a specification; exclusive for deleting those that no job uses."""
-_ended = func.coalesce(tables.jobs.c.ended_at, tables.jobs.c.updated_at)
 
 
 class SqlSubmissionStore:
@@ -215,7 +214,9 @@ class SqlRetentionStore:
     def finished_jobs(self, *, after: int, limit: int) -> Sequence[FinishedJob]:
         """List the first finished jobs with ``seq > after``, in order of submission."""
         jobs = tables.jobs
-        query = select(jobs.c.seq, jobs.c.id, _ended).where(jobs.c.seq > after).order_by(jobs.c.seq).limit(limit)
+        query = (
+            select(jobs.c.seq, jobs.c.id, jobs.c.updated_at).where(jobs.c.seq > after).order_by(jobs.c.seq).limit(limit)
+        )
         with self._database.reading() as connection:
             rows = [
                 row for state in _ENDED_STATES for row in connection.execute(query.where(jobs.c.state == state)).all()

@@ -81,6 +81,10 @@ class Over(NamedTuple):
     suspicion: Suspicion | None = None
     """The evidence against the job, if it was lost with its place."""
 
+    def ended_at(self, now: float) -> float:
+        """Return when the last of its programs ended: before ``now``, where nobody was there to notice."""
+        return max((run.ended_at for run in self.runs if run.ended_at is not None), default=now)
+
 
 class Observed(NamedTuple):
     """What there is to see of a gang besides its job."""
@@ -251,9 +255,9 @@ def conclude(spec: JobSpec, job: Job, over: Over, now: float) -> GangResult:
             ended.append((run.rank, run.outcome))
             succeeded += run.outcome.succeeded
     if over.runs and succeeded == len(over.runs):
-        status = ENDING_STATUS[Ending.SUCCEEDED]
-        last = evolve(attempt, status=status, status_since=now, ended_at=now, ending=Ending.SUCCEEDED)
-        done = evolve(job, state=JobState.SUCCEEDED, reason="", ended_at=now, updated_at=now)
+        status, ended_at = ENDING_STATUS[Ending.SUCCEEDED], over.ended_at(now)
+        last = evolve(attempt, status=status, status_since=now, ended_at=ended_at, ending=Ending.SUCCEEDED)
+        done = evolve(job, state=JobState.SUCCEEDED, reason="", ended_at=ended_at, updated_at=now)
         return Result(state=done, decisions=(EndedAttempt(last, over.step),))
     if job.cancel_requested:
         last = cancelled(attempt, job.reason, now, started=any(run.started_at is not None for run in over.runs))
@@ -277,7 +281,7 @@ def _interrupted(
         last = interruption.interrupted(last, ended, why, reason, now)
     started = last.failure is not None and last.failure.started
     status = ENDING_STATUS[last.ending if started and last.ending else Ending.NEVER_STARTED]
-    last = evolve(last, status=status, status_since=now, ended_at=now)
+    last = evolve(last, status=status, status_since=now, ended_at=over.ended_at(now))
     job = held(job, reason, now) if why is Interruption.HOLD else evolve(queued(job, now), reason=reason)
     return Result(state=job, decisions=(EndedAttempt(last, over.step),), wake_at=next_due(job, spec))
 
@@ -307,13 +311,13 @@ def fail(spec: JobSpec, job: Job, over: Over, failure: Failure, now: float) -> G
         attempt,
         status=ENDING_STATUS[Ending.FAILED if failure.started else Ending.NEVER_STARTED],
         status_since=now,
-        ended_at=now,
+        ended_at=over.ended_at(now),
         ending=Ending.FAILED,
         failure=failure,
         decision=decision,
         retry_at=due if decision.grants_retry else None,
     )
-    job = _after(job, decision, failure, now=now, due=due)
+    job = _after(job, decision, failure, ended_at=over.ended_at(now), now=now, due=due)
     wake_at = None if job.terminal else next_due(job, spec)
     return Result(state=job, decisions=(EndedAttempt(ended, over.step),), wake_at=wake_at)
 
@@ -325,14 +329,14 @@ def _ended_by_total_deadline(spec: JobSpec, job: Job, failure: Failure, now: flo
     return spec.deadline_s is None or now >= counted_from(job) + spec.total_deadline_s - _CLOCKS_DIFFER_S
 
 
-def _after(job: Job, decision: Decision, failure: Failure, *, now: float, due: float) -> Job:
+def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, now: float, due: float) -> Job:
     """Return the job as it goes on after a decision about its failure."""
     what = f"{in_words(failure)}; {in_short(decision)}"
     if decision.action is Action.HOLD:
         return held(job, decision.reason, now)
     if not decision.grants_retry:
         what = f"{what}; hint: {failure.hint}" if failure.hint else what
-        return evolve(job, state=JobState.FAILED, reason=what, retry_at=None, ended_at=now, updated_at=now)
+        return evolve(job, state=JobState.FAILED, reason=what, retry_at=None, ended_at=ended_at, updated_at=now)
     waits, counters, counter = due > now, job.counters, decision.counter
     if counter is not None:
         counters = {**counters, counter: counters.get(counter, 0) + 1}
