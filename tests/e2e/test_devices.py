@@ -155,7 +155,13 @@ def test_named_resources_of_nodes_and_of_the_cluster_are_counted_over_a_restart(
             subprocess.run(words, env=dict(server.environ), capture_output=True, check=True)
             why = until(client, "second", lambda view: view.reason).reason
             assert why == "needs 1 licence/matlab, 0 of the cluster's are free"
+            alone = f"mkdir {tmp_path}/held && sleep 0.3 && rmdir {tmp_path}/held"
+            pods = {"name": "pods", "shell": alone, "parallelism": 3, "resources": takes}
+            short = {"apiVersion": "holdfast.dev/v1", "kind": "JobSet", "metadata": {"name": "set"}}
+            client.create_job_set({**short, "spec": {"jobs": [pods]}})
             go.touch()
             assert until(client, "second", lambda view: view.state in ENDED).state == "Succeeded"
+            wait_until(lambda: client.job_set("set").state in {"Completed", "Failed"}, "its pods, one after the other")
+            assert client.job_set("set").state == "Completed"
     finally:
         server.clean_up()

@@ -24,7 +24,7 @@ def test_mutations_have_names_of_their_own_and_are_in_every_part() -> None:
     assert [name for name, times in Counter(each.name for each in MUTATIONS).items() if times > 1] == []
     parts = Counter(each.file.partition("/")[0] for each in MUTATIONS)
     assert len(MUTATIONS) >= 40
-    assert parts.keys() == {"controller", "domain", "storage", "executor", "engines", "notify", "cli", "service"}
+    assert parts.keys() >= {"controller", "domain", "storage", "executor", "engines", "notify", "cli", "service"}
 
 
 def test_a_mutation_whose_text_is_gone_says_so() -> None:

@@ -34,6 +34,8 @@ class EngineInfo(Struct, frozen=True):
     name: str = ""
     """Of its kind: ``process``."""
     capabilities: frozenset[Capability] = frozenset()
+    offers: frozenset[str] = frozenset()
+    """Names of what else can be had there, of its nodes or of the whole cluster; known to those who admit work."""
 
 
 UNKNOWN = EngineInfo()

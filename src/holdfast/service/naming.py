@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.containers import LOCAL
+from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.state import JobSet
@@ -65,9 +66,13 @@ def find_attempt(job: Job, attempts: Sequence[Attempt], number: int) -> Attempt:
 
 
 def engines_of(store: Store) -> Sequence[EngineInfo]:
-    """List the engines executors have reported; while none has, programs run as local processes."""
-    known = dict.fromkeys(node.engine for node in store.nodes() if node.engine.name)
-    return tuple(known) or (LOCAL,)
+    """List the engines executors have reported, and what they offer; while none has, programs run as processes."""
+    nodes = [node for node in store.nodes() if node.engine.name]
+    cluster = frozenset(name for name, _ in store.catalogue().settings.resources)
+    offers = dict.fromkeys(dict.fromkeys(node.engine for node in nodes) or (LOCAL,), cluster)
+    for node in nodes:
+        offers[node.engine] |= {name for name, _ in node.capacity.named}
+    return [evolve(engine, offers=names) for engine, names in offers.items()]
 
 
 def array_id_of(store: Store, reference: str) -> str:

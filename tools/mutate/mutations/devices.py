@@ -61,4 +61,18 @@ MUTATIONS = (
         'used_by="")',
         ("unit/test_device_watch.py",),
     ),
+    Mutation(
+        "a pod takes nothing of what is counted by a name",
+        "dialects/jobset/program.py",
+        "named=tuple(sorted((name, amount) for name, amount in counted.items() if amount)),",
+        "named=(),",
+        ("unit/test_pod_resources.py",),
+    ),
+    Mutation(
+        "an init container takes what is counted by a name beside the others",
+        "dialects/jobset/program.py",
+        "named = tuple((name, max(one.amount_of(name), other.amount_of(name))) for name in names)",
+        "named = tuple((name, one.amount_of(name) + other.amount_of(name)) for name in names)",
+        ("unit/test_pod_resources.py",),
+    ),
 )

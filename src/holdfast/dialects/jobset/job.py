@@ -115,7 +115,7 @@ def compiled_program(template: object, notes: Notes, path: str) -> Program:
     """Compile a pod template, unless the manifest has errors; ``path`` is that of its pod."""
     if notes.problems or not isinstance(template, dict):
         return Program()
-    read = notes.programs[path] = read_program(template)
+    read = notes.programs[path] = read_program(template, notes.is_counted)
     if not notes.lenient:
         return read.program
     return read.program.within(read.program.closest(notes.engines()).capabilities)

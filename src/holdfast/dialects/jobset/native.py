@@ -17,6 +17,7 @@ from holdfast.dialects.jobset.values import count, one_of, or_default, whole
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
 from holdfast.dialects.native.job import SHELL, read_env, read_labels, read_policy_names
 from holdfast.dialects.native.notify import read_notify
+from holdfast.dialects.native.resources import read_named
 from holdfast.dialects.native.watching import read_watched
 from holdfast.dialects.reading import Fields
 from holdfast.domain.record import evolve
@@ -172,5 +173,6 @@ def _read_resources(fields: Fields) -> dict[str, Any]:
     gpu = part.integer("gpu", low=0, high=1_000_000)
     if gpu:
         found["nvidia.com/gpu"] = gpu
+    found |= {name: f"{amount}m" for name, amount in read_named(part)}
     part.finish()
     return {"requests": found, "limits": limits}

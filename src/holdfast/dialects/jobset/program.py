@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, assert_never
 
-from holdfast.dialects.jobset.quantity import kube_count, kube_cpu, kube_memory
+from holdfast.dialects.jobset.quantity import kube_amount, kube_count, kube_cpu, kube_memory
 from holdfast.dialects.native.watching import annotated
 from holdfast.dialects.reading import Fields
 from holdfast.domain.containers import Mount, Port, Role, Volume
@@ -85,13 +85,18 @@ class ReadProgram(Struct, frozen=True):
     """Whether its pods may start only when somebody else says so."""
 
 
-def read_program(template: Mapping[str, Any]) -> ReadProgram:
-    """Read a pod template (``metadata`` and ``spec``) that has been validated."""
+def read_program(template: Mapping[str, Any], is_counted: Callable[[str], bool] = lambda _: False) -> ReadProgram:
+    """Read a pod template (``metadata`` and ``spec``) that has been validated.
+
+    Args:
+        template: The template.
+        is_counted: Whether what has this name is counted here; any other resource of a name is an engine's device.
+    """
     pod, metadata = _mapping(template, "spec"), _mapping(template, "metadata")
     mains, inits = _listed(pod, "containers"), _listed(pod, "initContainers")
     first = mains[0] if mains else {}
     notes: list[str] = []
-    amounts = _Amounts(_mapping(pod, "resources"))
+    amounts = _Amounts(_mapping(pod, "resources"), is_counted)
     main = _container(first, metadata, notes, amounts.of(first, "containers[0]", Resources()))
     before = [
         _container(one, metadata, notes, amounts.of(one, f"initContainers[{place}]", Resources(0)), init=True)
@@ -181,7 +186,9 @@ def _whole(own: Resources, others: Iterable[ContainerSpec]) -> Resources:
 
 
 def _most(one: Resources, other: Resources) -> Resources:
-    return Resources(max(one.cpu_m, other.cpu_m), max(one.memory, other.memory), max(one.gpu, other.gpu))
+    names = sorted({name for name, _ in (*one.named, *other.named)})
+    named = tuple((name, max(one.amount_of(name), other.amount_of(name))) for name in names)
+    return Resources(max(one.cpu_m, other.cpu_m), max(one.memory, other.memory), max(one.gpu, other.gpu), named=named)
 
 
 def _listed(value: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
@@ -236,9 +243,10 @@ def _downward(name: str, source: object, metadata: Mapping[str, Any]) -> Variabl
 class _Amounts:
     """What the containers of a pod ask for."""
 
-    def __init__(self, pod: Mapping[str, Any]) -> None:
+    def __init__(self, pod: Mapping[str, Any], is_counted: Callable[[str], bool]) -> None:
         """Begin with what the pod asks for as a whole, which counts for its first container."""
         self._pod = pod
+        self._is_counted = is_counted
         self.unreadable: list[tuple[str, str]] = []
         self.devices: dict[str, int] = {}
         self.asked: list[tuple[str, str]] = []
@@ -257,22 +265,24 @@ class _Amounts:
                 for name, value in _mapping(part, kind).items():
                     named.setdefault(name, value)
             limits = {**_mapping(part, "limits"), **limits}
-        for name in dict.fromkeys((*named, *limits)):
-            self._other(name, named.get(name), where)
+        others = [name for name in dict.fromkeys((*named, *limits)) if name not in (*COUNTED, _STORAGE)]
+        counted = {name: self._amount(named, name, kube_amount, where, 0) for name in others if self._is_counted(name)}
+        for name in others:
+            if name not in counted:
+                self._device(name, named.get(name), where)
         asked = Resources(
             self._amount(named, "cpu", kube_cpu, where, default.cpu_m),
             self._amount(named, "memory", kube_memory, where, default.memory),
             self._amount(named, GPU, kube_count, where, 0),
+            named=tuple(sorted((name, amount) for name, amount in counted.items() if amount)),
         )
         same = limits.get("memory") == named.get("memory")
         return asked, asked.memory if same else self._amount(limits, "memory", kube_memory, where, 0)
 
-    def _other(self, name: str, value: object, where: str) -> None:
-        """Take in what is neither of the amounts that are counted everywhere: a device, or nothing that there is."""
-        if name in (*COUNTED, _STORAGE):
-            return
+    def _device(self, name: str, value: object, where: str) -> None:
+        """Take in what is not counted here: a device that an engine may have, or nothing that there is."""
         if "/" not in name:
-            self.unreadable.append((where, f"{name}: there is nothing here but {', '.join(COUNTED)}"))
+            self.asked.append((where, name))
         elif count := self._amount({name: value}, name, kube_count, where, 0):
             self.devices[name] = self.devices.get(name, 0) + count
             self.asked.append((where, name))

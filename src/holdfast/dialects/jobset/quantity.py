@@ -54,6 +54,15 @@ def kube_memory(value: object) -> int:
     return parse_memory(math.ceil(parse_quantity(value)))
 
 
+def kube_amount(value: object) -> int:
+    """Read an amount of what is counted by a name, in thousandths, rounded up.
+
+    Raises:
+        ValueError: Not a quantity.
+    """
+    return math.ceil(parse_quantity(value) * 1000)
+
+
 def kube_count(value: object) -> int:
     """Read a count of something indivisible, such as GPUs.
 

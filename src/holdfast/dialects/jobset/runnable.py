@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.program import COUNTED
+from holdfast.dialects.native.resources import OFFERED
 from holdfast.domain.containers import Capability, Role
+from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.jobset.model import CONTROLLER, JobSetSpec
 from holdfast.domain.workloads.kubejob.reconcile import CONTROLLER as JOB_CONTROLLER
 from holdfast.errors import Problem
@@ -57,15 +59,20 @@ def _check_managed(manager: str | None, ours: str, notes: Notes, path: str = "sp
 def _check_pod(read: ReadProgram, notes: Notes, path: str) -> None:
     program = read.program
     engine = program.closest(notes.engines())
-    for lacking in _lacking(read, engine):
-        notes.forgivable(f"{path}.{lacking.path}", lacking.message, allowed=lacking.allowed, hint=lacking.hint)
+    for lacking in (*_lacking(read, engine), *_unknown(read, engine, lenient=notes.lenient)):
+        notes.forgivable(_at(path, lacking.path), lacking.message, allowed=lacking.allowed, hint=lacking.hint)
     if read.gated:
         message = "Forbidden: nobody opens gates here, pods start as soon as there is a place"
         notes.forgivable(f"{path}.schedulingGates", message, hint="suspend the job until it may start")
     for container, problem in read.unreadable:
-        notes.forgivable(f"{path}.{container}.resources", f"Invalid value: {problem}", hint=_IGNORED)
+        notes.forgivable(_at(path, f"{container}.resources"), f"Invalid value: {problem}", hint=_IGNORED)
     for note in (*_without(program, engine), *read.notes):
         notes.warn(path, note)
+
+
+def _at(path: str, part: str) -> str:
+    """Say where a part of a pod is; in the short form the fields of its one container are the job's."""
+    return f"{path}.{part if path.endswith('.spec') else part.removeprefix('containers[0].')}"
 
 
 def _lacking(read: ReadProgram, engine: EngineInfo) -> Iterator[Problem]:
@@ -82,9 +89,17 @@ def _lacking(read: ReadProgram, engine: EngineInfo) -> Iterator[Problem]:
         elif one.is_arguments and Capability.IMAGES in lacking:
             why = f"engine {engine.name} runs programs, not images, so it does not know the image's own command"
             yield Problem(f"{where}.command", f"Required value: {why}", hint=_HINT)
-    for where, name in read.devices if Capability.DEVICES in lacking else ():
-        message = f"Invalid value: {name}: engine {engine.name} hands out no such device"
-        yield Problem(f"{where}.resources", message, COUNTED, _IGNORED)
+
+
+def _unknown(read: ReadProgram, engine: EngineInfo, *, lenient: bool) -> Iterator[Problem]:
+    """Say which resources of a name a pod asks for that nobody has."""
+    known = (*COUNTED, *sorted(engine.offers))
+    for where, name in read.devices:
+        if "/" in name and Capability.DEVICES in engine.capabilities:
+            continue  # only the engine knows what its nodes have
+        hint = _IGNORED if lenient else closest(name, engine.offers) or OFFERED
+        message = f"Invalid value: {name}: engine {engine.name} offers no such resource"
+        yield Problem(f"{where}.resources", message, known, hint)
 
 
 def _without(program: Program, engine: EngineInfo) -> Iterator[str]:

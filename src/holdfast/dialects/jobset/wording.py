@@ -40,6 +40,10 @@ class Notes(Struct, gc=True):
     programs: dict[str, ReadProgram] = field(default_factory=dict)
     """Compiled pod templates, by the path of the pod; only those without problems."""
 
+    def is_counted(self, name: str) -> bool:
+        """Whether some engine, or the whole cluster, has what is counted by a name."""
+        return any(name in engine.offers for engine in self.engines())
+
     def error(self, path: str, message: str, *, hint: str | None = None) -> None:
         """Note an error."""
         self.problems.append(Problem(path, message, hint=hint))

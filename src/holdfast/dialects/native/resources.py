@@ -25,6 +25,7 @@ SHARED_M = 250
 """What ``gpu: shared`` is, in thousandths: at most four such runs share a device."""
 _SHARES = "a share of one GPU is a number between 0 and 1 in steps of 0.001, such as 0.25; more are whole: 1, 2, ..."
 RESOURCE_NAME = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?(/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?")
+OFFERED = "nodes offer it with HOLDFAST_RESOURCES, the cluster with: holdfast update settings --resource NAME=AMOUNT"
 RESOURCE_RULE = "lower-case letters, digits, '-', '_' and '.', then perhaps '/' and a name: licence/matlab"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.dialects.native.resources import OFFERED
 from holdfast.domain.containers import Capability
 from holdfast.domain.devices import is_of_type
 from holdfast.domain.suggestion import closest
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Amounts, Node
     from holdfast.domain.workloads.spec import JobSpec
-
-_OFFERED = "nodes offer it with HOLDFAST_RESOURCES, the cluster with: holdfast update settings --resource NAME=AMOUNT"
 
 
 def unknown_resources(spec: JobSpec, cluster: Amounts, nodes: Callable[[], Sequence[Node]]) -> list[Problem]:
@@ -34,7 +33,7 @@ def unknown_resources(spec: JobSpec, cluster: Amounts, nodes: Callable[[], Seque
     known = {name for node in reported for name, _ in node.capacity.named} | {name for name, _ in cluster}
     problems = [
         Problem(
-            f"spec.resources.{name}", f"nobody has any {name}", tuple(sorted(known)), closest(name, known) or _OFFERED
+            f"spec.resources.{name}", f"nobody has any {name}", tuple(sorted(known)), closest(name, known) or OFFERED
         )
         for name, _ in spec.resources.named
         if name not in known
