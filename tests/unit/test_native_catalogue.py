@@ -54,6 +54,7 @@ def test_every_field_of_a_queue_is_read_and_written() -> None:
         ({"gpu": 0}, Ceiling(gpu=0)),
         ({"cpu": 0, "memory": 0}, Ceiling(cpu_m=0, memory=0)),
         ({"cpu": 2}, Ceiling(cpu_m=2000)),
+        ({"licence/matlab": 0.5, "scratch": 0}, Ceiling(named=(("licence/matlab", 500), ("scratch", 0)))),
     ],
 )
 def test_an_explicit_limit_of_none_is_none_and_one_left_out_is_no_limit(
@@ -76,6 +77,8 @@ def test_a_queue_needs_a_name_only() -> None:
         ({"weight": -1}, "spec.weight"),
         ({"maxRunningJobs": 0}, "spec.maxRunningJobs"),
         ({"maxRunning": {"cpus": 1}}, "spec.maxRunning.cpus"),
+        ({"maxRunning": {"licence/": 1}}, "spec.maxRunning.licence/"),
+        ({"maxRunning": {"licence/matlab": "many"}}, "spec.maxRunning.licence/matlab"),
         ({"paused": "yes"}, "spec.paused"),
         ({"retryPolicies": [1]}, "spec.retryPolicies[0]"),
         ({"wieght": 1}, "spec.wieght"),

@@ -203,6 +203,19 @@ def test_a_queue_limit_blocks_and_says_so(queue: Queue, reason: str) -> None:
     assert world.go().blocked[-1].reason == reason
 
 
+def test_a_queue_has_no_more_of_what_is_counted_by_a_name_than_its_limit() -> None:
+    world = World(8, queues=(Queue("default", max_running=Ceiling(named=(("licence", 2500),))),))
+    world.places = [
+        evolve(place, capacity=evolve(place.capacity, named=(("licence", 9000),))) for place in world.places
+    ]
+    world.free = {place.key: place.capacity for place in world.places}
+    for name in "abc":
+        world.wait(name, Shape(Resources(100, named=(("licence", 1000),))))
+    found = world.go()
+    assert [one.job_id for one in found.placements] == ["a", "b"]
+    assert found.blocked[-1].reason == "queue default is at its licence limit"
+
+
 def test_retries_go_ahead_of_new_jobs_but_take_at_most_their_share_while_new_ones_wait() -> None:
     world = World(1)
     for number in range(4):

@@ -188,6 +188,18 @@ def test_while_no_node_has_reported_nothing_is_known_to_be_missing(submitter: Su
     submitter.submit(_spec(resources=Resources(named=(("tpu", 1000),)), gpus=GpuSelector("H100")))
 
 
+def test_more_of_what_is_counted_by_a_name_than_the_queue_may_use_is_refused(
+    store: MemoryStore, submitter: Submitter
+) -> None:
+    store.put_queue(Queue("half", max_running=Ceiling(named=(("licence/matlab", 500),))))
+    submitter.submit(_spec(queue="half", resources=Resources(named=(("licence/matlab", 500),))))
+    with pytest.raises(Refused) as caught:
+        submitter.submit(_spec(queue="half", gang=2, resources=Resources(named=(("licence/matlab", 500),))))
+    (problem,) = caught.value.problems
+    assert problem.path == "spec.resources.licence/matlab"
+    assert problem.message == "2 x 0.5 is more than the 0.5 that queue 'half' may use at once"
+
+
 def test_a_share_beyond_what_the_queue_may_use_is_refused(store: MemoryStore, submitter: Submitter) -> None:
     store.put_queue(Queue("half", max_running=Ceiling(gpu=1)))
     with pytest.raises(Refused, match="could never run"):

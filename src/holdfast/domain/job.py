@@ -271,6 +271,8 @@ class Ceiling(Struct, frozen=True):
     cpu_m: int | None = None
     memory: int | None = None
     gpu: int | None = None
+    named: Amounts = ()
+    """Of what is counted by a name, in thousandths; what is not among them has no limit."""
 
 
 class Queue(Struct, frozen=True):

@@ -16,7 +16,7 @@ QUEUE = "spec.queue"
 NOTIFIED = "spec.notify"
 JOB_POD = "spec.template.spec"
 """Where the pod of a ``batch/v1`` Job is."""
-_RESOURCE = re.compile(r"spec\.resources\.(\w+)")
+_RESOURCE = re.compile(r"spec\.resources\.(.+)")
 _NAMES = {"gpu": "nvidia.com/gpu"}
 
 

@@ -75,4 +75,11 @@ MUTATIONS = (
         "named = tuple((name, one.amount_of(name) + other.amount_of(name)) for name in names)",
         ("unit/test_pod_resources.py",),
     ),
+    Mutation(
+        "a queue's limit of a named resource lets one more in",
+        "domain/placement/scheduling.py",
+        "if after.amount_of(each) > most)",
+        "if after.amount_of(each) - 1000 > most)",
+        ("unit/test_scheduling.py",),
+    ),
 )

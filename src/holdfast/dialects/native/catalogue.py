@@ -8,7 +8,7 @@ from holdfast.dialects.native.envelope import close_envelope, open_envelope
 from holdfast.dialects.native.job import read_policy_names
 from holdfast.dialects.native.notify import read_notify, write_notify
 from holdfast.dialects.native.policy import HIGHEST_LIMIT, read_backoff
-from holdfast.dialects.native.resources import MOST_GPUS, plain_amount, read_named
+from holdfast.dialects.native.resources import MOST_GPUS, plain_amount, read_ceilings, read_named
 from holdfast.dialects.native.writing import write_backoff
 from holdfast.dialects.reading import Fields
 from holdfast.domain.job import Ceiling, Queue
@@ -108,7 +108,8 @@ def _read_max_running(spec: Fields) -> Ceiling:
     part = spec.nested("maxRunning")
     if part is None:
         return Ceiling()
-    ceiling = Ceiling(part.cpu("cpu"), part.memory("memory"), part.integer("gpu", low=0, high=MOST_GPUS))
+    gpu = part.integer("gpu", low=0, high=MOST_GPUS)
+    ceiling = Ceiling(part.cpu("cpu"), part.memory("memory"), gpu, read_ceilings(part))
     part.finish()
     return ceiling
 
@@ -118,7 +119,8 @@ def write_queue(queue: Queue) -> dict[str, Any]:
     spec: dict[str, Any] = {"weight": queue.weight, "paused": queue.paused}
     most = queue.max_running
     limits = {"cpu": None if most.cpu_m is None else f"{most.cpu_m}m", "memory": most.memory, "gpu": most.gpu}
-    if given := {name: limit for name, limit in limits.items() if limit is not None}:
+    given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+    if given := {**given, **{name: plain_amount(amount) for name, amount in most.named}}:
         spec["maxRunning"] = given
     if queue.max_running_jobs is not None:
         spec["maxRunningJobs"] = queue.max_running_jobs

@@ -84,6 +84,11 @@ def parse_gpus(value: object) -> tuple[int, int]:
 
 def read_named(part: Fields) -> Amounts:
     """Read the amounts of what has a name, from fields that nothing else has read; none of it is left out."""
+    return tuple((name, amount) for name, amount in read_ceilings(part) if amount)
+
+
+def read_ceilings(part: Fields) -> Amounts:
+    """Read amounts as ``read_named`` does, and keep those of which there may be none."""
     named = {}
     others = [name for name in part.value if name not in COUNTED]
     if len(others) > MOST_NAMED:
@@ -97,10 +102,11 @@ def read_named(part: Fields) -> Amounts:
             part.problem(str(name), f"{shown(name)} is not the name of a resource", hint=RESOURCE_RULE)
             continue
         try:
-            named[str(name)] = 0 if value is None else parse_amount(value)
+            if value is not None:
+                named[str(name)] = parse_amount(value)
         except ValueError as error:
             part.problem(str(name), str(error))
-    return tuple(sorted((name, amount) for name, amount in named.items() if amount))
+    return tuple(sorted(named.items()))
 
 
 def write_resources(resources: Resources, gpus: GpuSelector) -> dict[str, Any]:

@@ -335,7 +335,8 @@ class Round(Struct, gc=True):
             most = getattr(queue.max_running, dimension)
             if most is not None and used > most:
                 return f"queue {name} is at its {dimension.removesuffix('_m')} limit"
-        return ""
+        full = (each for each, most in queue.max_running.named if after.amount_of(each) > most)
+        return next((f"queue {name} is at its {each} limit" for each in full), "")
 
     def _maybe_reserve(self, shape: Shape, head: Waiting) -> None:
         """Keep nodes free for the first job in order that waited too long; later ones cannot use them."""

@@ -68,6 +68,8 @@ def _dimensions(request: Resources, limit: Ceiling) -> Iterable[tuple[str, int, 
     yield "cpu", request.cpu_m, limit.cpu_m, format_cpu
     yield "memory", request.memory, limit.memory, format_memory
     yield "gpu", request.gpu * 1000 + request.share_m, None if limit.gpu is None else limit.gpu * 1000, format_amount
+    for name, most in limit.named:
+        yield name, request.amount_of(name), most, format_amount
 
 
 def check_count(count: int) -> None:
