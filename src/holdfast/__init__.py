@@ -8,7 +8,8 @@ Reading order: ``domain.lifecycle``, ``domain.policy``, ``controller``, ``ports`
 
 TYPE_CHECKING = False  # importing typing would take a tenth of the time that a small program has
 if TYPE_CHECKING:
-    from holdfast.sdk.asynchronous import AsyncClient, AsyncJob
+    from holdfast.sdk.array import Array
+    from holdfast.sdk.asynchronous import AsyncArray, AsyncClient, AsyncJob
     from holdfast.sdk.calls.context import Run, RunFailed, current
     from holdfast.sdk.calls.outcome import CallError
     from holdfast.sdk.client import Client
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Array",
+    "AsyncArray",
     "AsyncClient",
     "AsyncJob",
     "CallError",
@@ -40,6 +43,8 @@ __all__ = [
 ]
 
 _PLACES = {
+    "Array": "array",
+    "AsyncArray": "asynchronous",
     "AsyncClient": "asynchronous",
     "AsyncJob": "asynchronous",
     "CallError": "calls.outcome",

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from typing import Unpack
 
+    from holdfast.sdk.array import Array
     from holdfast.sdk.job import Job
     from holdfast.sdk.manifest import Options
     from holdfast.sdk.states import State
+    from holdfast.wire.arrays import ArrayView, ArrayWhy
     from holdfast.wire.decisions import Why
     from holdfast.wire.jobs import JobView
 
@@ -77,6 +79,71 @@ class AsyncJob(Generic[T_co]):
         """Wait for its result; raises what ``holdfast.Job.result`` does."""
         await self.wait(timeout)
         return cast("T_co", await run_sync(self.job.outcome))
+
+
+class AsyncArray:
+    """An array of an ``AsyncClient``; see ``holdfast.Array``, which is its ``array``."""
+
+    def __init__(self, array: Array) -> None:
+        """Remember the array."""
+        self.array = array
+        self.id = array.id
+        self.name = array.name
+
+    def __repr__(self) -> str:
+        """Name it."""
+        return f"<AsyncArray {self.name} {self.id}>"
+
+    async def view(self) -> ArrayView:
+        """Read how far it is."""
+        return await run_sync(self.array.view)
+
+    async def state(self) -> str:
+        """Ask where it is now."""
+        return (await self.view()).state
+
+    async def why(self) -> ArrayWhy:
+        """Explain where it is, failed tasks grouped by how they failed."""
+        return await run_sync(self.array.why)
+
+    async def task(self, index: int) -> AsyncJob[None]:
+        """Find the job that is the task of an index."""
+        return AsyncJob(await run_sync(self.array.task, index))
+
+    async def logs(self, index: int, *, attempt: int | None = None) -> str:
+        """Read what a task has printed so far."""
+        return await run_sync(partial(self.array.logs, index, attempt=attempt))
+
+    async def wait(self, timeout: float | None = None) -> str:  # noqa: ASYNC109 - as the client it mirrors has it
+        """Wait until it has ended, and return how.
+
+        Raises:
+            TimeoutError: It has not within so many seconds.
+        """
+        rests, give_up = Rests(), None if timeout is None else time.monotonic() + timeout
+        while (state := await self.state()) not in ENDED:
+            rest_s = rests.after(news=False, things=1)
+            if give_up is not None and (rest_s := min(rest_s, give_up - time.monotonic())) <= 0:
+                msg = f"array {self.name} has not ended within {timeout:g} s"
+                raise TimeoutError(msg)
+            await anyio.sleep(rest_s)
+        return state
+
+    async def cancel(self, reason: str = "") -> None:
+        """Ask for no more tasks to be made, and for those it has to be cancelled."""
+        await run_sync(self.array.cancel, reason)
+
+    async def hold(self, reason: str = "") -> None:
+        """Ask for no more of its tasks to start until it is released."""
+        await run_sync(self.array.hold, reason)
+
+    async def release(self, reason: str = "") -> None:
+        """Ask to release it."""
+        await run_sync(self.array.release, reason)
+
+    async def rerun(self, **wanted: Any) -> AsyncArray:
+        """Run some of its tasks again; see ``Array.rerun``."""
+        return AsyncArray(await run_sync(partial(self.array.rerun, **wanted)))
 
 
 async def as_completed(
@@ -157,6 +224,14 @@ class AsyncClient:
     ) -> list[AsyncJob[T]]:
         """Submit a call for each item; see ``Client.map``."""
         return [AsyncJob(job) for job in await run_sync(partial(self.client.map, function, *iterables, **options))]
+
+    async def submit_array(self, work: Sequence[str] | str, **options: Any) -> AsyncArray:
+        """Submit many tasks of one program as one thing; see ``Client.submit_array``."""
+        return AsyncArray(await run_sync(partial(self.client.submit_array, work, **options)))
+
+    async def array(self, reference: str) -> AsyncArray:
+        """Find an array by its name or its id."""
+        return AsyncArray(await run_sync(self.client.array, reference))
 
     async def job(self, reference: str) -> AsyncJob[Any]:
         """Find a job by its id, its name or the beginning of its id."""

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import weakref
+from collections.abc import Mapping
 from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, overload
 
 from holdfast.app.connect import connect
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.settings import read_settings
 from holdfast.client import Client as Api
-from holdfast.errors import InvalidRequest
+from holdfast.errors import InvalidRequest, Problem
+from holdfast.sdk.array import Array, array_manifest
 from holdfast.sdk.calls.folder import ANNOTATION, MAX_BYTES, Calls
 from holdfast.sdk.job import Job
 from holdfast.sdk.manifest import Manifest, Options, manifest_of, name_of
 from holdfast.sdk.sharing import shared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Unpack
 
+    from holdfast.sdk.array import ArrayOptions
     from holdfast.sdk.calls.folder import Call
     from holdfast.sdk.states import State
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Given = TypeVar("Given", bound="Options")
 _CALLS = "calls"
 _MOST_AT_ONCE = 1000
 
@@ -132,7 +137,7 @@ class Client:
                 raise InvalidRequest(msg)
             manifest = dict(work)
         else:
-            manifest = manifest_of(work, options)
+            manifest = manifest_of(work, self._with_secrets(options))
         accepted = self.api.submit(manifest)
         return Job(self.api, accepted.id, accepted.name)
 
@@ -144,6 +149,29 @@ class Client:
             TypeError: The function or an item cannot be pickled.
         """
         return self._call([(function, items, {}) for items in zip(*iterables, strict=False)], options)
+
+    def submit_array(self, work: Sequence[str] | str, **options: Unpack[ArrayOptions]) -> Array:
+        """Submit many tasks of one program as one thing; ``map`` does so with a function.
+
+        Args:
+            work: A program with its arguments, or a line for the shell; ``{index}``, ``{line}`` and the names of the
+                matrix in braces stand for what is the task's.
+            **options: Which tasks there are, and how to run each.
+
+        Raises:
+            HoldfastError: It was refused.
+        """
+        accepted = self.api.submit_array(array_manifest(work, self._with_secrets(options)))
+        return Array(self.api, accepted.id, accepted.name)
+
+    def array(self, reference: str) -> Array:
+        """Find an array by its name or its id.
+
+        Raises:
+            NotFound: There is none.
+        """
+        view = self.api.array(reference)
+        return Array(self.api, view.id, view.name)
 
     def job(self, reference: str) -> Job[Any]:
         """Find a job by its id, its name or the beginning of its id; of a call its result, too.
@@ -183,6 +211,7 @@ class Client:
         self, wanted: Sequence[tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]], options: Options
     ) -> list[Job[Any]]:
         added: list[Call] = []
+        options = self._with_secrets(options)
         try:
             manifests = []
             for function, arguments, named in wanted:
@@ -199,6 +228,19 @@ class Client:
             Job(self.api, job_id, manifest["metadata"]["name"], call)
             for job_id, manifest, call in zip(ids, manifests, added, strict=True)
         ]
+
+    def _with_secrets(self, options: Given) -> Given:
+        """Send the values of secret variables ahead, and name them where the job has its variables."""
+        given = cast("Options", options)
+        asked = given.get("secret_env", ())
+        if not asked:
+            return options
+        values = asked if isinstance(asked, Mapping) else {name: os.environ.get(name, "") for name in asked}
+        if empty := [name for name, value in values.items() if not value]:
+            raise InvalidRequest(problems=[Problem(f"secret_env[{name}]", "is not set here") for name in empty])
+        sent: dict[str, Any] = {name: {"secret": self.api.keep_secret(value)} for name, value in values.items()}
+        rest = {name: value for name, value in given.items() if name != "secret_env"}
+        return cast("Given", {**rest, "env": {**given.get("env", {}), **sent}})
 
     def _submitted(self, manifests: Sequence[Manifest]) -> list[str]:
         if len(manifests) == 1:

@@ -42,6 +42,8 @@ class Options(TypedDict, total=False):
     """Of each run, such as ``2Gi``."""
     gpus: int
     env: Mapping[str, str]
+    secret_env: Sequence[str] | Mapping[str, str]
+    """Variables whose values are sent apart and not stored with the job: their names here, or names with values."""
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     working_dir: str
@@ -79,6 +81,8 @@ def manifest_of(command: Sequence[str] | str, options: Options) -> Manifest:
     """
     unknown = sorted(options.keys() - Options.__annotations__.keys())
     problems = [Problem(name, "is no option of a job", allowed=tuple(Options.__annotations__)) for name in unknown]
+    if "secret_env" in options:
+        problems.append(Problem("secret_env", "can only be sent by submit, map and submit_array of a Client"))
     work: Manifest = {"shell": command} if isinstance(command, str) else {"command": list(command)}
     spec = {
         **work,
