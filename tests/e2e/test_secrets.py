@@ -95,6 +95,12 @@ def test_programs_get_secrets_and_nothing_else_has_them(server: Server) -> None:
         assert told.count(DIGEST) == 2, "the retry has it, too"
         shown = client.job("flaky").model_dump_json()
         assert '{"secret":"job-' in shown
+        described = subprocess.check_output(
+            [*HOLDFAST, "describe", "job", "flaky"], env=dict(server.environ), text=True
+        )
+        assert "Secrets:" in described
+        assert " KEY\n" in described
+        shown += described
         shown += repr([*client.events(), *client.audit(), client.why("flaky")])
         everyone = [psutil.Process(server.process.pid if server.process else 0), *server.holders()]
         shown += repr([process.cmdline() for process in everyone])

@@ -32,6 +32,7 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
         ("Labels", pairs(job.labels)),
         ("Command", " ".join(map(str, command))),
         ("Resources", _resources(job)),
+        ("Secrets", _secrets(job)),
         ("Gang", "" if job.pods else str(job.gang)),
         ("Job set", _place(job)),
         ("After", ", ".join(awaited(job.depends_on))),
@@ -84,6 +85,11 @@ def _resources(job: JobView) -> str:
     each = "pod" if job.pods else "rank"
     named = "".join(f", {name} {amount}" for name, amount in asked.named.items())
     return f"cpu {asked.cpu}, memory {asked.memory}, gpu {asked.gpu:g}{named} for each {each}"
+
+
+def _secrets(job: JobView) -> str:
+    """Name the variables whose values are kept apart."""
+    return ", ".join(name for name, value in (job.spec.get("env") or {}).items() if isinstance(value, dict))
 
 
 def _place(job: JobView) -> str:
