@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["served", "shell"]
 PATIENCE_S, SOON_S = 60.0, 0.05
-LOOKS = {"list_jobs", "get_job", "why_job", "job_logs"}
-CHANGES = {"submit_jobs", "retry_job", "cancel_job"}
+LOOKS = {"list_jobs", "get_job", "why_job", "job_logs", "get_array", "why_array"}
+CHANGES = {"submit_jobs", "retry_job", "cancel_job", "submit_array", "rerun_array", "cancel_array"}
 FAILS = {"name": "fails", "shell": "echo so it goes; exit 7"}
 ENDED = {"Succeeded", "Failed", "Cancelled", "Held"}
 
@@ -55,6 +55,12 @@ class Agent:
                 with anyio.move_on_after(SOON_S):
                     await anyio.Event().wait()
             return found
+
+    async def until_array(self, array: str, states: set[str]) -> None:
+        with anyio.fail_after(PATIENCE_S):
+            while (await self.use("get_array", array=array))["state"] not in states:
+                with anyio.move_on_after(SOON_S):
+                    await anyio.Event().wait()
 
 
 @asynccontextmanager
@@ -96,6 +102,31 @@ def test_an_agent_submits_looks_asks_why_reads_logs_retries_and_cancels(served: 
         assert [job["id"] for job in listed] == [first]
 
     play(served.folder / "data", story)
+
+
+def test_an_agent_sweeps_asks_why_runs_again_what_failed_and_cancels(served: Shell) -> None:
+    sweep = {"name": "sweep", "shell": 'test "{lr}" != 2', "matrix": {"lr": [1, 2, 3], "seed": [0, 1]}}
+
+    async def story(agent: Agent) -> None:
+        made = await agent.use("submit_array", array=sweep)
+        assert (made["name"], made["total"], made["labels"]) == ("sweep", 6, {"submitted-by": "agent"})
+        await agent.until_array("sweep", {"Failed"})
+        (group,) = (await agent.use("why_array", array="sweep"))["groups"]
+        assert (group["indexes"], group["count"], group["exit_code"]) == ("2,3", 2, 1)
+        assert (await agent.use("get_job", job="sweep-2"))["state"] == "Failed"
+        again = await agent.use("rerun_array", array="sweep", indices="3", memory="1Gi")
+        assert (again["rerun_of"]["name"], again["indices"]) == ("sweep", "3")
+        endless = {"name": "endless", "command": ["sleep", "1000"], "indices": "0-1"}
+        await agent.use("submit_array", array=endless)
+        assert (await agent.use("cancel_array", array="endless"))["name"] == "endless"
+        await agent.until_array("endless", {"Cancelled"})
+        too_many = await agent.refused("submit_array", array={**endless, "name": "more", "indices": "0-20"})
+        assert "21 jobs are too many for one call" in too_many
+        assert "1 of 10 jobs of this session are left" in await agent.refused(
+            "submit_array", array={**endless, "name": "most"}
+        )
+
+    play(served.folder / "data", story, "--max-jobs", "10")
 
 
 def test_a_held_job_is_released_by_a_retry(served: Shell) -> None:

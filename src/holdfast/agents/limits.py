@@ -11,6 +11,7 @@ from holdfast.errors import InvalidRequest, Problem, Refused
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from holdfast.wire.arrays import ArrayView
     from holdfast.wire.jobs import JobSummary
 
 
@@ -41,26 +42,26 @@ class Limits(Struct, frozen=True):
             return self.queues[0]
         raise InvalidRequest(problems=[Problem(path, f"{asked!r} is not for you", allowed=tuple(self.queues))])
 
-    def require_sight(self, job: JobSummary) -> None:
-        """Make sure that a job may be looked at.
+    def require_sight(self, job: JobSummary | ArrayView, noun: str = "job") -> None:
+        """Make sure that a job, or an array, may be looked at.
 
         Raises:
             Refused: It is in a queue that was not opened to these tools.
         """
         if self.queues and job.queue not in self.queues:
-            message = f"job {job.id} is in queue {job.queue}, and these tools see only {', '.join(self.queues)}"
+            message = f"{noun} {job.id} is in queue {job.queue}, and these tools see only {', '.join(self.queues)}"
             raise Refused(message)
 
-    def require_change(self, job: JobSummary, labels: Mapping[str, str]) -> None:
-        """Make sure that a job may be changed.
+    def require_change(self, job: JobSummary | ArrayView, labels: Mapping[str, str], noun: str = "job") -> None:
+        """Make sure that a job, or an array, may be changed.
 
         Raises:
             Refused: It was not submitted with these tools.
         """
-        self.require_sight(job)
+        self.require_sight(job, noun)
         missing = [f"{name}={value}" for name, value in self.labels.items() if labels.get(name) != value]
         if missing and not self.any_job:
-            message = f"job {job.id} is not one of these tools' own: it lacks the label {', '.join(missing)}"
+            message = f"{noun} {job.id} is not one of these tools' own: it lacks the label {', '.join(missing)}"
             raise Refused(message, hint="a person can do it with the command line, or start the tools with --any-job")
 
 

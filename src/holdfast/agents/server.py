@@ -10,7 +10,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
 from holdfast import __version__
-from holdfast.agents.tools import Tools
+from holdfast.agents.arrays import ArrayTools
 from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:
@@ -21,26 +21,27 @@ if TYPE_CHECKING:
 
 _ABOUT = """Holdfast runs programs to completion on unreliable machines, retries them by policy, and explains why.
 Look at a job with get_job until its state is Succeeded, Failed, Cancelled or Held; ask why_job and job_logs before a
-retry_job. """
+retry_job. Many tasks of one program are an array: submit_array, get_array, why_array, and rerun_array for what failed.
+"""
 
 
 def serve(surroundings: Surroundings, limits: Limits) -> None:
     """Serve until the agent closes standard input."""
-    _server(Tools(surroundings, limits), limits).run("stdio")
+    _server(ArrayTools(surroundings, limits), limits).run("stdio")
 
 
-def _server(tools: Tools, limits: Limits) -> MCPServer[Any]:
+def _server(tools: ArrayTools, limits: Limits) -> MCPServer[Any]:
     about = _ABOUT + ("These tools only look." if limits.read_only else _allowed(limits))
     server: MCPServer[Any] = MCPServer("holdfast", version=__version__, instructions=about, log_level="WARNING")
     looks = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    for look in (tools.list_jobs, tools.get_job, tools.why_job, tools.job_logs):
+    for look in (tools.list_jobs, tools.get_job, tools.why_job, tools.job_logs, tools.get_array, tools.why_array):
         server.add_tool(_told(look), annotations=looks)
-    if not limits.read_only:
-        server.add_tool(_told(tools.submit_jobs), annotations=ToolAnnotations(destructive_hint=False))
-        server.add_tool(_told(tools.retry_job), annotations=ToolAnnotations(destructive_hint=False))
-        server.add_tool(
-            _told(tools.cancel_job), annotations=ToolAnnotations(destructive_hint=True, idempotent_hint=True)
-        )
+    if limits.read_only:
+        return server
+    for start in (tools.submit_jobs, tools.retry_job, tools.submit_array, tools.rerun_array):
+        server.add_tool(_told(start), annotations=ToolAnnotations(destructive_hint=False))
+    for end in (tools.cancel_job, tools.cancel_array):
+        server.add_tool(_told(end), annotations=ToolAnnotations(destructive_hint=True, idempotent_hint=True))
     return server
 
 

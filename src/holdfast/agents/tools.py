@@ -78,12 +78,12 @@ class Tools:
         with self._surroundings.connect() as client:
             each = [deque(client.jobs(states=states or (), queue=one, labels=labels), limit) for one in queues]
         newest = sorted((job for found in each for job in found), key=lambda job: job.id)[-limit:]
-        return {"jobs": [_plain(job) for job in newest], **self._note()}
+        return {"jobs": [plain(job) for job in newest], **self._note()}
 
     def get_job(self, job: Reference) -> dict[str, Any]:
         """Read everything about a job: its state and why, its attempts, how each ended and what was decided."""
         with self._surroundings.connect() as client:
-            return {**_plain(self._seen(client, job)), **self._note()}
+            return {**plain(self._seen(client, job)), **self._note()}
 
     def why_job(
         self,
@@ -92,7 +92,7 @@ class Tools:
     ) -> dict[str, Any]:
         """Explain why a job is where it is: what happened, which rule decided, what follows."""
         with self._surroundings.connect() as client:
-            return _plain(client.why(self._seen(client, job).id, attempt=attempt))
+            return plain(client.why(self._seen(client, job).id, attempt=attempt))
 
     def job_logs(
         self,
@@ -119,7 +119,7 @@ class Tools:
         except HoldfastError:
             self._allowance.give_back(len(manifests))
             raise
-        return {**_plain(accepted), **self._note()}
+        return {**plain(accepted), **self._note()}
 
     def retry_job(
         self, job: Reference, reason: Annotated[str, Field(description="Shown to people who look at it.")] = ""
@@ -128,12 +128,12 @@ class Tools:
         with self._surroundings.connect() as client:
             found = self._changeable(client, job)
             if found.state == "Held":
-                return {"done": "released", **_plain(client.release(found.id, reason=reason))}
+                return {"done": "released", **plain(client.release(found.id, reason=reason))}
             if found.state not in {"Failed", "Cancelled"}:
                 message = f"job {found.id} is {found.state}: there is nothing to retry"
                 raise Refused(message)
             self._allowance.take(1)
-            return {"done": "retried", **_plain(client.retry(found.id, reason=reason)), **self._note()}
+            return {"done": "retried", **plain(client.retry(found.id, reason=reason)), **self._note()}
 
     def cancel_job(
         self, job: Reference, reason: Annotated[str, Field(description="Shown to people who look at it.")] = ""
@@ -141,7 +141,7 @@ class Tools:
         """Cancel a job: its programs are stopped, and it is not retried."""
         with self._surroundings.connect() as client:
             found = self._changeable(client, job)
-            return {**_plain(client.cancel(found.id, reason=reason)), **self._note()}
+            return {**plain(client.cancel(found.id, reason=reason)), **self._note()}
 
     def _seen(self, client: Client, reference: str) -> JobView:
         found = client.job(reference)
@@ -165,19 +165,21 @@ class Tools:
             "queue": self._limits.queue_of(job.queue, f"{path}.queue"),
             "env": {**self._surroundings.env, **job.env},
             "workingDir": job.working_dir or self._surroundings.working_dir,
-            "resources": _given(resources),
+            "resources": given(resources),
             "retry": retry,
             "retryPolicies": job.retry_policies,
             "deadline": job.deadline,
         }
         metadata = {"name": job.name, "labels": {**job.labels, **self._limits.labels}}
-        return {"apiVersion": "holdfast.dev/v1", "kind": "Job", "metadata": _given(metadata), "spec": _given(spec)}
+        return {"apiVersion": "holdfast.dev/v1", "kind": "Job", "metadata": given(metadata), "spec": given(spec)}
 
 
-def _given(values: dict[str, Any]) -> dict[str, Any]:
+def given(values: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what nobody said."""
     return {name: value for name, value in values.items() if value not in (None, {}, [])}
 
 
-def _plain(thing: BaseModel) -> dict[str, Any]:
+def plain(thing: BaseModel) -> dict[str, Any]:
+    """Write an answer of the API for an agent."""
     found: dict[str, Any] = thing.model_dump(mode="json", by_alias=True, exclude_none=True)
     return found
