@@ -56,6 +56,20 @@ command: [x]
 queue: nowhere
 dependsOn: [d, nothing, 'c:index']
 """
+KUBERNETES = """
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: pods, annotations: {{holdfast.dev/depends-on: "first"}}}}
+spec:
+  completions: 2
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{{name: main, command: [sh, -c, 'echo pod >> {out}']}}]
+---
+name: first
+command: [sh, -c, 'until test -e {gate}; do sleep 0.02; done; echo first >> {out}']
+"""
 PROBLEMS = (
     "dependsOn[0] (line 4): waits for itself by way of others: a -> c -> b -> a",
     "dependsOn[0] (line 8): 'okay' is not a condition; allowed: ok, failed, ended, started, index; hint: did you mean",
@@ -150,3 +164,22 @@ def test_submit_has_all_wait_for_something(shell: Shell) -> None:
         )
     refused = shell.run("run", "--after", "lone", "--", "true")
     assert (refused.returncode, "spec.dependsOn[0]: no job, array or job set has" in refused.stderr) == (2, True)
+
+
+def test_a_kubernetes_job_waits_over_kill_nine_of_the_server_for_a_job_of_its_file(shell: Shell) -> None:
+    gate = shell.folder / "gate"
+    text = KUBERNETES.format(out=shell.out, gate=gate)
+    with shell.start() as client:
+        client.submit({"name": "before", "command": ["true"]})
+        submitted = shell.run("submit", "-f", "-", "--after", "before", text=text)
+        assert submitted.returncode == 0, submitted.stderr
+        until(client, "first", lambda job: job.state == "Running")
+        assert [one.name for one in client.job("pods").depends_on] == ["first", "before"]
+        until(client, "pods", lambda job: job.reason == "waits for job first to succeed")
+        assert "It waits for job first to succeed." in shell.run("why", "pods").stdout
+    shell.end()
+    gate.touch()
+    wait_until(lambda: "first" in shell.written(), "the first has ended")
+    with shell.start() as client:
+        until(client, "pods", lambda job: job.state == "Succeeded")
+    assert shell.written() == ["first", "pod", "pod"]

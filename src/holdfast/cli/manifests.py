@@ -114,22 +114,36 @@ def all_after(manifests: Sequence[Manifest], after: Sequence[str]) -> list[Manif
     """Have jobs and arrays wait for something, beside what they say themselves.
 
     Raises:
-        InvalidManifest: Some are job sets or of Kubernetes, which cannot.
+        InvalidManifest: Some are job sets, which cannot.
     """
-    kube = "batch/v1"
-    others = [one for one in manifests if one.noun is not Noun.JOB or one.document.value.get("apiVersion") == kube]
+    others = [one for one in manifests if one.noun is not Noun.JOB]
     if others:
         why = "cannot be combined with --after"
-        hint = "only jobs and arrays in Holdfast's own form wait for other work"
+        hint = "jobs, Kubernetes Jobs and arrays wait for other work, job sets do not"
         raise InvalidManifest(problems=[one.locate(Problem("kind", why)) for one in others], hint=hint)
     return [_after(manifest, after) for manifest in manifests]
 
 
 def _after(manifest: Manifest, after: Sequence[str]) -> Manifest:
+    if manifest.value.get("apiVersion") == "batch/v1":
+        return _annotated_after(manifest, after)
     known = manifest.spec.get("dependsOn")
     return in_spec(
         manifest, {"dependsOn": [*(known if isinstance(known, list) else [] if known is None else [known]), *after]}
     )
+
+
+def _annotated_after(manifest: Manifest, after: Sequence[str]) -> Manifest:
+    from holdfast.dialects.native.dependencies import DEPENDS_ON
+
+    metadata = manifest.value.get("metadata")
+    known = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    if not isinstance(metadata, Mapping) or not (known is None or isinstance(known, Mapping)):
+        return manifest  # the server says what is wrong with it
+    before = (known or {}).get(DEPENDS_ON)
+    annotations = {**(known or {}), DEPENDS_ON: ", ".join([*([] if before is None else [str(before)]), *after])}
+    value = {**manifest.value, "metadata": {**metadata, "annotations": annotations}}
+    return Manifest(manifest.file, evolve(manifest.document, value=value))
 
 
 def in_spec(manifest: Manifest, given: Mapping[str, object]) -> Manifest:

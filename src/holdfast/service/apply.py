@@ -69,8 +69,13 @@ class Applier(Struct, frozen=True):
 
 
 def _suspended(spec: JobSpec) -> JobSpec:
-    """Return a specification as if it were suspended, to compare the rest."""
+    """Return a specification as if it were suspended, to compare the rest.
+
+    What it waits for is compared as its annotations say it: the other is looked up once, when this is submitted.
+    """
     kube = spec.kube
     if kube is None:
         return spec
-    return evolve(spec, kube=evolve(kube, spec=evolve(kube.spec, suspend=True), raw={**kube.raw, "suspend": True}))
+    return evolve(
+        spec, after=(), kube=evolve(kube, spec=evolve(kube.spec, suspend=True), raw={**kube.raw, "suspend": True})
+    )

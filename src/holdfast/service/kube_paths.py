@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from holdfast.dialects.native.dependencies import DEPENDS_ON
 from holdfast.dialects.native.notify import NOTIFY
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import QUEUE_LABEL
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 QUEUE = "spec.queue"
 NOTIFIED = "spec.notify"
+AWAITED = "spec.dependsOn"
 JOB_POD = "spec.template.spec"
 """Where the pod of a ``batch/v1`` Job is."""
 _RESOURCE = re.compile(r"spec\.resources\.(.+)")
@@ -26,6 +28,8 @@ def in_kubernetes(problem: Problem, pod: str) -> Problem:
         return evolve(problem, path=f"metadata.labels.{QUEUE_LABEL}")
     if problem.path.startswith(NOTIFIED):
         return evolve(problem, path=f"metadata.annotations.{NOTIFY}")
+    if problem.path.startswith(AWAITED):
+        return evolve(problem, path=f"metadata.annotations.{DEPENDS_ON}")
     if found := _RESOURCE.fullmatch(problem.path):
         return evolve(problem, path=f"{pod}.containers[0].resources.requests.{_NAMES.get(found[1], found[1])}")
     return problem

@@ -51,4 +51,18 @@ MUTATIONS = (
         "    return job.submitted_at",
         _TESTS,
     ),
+    Mutation(
+        "a Kubernetes Job does not wait for other work",
+        "controller/workloads/kubejobs.py",
+        "        if job.state is JobState.QUEUED:\n            self._begin(",
+        "        if job.state is not JobState.HELD:\n            self._begin(",
+        ("unit/test_dependencies_of_pods.py",),
+    ),
+    Mutation(
+        "a Kubernetes Job that is resumed waits for nothing",
+        "controller/workloads/waiting.py",
+        "        return kept_waiting(job, after, now) if after else queued(job, now)",
+        "        return queued(job, now)",
+        ("unit/test_dependencies_of_pods.py",),
+    ),
 )

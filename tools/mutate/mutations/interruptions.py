@@ -66,7 +66,7 @@ MUTATIONS = (
     ),
     Mutation(
         "pods of a suspended set are not warned",
-        "controller/workloads/kubejobs.py",
+        "controller/workloads/pods.py",
         "why = Interruption.HOLD if work.record.suspended and",
         "why = Interruption.HOLD if not work.record.suspended and",
         _PODS,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.memory import JobWork
+    from holdfast.controller.workloads.waiting import WaitingJobs
     from holdfast.domain.job import Job, Run
     from holdfast.domain.workloads.kubejob.standing import Standing
 
@@ -46,6 +47,7 @@ class PodAttempts:
     def __init__(
         self,
         state: ControllerState,
+        waiting: WaitingJobs,
         *,
         awaits_domain: Callable[[str], bool],
         catalog: PolicyCatalog,
@@ -55,11 +57,13 @@ class PodAttempts:
 
         Args:
             state: The controller's memory.
+            waiting: Jobs that wait for other work before they have any.
             awaits_domain: Whether a job waits for a topology domain.
             catalog: The operator's failure categories and handler limits.
             patience_s: How long after its grace a stopped program may take to be confirmed gone.
         """
         self._state = state
+        self.waiting = waiting
         self._awaits_domain = awaits_domain
         self._catalog = catalog
         self._patience_s = patience_s

@@ -14,6 +14,7 @@ from holdfast.controller.workloads.memory import KnownSets
 from holdfast.controller.workloads.owners import Owners
 from holdfast.controller.workloads.plans import Plans
 from holdfast.controller.workloads.pods import CRASH_BACKOFF, Pods
+from holdfast.controller.workloads.waiting import WaitingJobs
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 
@@ -74,6 +75,7 @@ def all_kinds(wiring: Wiring, also: Sequence[OwnerRules[Any, Any]] = ()) -> Kind
     pods = Pods(state, wiring.judging, known, backoff=settings.crash_backoff)
     attempts = PodAttempts(
         state,
+        WaitingJobs(state, wiring.store),
         awaits_domain=pods.awaiting_domain.__contains__,
         catalog=catalog,
         patience_s=settings.patience_s,

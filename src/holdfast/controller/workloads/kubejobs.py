@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
-from holdfast.controller.workloads.memory import JobWork, PodWork
+from holdfast.controller.workloads.memory import JobWork
 from holdfast.controller.workloads.plans import current_spec
 from holdfast.domain.classify import classify
 from holdfast.domain.job import Attempt, JobState
-from holdfast.domain.lifecycle import RUN_TERMINAL, Ending, Interruption, RunStatus
+from holdfast.domain.lifecycle import Ending
 from holdfast.domain.policy.decide import in_short
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import KUBEJOB
@@ -17,7 +17,7 @@ from holdfast.domain.workloads.kubejob.model import KubeJobState, StartPod, Stop
 from holdfast.domain.workloads.kubejob.observed import pod_of
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
 from holdfast.domain.workloads.kubejob.standing import final, standing
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.ports.store import RequestKind
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class KubeJobs:
         self._state = state
         self._plans = plans
         self._pods = pods
+        self._waiting = attempts.waiting
         self._catalog = catalog
         self._attempts = attempts
         self.jobs: dict[str, JobWork] = {}
@@ -75,7 +76,8 @@ class KubeJobs:
         """Called with a job that may look different to its owner."""
 
     def index(self, job: Job) -> None:
-        """Do nothing: its pods wait for places, not the job."""
+        """Note what it waits for; for places its pods wait, not the job."""
+        self._waiting.index(job)
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Restore the jobs that were in progress when the last controller stopped."""
@@ -96,14 +98,7 @@ class KubeJobs:
             return
         active.order = partial(self._plans.order, active, work)
         plan = self._plan(job)
-        for each in record.pods:
-            pod = PodWork(each, active.runs.get(each.run))
-            self._pods.resume(active, work, pod, plan)
-            if pod.run is not None or record.deleting_since is None:
-                work.pods[each.name] = pod
-                work.pod_names[each.run] = each.name
-            else:
-                self._pods.forget(pod)
+        self._pods.resume(active, work, plan)
         if plan.topology is not None and record.domain:
             self._pods.domains.keep(plan.topology, record.domain, job.id)
 
@@ -116,7 +111,7 @@ class KubeJobs:
         record = KubeJobRecord(job.id, owner, created_at=job.submitted_at, present=False, suspended=suspended)
         work = self.jobs[job.id] = JobWork(record)
         if job.child is None:
-            self._begin(job, evolve(work.record, present=True), job.queued_at)
+            self._go_on(job, work, job.queued_at)
 
     def ask(self, request: Request, key: str, now: float) -> None:
         """Cancel, suspend or resume a job; only its set stops or starts a job of a set."""
@@ -142,6 +137,23 @@ class KubeJobs:
                 pass  # these are about no workload
             case _:
                 assert_never(request.kind)
+
+    def _go_on(self, job: Job, work: JobWork, now: float) -> None:
+        """Begin a job without a set, unless it waits for other work, or for a person since it did."""
+        if job.state is JobState.QUEUED:
+            self._begin(job, evolve(work.record, present=True), now)
+        elif job.state is JobState.WAITING and work.record.suspended:
+            self._state.put_job(self._waiting.steered(job, now, suspended=True))
+
+    def _look_waiting(self, job: Job, work: JobWork, now: float) -> None:
+        """Begin a job once all has happened that it waits for, or end it if that can never be."""
+        found = self._waiting.look(job, now)
+        if found.terminal:
+            self.finish(job.id, found.reason, now)
+            return
+        if found is not job:
+            self._state.put_job(found)
+        self._go_on(found, work, now)
 
     def create(self, job: Job, order: CreateChild, owner: Workload, now: float) -> None:
         """Begin a job for its owner."""
@@ -190,7 +202,7 @@ class KubeJobs:
             self._put(work, evolve(work.record, deleting_since=now))
         look = not work.pods
         for pod in list(work.pods.values()):
-            look = self._stop(active, work, pod, now, again=force) or look
+            look = self._pods.stop(active, work, pod, now, again=force) or look
         if look:
             self._state.queue.add(KUBEJOB, job_id)
         else:
@@ -198,10 +210,11 @@ class KubeJobs:
 
     def suspend(self, job_id: str, now: float, *, suspended: bool) -> None:
         """Stop a job's pods and keep the job, or let it go on."""
-        del now
-        work = self.jobs[job_id]
+        job, work = self._state.jobs[job_id], self.jobs[job_id]
         failed = work.record.failed_in_place if suspended else ""  # what resumes begins anew
         self._put(work, evolve(work.record, suspended=suspended, failed_in_place=failed))
+        if job.child is None and not work.record.present:
+            self._state.put_job(self._waiting.steered(job, now, suspended=suspended))
         self._state.queue.add(KUBEJOB, job_id)
 
     def drain(self, job_id: str, node: str, reason: str, now: float) -> None:
@@ -219,6 +232,7 @@ class KubeJobs:
     def finish(self, job_id: str, otherwise: str, now: float) -> None:
         """End for good a job whose attempt is over or never began."""
         job, work = self._state.jobs[job_id], self.jobs.pop(job_id)
+        self._waiting.leave(job)
         state, reason, _ = final(work.record.state if work.record.present else KubeJobState(), otherwise)
         if work.record.failed_in_place:
             state, reason = JobState.FAILED, work.record.failed_in_place
@@ -237,7 +251,7 @@ class KubeJobs:
             self._pods.start(active, work, pod, placement_id, places[placement_id][0], now)
             placed[active.attempt.job_id] = active, work
         for active, work in placed.values():
-            self._put(work, evolve(work.record, pods=_records(work)))
+            self._put(work, evolve(work.record, pods=work.records()))
             self._stand(active, work, now)
 
     def blocked(self, key: str, now: float) -> None:
@@ -249,11 +263,14 @@ class KubeJobs:
             work, active = self.jobs.get(job_id), self._state.active.get(job_id)
             if work is None:
                 continue
+            job = self._state.jobs[job_id]
             if active is not None:
                 self._look(active, work, now)
-            elif self._state.jobs[job_id].child is not None and not work.record.present:
+            elif not work.record.present and job.child is None:
+                self._look_waiting(job, work, now)
+            elif not work.record.present:
                 # Its attempt is gone and it was not recreated at once: it waits for its set.
-                self._attempts.put(self._state.jobs[job_id], standing(work.record, in_set=True), now)
+                self._attempts.put(job, standing(work.record, in_set=True), now)
 
     def _look(self, active: Active, work: JobWork, now: float) -> None:
         """Bring a job's pods up to date, decide what follows, store that, and have it carried out."""
@@ -265,7 +282,7 @@ class KubeJobs:
         else:
             # What was cleared since the record was last written comes back after a restart.
             for pod in list(work.pods.values()):
-                self._stop(active, work, pod, now)
+                self._pods.stop(active, work, pod, now)
             self._pods.clear(active, work)
             if not work.pods:
                 why = "deleted by its job set" if active.job.child is not None else "cancelled"
@@ -291,14 +308,14 @@ class KubeJobs:
             found, gone = self._decide(active, work, plan, now), False
             for order in found.orders:
                 if isinstance(order, StopPod):
-                    gone = self._stop(active, work, work.pods[order.name], now) or gone
+                    gone = self._pods.stop(active, work, work.pods[order.name], now) or gone
             if not gone:  # else others may start instead
                 break
         for order in found.orders:
             if isinstance(order, StartPod):
                 self._pods.add(active, work, plan, order)
         self._pods.start_idle(active, work, plan, now)
-        self._put(work, evolve(work.record, state=found.state, pods=_records(work)))
+        self._put(work, evolve(work.record, state=found.state, pods=work.records()))
         work.wake_at = found.wake_at
         if found.state.finished is not None:
             self._finished(active, work, found.state.finished, now)
@@ -331,22 +348,6 @@ class KubeJobs:
             self._state.note_run(active, pod.run)
         self._pods.clear(active, work)
         return found
-
-    def _stop(self, active: Active, work: JobWork, pod: PodWork, now: float, *, again: bool = False) -> bool:
-        """Stop a pod; returns whether the job needs another look: it is gone at once, or has ended meanwhile."""
-        if pod.run is None:
-            self._pods.remove(pod)
-            self._pods.forget(pod)
-            del work.pods[pod.record.name]
-            return True
-        pod.run = active.runs.get(pod.run.uid, pod.run)
-        if pod.run.status in RUN_TERMINAL:
-            return True
-        why = Interruption.HOLD if work.record.suspended and work.record.deleting_since is None else None
-        if again or pod.run.interrupted is not why or pod.run.status is not RunStatus.TERMINATING:
-            pod.run = evolve(pod.run, status=RunStatus.TERMINATING, status_since=now, interrupted=why)
-            self._state.put_run(active, pod.run)
-        return False
 
     def _finished(self, active: Active, work: JobWork, ended: JobCondition, now: float) -> None:
         """End the attempt of a job that is complete or has failed, and the job too if it has no set."""
@@ -392,8 +393,3 @@ class KubeJobs:
 
     def _plan(self, job: Job) -> PodPlan:
         return self._plans.of(job, self._state.spec(job))
-
-
-def _records(work: JobWork) -> tuple[PodRecord, ...]:
-    """Return what must outlive the controller: pods that had a program; the others are made anew."""
-    return tuple([pod.record for pod in work.pods.values() if pod.record.run])

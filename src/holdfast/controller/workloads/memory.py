@@ -59,6 +59,10 @@ class JobWork(Struct, eq=False, gc=True):
     last_failure: tuple[int, RunOutcome] | None = None
     """Rank and facts of the last run that failed by itself."""
 
+    def records(self) -> tuple[PodRecord, ...]:
+        """Return what must outlive the controller: pods that had a program; the others are made anew."""
+        return tuple([pod.record for pod in self.pods.values() if pod.record.run])
+
 
 class Work(Struct, Generic[R, S], eq=False, gc=True):
     """One workload that is made of jobs."""

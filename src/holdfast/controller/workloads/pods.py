@@ -267,14 +267,40 @@ class Pods:
                     self._state.capacity.grant({uid: (kept.devices,)})
                 self.start(active, work, pod, uid, (kept.executor, kept.node), now)
 
-    def resume(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan) -> None:
-        """Restore a pod that was waiting to restart when the last controller stopped."""
+    def resume(self, active: Active, work: JobWork, plan: PodPlan) -> None:
+        """Restore the pods a job had when the last controller stopped."""
+        for each in work.record.pods:
+            pod = PodWork(each, active.runs.get(each.run))
+            self._resume(active, work, pod, plan)
+            if pod.run is not None or work.record.deleting_since is None:
+                work.pods[each.name] = pod
+                work.pod_names[each.run] = each.name
+            else:
+                self.forget(pod)
+
+    def _resume(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan) -> None:
         run = pod.run
         if not pod.record.waiting or run is None:
             return
         if run.outcome is not None and failed_by_itself(run.outcome):
             work.last_failure = (run.rank, run.outcome)
         self._await_next(active, pod, run, plan)
+
+    def stop(self, active: Active, work: JobWork, pod: PodWork, now: float, *, again: bool = False) -> bool:
+        """Stop a pod; returns whether the job needs another look: it is gone at once, or has ended meanwhile."""
+        if pod.run is None:
+            self.remove(pod)
+            self.forget(pod)
+            del work.pods[pod.record.name]
+            return True
+        pod.run = active.runs.get(pod.run.uid, pod.run)
+        if pod.run.status in RUN_TERMINAL:
+            return True
+        why = Interruption.HOLD if work.record.suspended and work.record.deleting_since is None else None
+        if again or pod.run.interrupted is not why or pod.run.status is not RunStatus.TERMINATING:
+            pod.run = evolve(pod.run, status=RunStatus.TERMINATING, status_since=now, interrupted=why)
+            self._state.put_run(active, pod.run)
+        return False
 
     def evict(self, active: Active, work: JobWork, node: str, now: float) -> None:
         """Stop the pods on a node; each has failed of a disruption then."""

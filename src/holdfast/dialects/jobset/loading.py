@@ -66,6 +66,7 @@ def plain_job_spec(manifest: JobManifest) -> JobSpec:
         annotations=manifest.annotations,
         retry_policies=manifest.retry_policies,
         notify=manifest.notify,
+        after=manifest.after,
         kube=KubeJob(manifest.spec, manifest.program, manifest.raw),
         **_described(manifest.program),
     )

@@ -9,6 +9,7 @@ from holdfast.dialects.jobset.job import IN_A_SET, annotated_policies, read_job_
 from holdfast.dialects.jobset.pod_template import check_metadata
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.jobset.values import count, one_of, or_default, whole
+from holdfast.dialects.native.dependencies import refuse_annotated
 from holdfast.dialects.native.envelope import take_kind
 from holdfast.dialects.native.notify import annotated_notify
 from holdfast.dialects.reading import Fields
@@ -59,6 +60,7 @@ def read_jobset_manifest(value: Mapping[str, Any], *, path: str, notes: Notes) -
 def _read_spec(metadata: Fields, spec: Fields, notes: Notes) -> JobSetSpec:
     name = metadata.text("name", required=True) or ""
     annotations = metadata.mapping("annotations", most=1000, longest=262_144)
+    refuse_annotated(metadata, annotations)
     topology = annotations.get(EXCLUSIVE_TOPOLOGY)
     groups = [_read_group(part, notes, topology) for part in spec.each("replicatedJobs", most=MOST_REPLICATED_JOBS)]
     names = [one.group.name for one in groups]
@@ -94,6 +96,8 @@ def _read_group(fields: Fields, notes: Notes, topology: str | None) -> ReadGroup
     if metadata:
         check_metadata(metadata, notes)
     own = metadata.mapping("annotations", most=1000) if metadata else {}
+    if metadata:
+        refuse_annotated(metadata, own)
     job_fields = template.nested("spec", required=True) or Fields({}, template.at("spec"), notes.problems)
     template.finish()
     job = read_job_spec(job_fields, notes, IN_A_SET)

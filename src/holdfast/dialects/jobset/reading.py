@@ -12,6 +12,7 @@ from holdfast.dialects.jobset.native import read_native_jobset
 from holdfast.dialects.jobset.pod_template import check_metadata
 from holdfast.dialects.jobset.values import dns_1123_subdomain
 from holdfast.dialects.jobset.wording import Notes
+from holdfast.dialects.native.dependencies import annotated_dependencies
 from holdfast.dialects.native.envelope import API_VERSION, take_kind
 from holdfast.dialects.native.notify import annotated_notify
 from holdfast.dialects.reading import Fields
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.domain.notifier import Notify
+    from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
     from holdfast.domain.workloads.kubejob.program import Program
 
@@ -39,6 +41,7 @@ class JobManifest(Struct, frozen=True):
     """Its ``spec`` as written."""
     retry_policies: tuple[str, ...] = ()
     notify: tuple[Notify, ...] = ()
+    after: tuple[Dependency, ...] = ()
 
 
 KubeManifest: TypeAlias = JobSetSpec | JobManifest
@@ -115,6 +118,7 @@ def _read_job(value: Mapping[str, Any], notes: Notes) -> JobManifest | None:
         spec.value,
         annotated_policies(metadata, annotations),
         annotated_notify(metadata, annotations),
+        annotated_dependencies(metadata, annotations),
     )
 
 

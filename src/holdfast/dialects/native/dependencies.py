@@ -11,9 +11,15 @@ from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.dependencies import MOST_DEPENDENCIES, Condition, Dependency, OnUnmet, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.errors import Problem
 
 FIELD = "dependsOn"
+DEPENDS_ON = "holdfast.dev/depends-on"
+"""An annotation of what is written as for Kubernetes: texts such as ``prep:ok``, separated by commas."""
+ON_UNMET = "holdfast.dev/on-unmet"
+"""Another: what becomes of it when one of them can never happen any more."""
 BY_INDEX = "index"
 """The word that makes each task wait for the one of its own index."""
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.@]*[A-Za-z0-9])?")
@@ -21,6 +27,8 @@ _LONGEST_NAME = 128
 """Of a name or an id; those of tasks hold those of their arrays."""
 _WORDS = (*(one.value for one in Condition), BY_INDEX)
 _KINDS = tuple(one.value for one in Target)
+_NOT_SETS = "only jobs, Kubernetes Jobs and arrays can; they can also wait for job sets"
+_NONE = f"say what is waited for with {DEPENDS_ON}"
 _FORM = "such as prep, prep:ended, array/sweep or sweep:index"
 
 
@@ -41,6 +49,28 @@ def read_dependencies(spec: Fields, *, is_array: bool) -> tuple[Dependency, ...]
             _check(spec, at, read, is_array=is_array)
             found.append(read)
     return tuple(found)
+
+
+def annotated_dependencies(metadata: Fields, annotations: Mapping[str, str]) -> tuple[Dependency, ...]:
+    """Read from annotations what has to happen before something may start."""
+    texts = [one.strip() for one in annotations.get(DEPENDS_ON, "").split(",") if one.strip()]
+    found: list[Problem] = []
+    read = read_dependencies(Fields({FIELD: texts}, "", found), is_array=False)
+    metadata.problems.extend(evolve(one, path=metadata.at(f"annotations.{DEPENDS_ON}")) for one in found)
+    if ON_UNMET not in annotations:
+        return read
+    at = f"annotations.{ON_UNMET}"
+    if not texts:
+        metadata.problem(at, "says what follows when something can never happen, but nothing is waited for", hint=_NONE)
+    on_unmet = Fields({at: annotations[ON_UNMET]}, metadata.path, metadata.problems).choice(at, OnUnmet)
+    return tuple(evolve(one, on_unmet=on_unmet or OnUnmet.CANCEL) for one in read)
+
+
+def refuse_annotated(metadata: Fields, annotations: Mapping[str, str]) -> None:
+    """Refuse the annotations where they would have no effect: on a job set."""
+    for name in (DEPENDS_ON, ON_UNMET):
+        if name in annotations:
+            metadata.problem(f"annotations.{name}", "a job set cannot wait for other work", hint=_NOT_SETS)
 
 
 def readable_dependencies(value: object) -> tuple[Dependency, ...]:
