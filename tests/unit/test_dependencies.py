@@ -368,6 +368,25 @@ def test_an_array_whose_condition_can_never_hold_ends_without_a_task(lab: Waitin
 
 
 @pytest.mark.parametrize("restarts", [False, True])
+def test_an_array_that_is_to_be_held_waits_for_a_person_and_then_for_the_rest(
+    lab: WaitingLab, *, restarts: bool
+) -> None:
+    lab.ends = lambda order: exits(int(order.job_name == "bad"), after_s=10.0 if order.job_name == "prep" else 1.0)
+    lab.add("bad")
+    lab.add("prep")
+    lab.add_array("sweep", 10, Dependency("bad", on_unmet=OnUnmet.HOLD), "prep")
+    lab.pass_s(3)
+    assert lab.array("sweep").state.held.startswith("job bad did not succeed: it failed")
+    if restarts:
+        lab.restart_controller()
+    lab.ask(RequestKind.RELEASE, lab.array("sweep").id)
+    lab.pass_s(3)
+    assert (lab.array("sweep").state.held, lab.array("sweep").state.made) == ("", 0)
+    lab.pass_s(20)
+    assert lab.array("sweep").ended == "Succeeded"
+
+
+@pytest.mark.parametrize("restarts", [False, True])
 @pytest.mark.parametrize(("failing", "state"), [("none", SUCCEEDED), ("sweep-3", CANCELLED)])
 def test_a_job_waits_for_a_whole_array(lab: WaitingLab, failing: str, state: JobState, *, restarts: bool) -> None:
     lab.ends = lambda order: exits(int(order.job_name == failing))

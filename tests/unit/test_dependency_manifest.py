@@ -80,13 +80,6 @@ def test_each_form_is_read_alone_or_in_a_list_and_written_so_that_it_reads_back(
             ("byIndex", "condition", "name", "onUnmet"),
         ),
         (["sweep:index"], {}, "dependsOn[0]", "only the tasks of an array can each wait for a task", ()),
-        (
-            [{"name": "a", "onUnmet": "hold"}],
-            {"array": ARRAY},
-            "dependsOn[0].onUnmet",
-            "an array cannot be held as a whole",
-            ("cancel", "run"),
-        ),
         (["a"] * 1001, {}, "dependsOn", "holds 1001 dependencies; at most 1000 are allowed", ()),
     ],
 )

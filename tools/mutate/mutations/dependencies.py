@@ -52,6 +52,13 @@ MUTATIONS = (
         _TESTS,
     ),
     Mutation(
+        "an array that is to be held is cancelled",
+        "controller/workloads/arrays.py",
+        "            if found.unmet is OnUnmet.HOLD:",
+        "            if found.unmet is OnUnmet.RUN:",
+        _TESTS,
+    ),
+    Mutation(
         "a Kubernetes Job does not wait for other work",
         "controller/workloads/kubejobs.py",
         "        if job.state is JobState.QUEUED:\n            self._begin(",

@@ -12,7 +12,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.domain.workloads.array.reconcile import CANCELLED, reconcile, stop
 from holdfast.domain.workloads.base import ARRAY, Result
-from holdfast.domain.workloads.dependencies import look
+from holdfast.domain.workloads.dependencies import OnUnmet, look
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,6 +66,8 @@ class Arrays(Owners[Array, ArraySpec]):
             met, waits = spec.not_waited_for(state), self._state.waits
             waits.look_up(self._store, self._state.changes)
             found = look(after, met, waits.standings(after, met))
+            if found.unmet is OnUnmet.HOLD:
+                return Result(state=evolve(state, met=found.met, held=found.reason))
             if found.unmet is None and not found.ready:
                 return Result(state=state if found.met == met else evolve(state, met=found.met))
             waits.leave(work.row.id, after)

@@ -129,9 +129,6 @@ def _check(spec: Fields, at: str, read: Dependency, *, is_array: bool) -> None:
     if read.by_index and not is_array:
         hint = f"leave out {BY_INDEX}, or wait for one task: sweep-3"
         spec.problem(at, "only the tasks of an array can each wait for a task", hint=hint)
-    elif is_array and not read.by_index and read.on_unmet is OnUnmet.HOLD:
-        allowed = (OnUnmet.CANCEL.value, OnUnmet.RUN.value)
-        spec.problem(f"{at}.onUnmet", "an array cannot be held as a whole", allowed=allowed, hint="its tasks can")
 
 
 def write_dependencies(after: Sequence[Dependency]) -> list[dict[str, object]]:
