@@ -70,6 +70,34 @@ spec:
 name: first
 command: [sh, -c, 'until test -e {gate}; do sleep 0.02; done; echo first >> {out}']
 """
+CHAIN = """
+name: report
+command: [sh, -c, 'echo reported >> {out}']
+dependsOn: [evaluate]
+---
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {{name: evaluate, annotations: {{holdfast.dev/depends-on: "train"}}}}
+spec:
+  replicatedJobs:
+    - name: w
+      template:
+        spec:
+          template:
+            spec:
+              restartPolicy: Never
+              containers: [{{name: main, command: [sh, -c, 'echo evaluated >> {out}']}}]
+---
+apiVersion: holdfast.dev/v1
+kind: JobSet
+metadata: {{name: train}}
+spec:
+  dependsOn: prep
+  jobs: [{{name: w, replicas: 2, command: [sh, -c, 'echo trained >> {out}']}}]
+---
+name: prep
+command: [sh, -c, 'until test -e {gate}; do sleep 0.02; done; echo prepared >> {out}']
+"""
 PROBLEMS = (
     "dependsOn[0] (line 4): waits for itself by way of others: a -> c -> b -> a",
     "dependsOn[0] (line 8): 'okay' is not a condition; allowed: ok, failed, ended, started, index; hint: did you mean",
@@ -183,3 +211,39 @@ def test_a_kubernetes_job_waits_over_kill_nine_of_the_server_for_a_job_of_its_fi
     with shell.start() as client:
         until(client, "pods", lambda job: job.state == "Succeeded")
     assert shell.written() == ["first", "pod", "pod"]
+
+
+def test_job_sets_wait_for_jobs_and_sets_of_their_file_over_kill_nine_of_the_server(shell: Shell) -> None:
+    gate = shell.folder / "gate"
+    text = CHAIN.format(out=shell.out, gate=gate)
+    with shell.start() as client:
+        refused = shell.run("submit", "-f", "-", "--after", "nobody", text=text)
+        assert (refused.returncode, refused.stderr.count("no job, array or job set has the id")) == (2, 4)
+        assert list(client.job_sets()) == []
+        submitted = shell.run("submit", "-f", "-", text=text)
+        assert submitted.returncode == 0, submitted.stderr
+        names = [line.split()[1] for line in submitted.stdout.splitlines()]
+        assert names == ["evaluate", "train", "report", "prep"]
+        until(client, "prep", lambda job: job.state == "Running")
+        assert client.job_set("train").message == "waits for job prep to succeed"
+        assert shell.run("why", "jobset/evaluate").stdout.startswith(
+            "Job set evaluate waits for job set train to succeed."
+        )
+        drawn = [line.lstrip("│├└─ ").split()[0] for line in shell.run("get", "jobs", "--tree").stdout.splitlines()]
+        assert drawn[1:3] == ["prep", "jobset/train"]
+        assert drawn.index("jobset/train") < drawn.index("jobset/evaluate") < drawn.index("report")
+    shell.end()
+    gate.touch()
+    wait_until(lambda: "prepared" in shell.written(), "the first has ended")
+    with shell.start() as client:
+        until(client, "report", lambda job: job.state == "Succeeded")
+        applied = shell.run("apply", "-f", "-", text=text)
+        assert [line.split()[-1] for line in applied.stdout.splitlines()] == [
+            "submitted",
+            "unchanged",
+            "unchanged",
+            "submitted",
+        ]
+        again = shell.run("submit", "-f", "-", text=text).stderr
+        assert "standard input: document (line 6): job set 'evaluate' exists already" in again
+    assert shell.written()[:5] == ["prepared", "trained", "trained", "evaluated", "reported"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec
+from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, suspending
 from holdfast.dialects.jobset.loading import dump_set
 from holdfast.dialects.jobset.reading import read_kube
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.ports.engine import RunPhase
 from holdfast.ports.store import Request, RequestKind, Submission
-from holdfast.service.jobsets.accepted import as_accepted, suspending
+from holdfast.service.jobsets.accepted import as_accepted
 from holdfast.service.jobsets.children import jobs_of
 from tests.unit.conftest import Lab, exits
 

@@ -18,7 +18,6 @@ from holdfast.service.control import Control
 from holdfast.service.explain import Explainer
 from holdfast.service.submit import Written
 from tests.unit.conftest import exits
-from tests.unit.jobset_lab import group, manifest
 from tests.unit.test_dependencies import WaitingLab
 
 if TYPE_CHECKING:
@@ -87,20 +86,6 @@ def test_annotations_that_mean_nothing_are_refused_where_they_are() -> None:
     assert problems(depends_on="prep", on_unmet="wait") == [(UNMET_AT, "'wait' is not one of its values")]
     (path, message) = problems(on_unmet="run")[0]
     assert (path, "nothing is waited for" in message) == (UNMET_AT, True)
-
-
-def test_a_job_set_which_cannot_wait_is_refused_rather_than_started_early() -> None:
-    annotations = {"holdfast.dev/depends-on": "prep"}
-    of_set = manifest(replicatedJobs=[group("w")])
-    of_set["metadata"]["annotations"] = annotations
-    of_template = manifest(replicatedJobs=[group("w")])
-    of_template["spec"]["replicatedJobs"][0]["template"]["metadata"] = {"annotations": annotations}
-    paths = []
-    for written in (of_set, of_template):
-        (problem,) = read_one(written).problems
-        assert problem.message == "a job set cannot wait for other work"
-        paths.append(problem.path)
-    assert paths == [AT, f"spec.replicatedJobs[0].template.{AT}"]
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["one controller", "restarted all the time"])

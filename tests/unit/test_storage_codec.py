@@ -123,6 +123,8 @@ SET_STATES = st.builds(
     started_at=st.none() | TIMES,
     not_before=st.dictionaries(TEXTS, TIMES, max_size=2),
     in_place_current=st.none() | COUNTS,
+    met=st.lists(COUNTS, max_size=2).map(tuple),
+    unmet=TEXTS,
 )
 POD_STATES = st.builds(
     KubeJobState,
@@ -236,7 +238,7 @@ SET_STATE = JobSetState(
     counted_at=(1.5, 2.5), forgiven=1, left_failed={"j": (1, 2)}, terminal=Terminal.FAILED,
     conditions=(SetCondition("Failed", status=True, reason="r", message="m", since=3.5),),
     groups=(GroupStatus("g", 1, 2, 3, 4, 5),), started_at=0.5, ended_at=4.5, healthy_since=1.0, not_before={"": 5.5},
-    in_place_previous=1, in_place_current=2,
+    in_place_previous=1, in_place_current=2, met=(1,), unmet="why",
 )  # fmt: skip
 JOB_SET = JobSet(
     id="s", name="n", created_at=1.0, manifest="{}", lenient=True, generation=2, updated_at=3.0, deleting=True,

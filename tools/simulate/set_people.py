@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec
+from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec, suspending
 from holdfast.dialects.jobset.loading import dump_set, plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.ports.store import Request, RequestKind, Submission
-from holdfast.service.jobsets.accepted import as_accepted, suspending
+from holdfast.service.jobsets.accepted import as_accepted
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.submit import new_job
 from tools.simulate.manifests import random_batch_job, random_set

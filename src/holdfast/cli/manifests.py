@@ -111,21 +111,12 @@ def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun], l
 
 
 def all_after(manifests: Sequence[Manifest], after: Sequence[str]) -> list[Manifest]:
-    """Have jobs and arrays wait for something, beside what they say themselves.
-
-    Raises:
-        InvalidManifest: Some are job sets, which cannot.
-    """
-    others = [one for one in manifests if one.noun is not Noun.JOB]
-    if others:
-        why = "cannot be combined with --after"
-        hint = "jobs, Kubernetes Jobs and arrays wait for other work, job sets do not"
-        raise InvalidManifest(problems=[one.locate(Problem("kind", why)) for one in others], hint=hint)
+    """Have jobs, arrays and job sets wait for something, beside what they say themselves."""
     return [_after(manifest, after) for manifest in manifests]
 
 
 def _after(manifest: Manifest, after: Sequence[str]) -> Manifest:
-    if manifest.value.get("apiVersion") == "batch/v1":
+    if manifest.value.get("apiVersion") in {"batch/v1", "jobset.x-k8s.io/v1alpha2"}:
         return _annotated_after(manifest, after)
     known = manifest.spec.get("dependsOn")
     return in_spec(

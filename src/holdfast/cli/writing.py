@@ -9,6 +9,7 @@ from holdfast.cli import exit_codes
 from holdfast.cli.manifests import located, located_set
 from holdfast.cli.nouns import Noun
 from holdfast.cli.remarks import tell_warnings
+from holdfast.cli.submission.order import in_order
 from holdfast.cli.submission.sending import rehearse, submit_jobs
 from holdfast.cli.things import SINGULAR, WRITTEN, resource_writer
 from holdfast.errors import HoldfastError, InvalidManifest, NotFound, Problem, Unavailable
@@ -87,24 +88,37 @@ def write_manifests(
     if dry_run:
         everything = [*written, *(Written(Noun.JOB, job.name, job.value, job) for job in jobs)]
         return dry_run_of(everything, verb, cli, lenient=lenient)
+    sets = [thing for thing in written if thing.noun is Noun.JOB_SET]
     with cli.connect() as client:
-        named = [job for job in jobs if verb == "apply" and job.value.get("apiVersion") == "batch/v1" and job.name]
-        errors = _refusals(client, written, verb, cli, lenient=lenient)
-        there = _changed_arrays(client, jobs, cli, errors) if verb == "apply" else []
-        errors += [error for job in named if (error := _applied(client, job, cli, lenient=lenient)) is not None]
-        try:
-            others = [job for job in jobs if job not in named and job not in there]
-            for job in submit_jobs(client, others, cli, lenient=lenient):
-                told = f"array {job.name}" if job.kind == "array" else f"job {job.id} {job.name}"
-                cli.output().text(f"{told} submitted")
-        except HoldfastError as error:
-            errors.append(error)
+        errors = _refusals(client, [thing for thing in written if thing not in sets], verb, cli, lenient=lenient)
+        for part in in_order(manifests):
+            sent = [manifests[place] for place in part]
+            now = [thing for thing in sets if thing.source in sent]
+            errors += _refusals(client, now, verb, cli, lenient=lenient)
+            several = [one for one in sent if one.noun is Noun.JOB]
+            errors += _submitted(client, several, verb, cli, lenient=lenient)
         _raise_first(errors, cli)
     if jobs:
         cli.note_unserved()
-    elif any(thing.noun is Noun.JOB_SET for thing in written):
+    elif sets:
         cli.note_unserved("job sets start", WAIT_FOR_SETS)
     return exit_codes.OK
+
+
+def _submitted(client: Client, jobs: Sequence[Manifest], verb: str, cli: Cli, *, lenient: bool) -> list[HoldfastError]:
+    """Submit or apply jobs and arrays and say what became of each; returns what was refused."""
+    errors: list[HoldfastError] = []
+    named = [job for job in jobs if verb == "apply" and job.value.get("apiVersion") == "batch/v1" and job.name]
+    there = _changed_arrays(client, jobs, cli, errors) if verb == "apply" else []
+    errors += [error for job in named if (error := _applied(client, job, cli, lenient=lenient)) is not None]
+    try:
+        others = [job for job in jobs if job not in named and job not in there]
+        for job in submit_jobs(client, others, cli, lenient=lenient):
+            told = f"array {job.name}" if job.kind == "array" else f"job {job.id} {job.name}"
+            cli.output().text(f"{told} submitted")
+    except HoldfastError as error:
+        errors.append(error)
+    return errors
 
 
 def _applied(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> HoldfastError | None:

@@ -7,6 +7,7 @@ meaning or default, needs a new version and a step in ``dialects.earlier``.
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +21,7 @@ from holdfast.domain.notifier import Notifier
 from holdfast.domain.placement.cordon import Cordon
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
-from holdfast.domain.record import Struct, field
+from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.workloads.array.model import ArraySpec
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec, KubeJob
@@ -159,6 +160,22 @@ def set_spec_of(job_set: JobSet) -> JobSetSpec:
 def dump_change(change: SetChange) -> str:
     """Write a change of a job set, for the request that asks for it."""
     return _ENCODER.encode(change).decode()
+
+
+def suspending(job_set: JobSet, *, suspend: bool) -> str | None:
+    """Return the change that suspends a set, or resumes it; ``None`` when there is nothing to change."""
+    spec = load_set_spec(job_set.spec)
+    if spec.suspend is suspend:
+        return None
+    compiled = dump_set_spec(evolve(spec, suspend=suspend))
+    return dump_change(SetChange(with_suspend(job_set.manifest, suspend=suspend), compiled))
+
+
+def with_suspend(manifest: str, *, suspend: bool) -> str:
+    """Return a stored manifest as it is when the set is suspended, or resumed."""
+    document = json.loads(manifest)
+    document.setdefault("spec", {})["suspend"] = suspend
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def load_change(text: str) -> SetChange:

@@ -22,7 +22,7 @@ from holdfast.service.admission.secrets import unknown_secrets
 from holdfast.service.kube_paths import JOB_POD, in_kubernetes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.job import Node
     from holdfast.ports.catalogue import Catalogue
@@ -71,8 +71,8 @@ class Submitter(Struct, frozen=True):
     store: Store
     clock: Clock
     ids: Ids
-    sets: Collection[str] = ()
-    """Names of job sets to take for existing."""
+    sets: Sequence[Submitted] = ()
+    """Job sets to take for existing."""
     nodes: Callable[[], Sequence[Node]] | None = None
     """Lists the nodes that jobs can count on; by default those that were reported."""
     secrets: Secrets | None = None
@@ -181,7 +181,7 @@ class Submitter(Struct, frozen=True):
 
     def _resolver(self, items: Sequence[Written | HoldfastError]) -> Resolver:
         known = [Submitted(item.spec, item.array) if isinstance(item, Written) else None for item in items]
-        return Resolver(self.store, known, self.sets)
+        return Resolver(self.store, [*known, *self.sets])
 
     def _refused(self, items: Sequence[Written | HoldfastError], resolver: Resolver) -> dict[int, HoldfastError]:
         check_count(len(items))

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from holdfast.wire.base import Body, Response, Timestamp
 from holdfast.wire.decisions import ConsideredView, LimitView
+from holdfast.wire.jobs import DependencyView
 from holdfast.wire.pods import ConditionView, PodsView
 from holdfast.wire.problems import ProblemEntry
 
@@ -16,7 +17,8 @@ class JobSetSummary(Response):
     id: str
     name: str
     state: str
-    """Pending, Running, Restarting, Suspended, Completed, Failed, Deleting, or Unmanaged: run by another controller."""
+    """Waiting (for other work), Pending, Running, Restarting, Suspended, Completed, Failed, Deleting, or Unmanaged: run
+    by another controller."""
     reason: str = ""
     """Why it is in this state: the reason of its condition."""
     message: str = ""
@@ -49,6 +51,8 @@ class JobSetSummary(Response):
     created_at: Timestamp
     started_at: Timestamp | None = None
     ended_at: Timestamp | None = None
+    depends_on: list[DependencyView] = Field(default_factory=list)
+    """What has to happen before it has any job."""
 
 
 class GroupView(Response):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy, coordinator_endpoint
-from holdfast.domain.workloads.jobset.state import GroupStatus, SetDecision
+from holdfast.domain.workloads.jobset.state import NEVER_SATISFIED, GroupStatus, SetDecision
 from holdfast.wire.base import optional_timestamp, timestamp
 from holdfast.wire.jobsets import (
     BackoffView,
@@ -19,6 +19,7 @@ from holdfast.wire.jobsets import (
 )
 from holdfast.wire.problems import problem_entry
 from holdfast.wire.render_decisions import considered_views, limit_views
+from holdfast.wire.render_jobs import dependency_views
 from holdfast.wire.render_pods import condition_view, pods_view
 
 if TYPE_CHECKING:
@@ -39,7 +40,17 @@ _BY_CONDITION = (
 _COUNTS = ("ready", "active", "succeeded", "failed", "suspended")
 
 
-SET_STATES = ("Pending", "Running", "Restarting", "Suspended", "Completed", "Failed", "Deleting", "Unmanaged")
+SET_STATES = (
+    "Waiting",
+    "Pending",
+    "Running",
+    "Restarting",
+    "Suspended",
+    "Completed",
+    "Failed",
+    "Deleting",
+    "Unmanaged",
+)
 
 
 def set_state(job_set: JobSet, spec: JobSetSpec) -> str:
@@ -54,7 +65,7 @@ def set_state(job_set: JobSet, spec: JobSetSpec) -> str:
     if (found := _telling(state)) is not None:
         return dict(_BY_CONDITION)[found.type]
     if state.started_at is None:
-        return "Suspended" if spec.suspend else "Pending"
+        return "Suspended" if spec.suspend else "Waiting" if spec.waits_for(state.met) else "Pending"
     return "Running"
 
 
@@ -78,13 +89,14 @@ def set_applied(
 
 
 def _header(job_set: JobSet, spec: JobSetSpec, queue: str) -> dict[str, Any]:
-    state, telling = job_set.state, _telling(job_set.state)
+    state = job_set.state
+    reason, message = _why(state, spec)
     return {
         "id": job_set.id,
         "name": job_set.name,
         "state": set_state(job_set, spec),
-        "reason": telling.reason if telling else "",
-        "message": telling.message if telling else "",
+        "reason": reason,
+        "message": message,
         "terminal": state.terminal.value or None,
         "suspend": spec.suspend,
         "deleting": job_set.deleting,
@@ -100,7 +112,18 @@ def _header(job_set: JobSet, spec: JobSetSpec, queue: str) -> dict[str, Any]:
         "created_at": timestamp(job_set.created_at),
         "started_at": optional_timestamp(state.started_at),
         "ended_at": optional_timestamp(state.ended_at),
+        "depends_on": dependency_views(spec.after, state.met, over=bool(state.terminal)),
     }
+
+
+def _why(state: JobSetState, spec: JobSetSpec) -> tuple[str, str]:
+    """Return the reason why a set is where it is, and the message to it."""
+    if state.unmet and spec.suspend and not state.terminal:
+        return NEVER_SATISFIED, state.unmet
+    if (telling := _telling(state)) is not None:
+        return telling.reason, telling.message
+    waits = spec.waits_for(state.met)
+    return ("DependenciesNotMet", waits) if waits else ("", "")
 
 
 def set_view(

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from holdfast.cli.render.words import Table
     from holdfast.client import Client
     from holdfast.wire.arrays import ArrayView
+    from holdfast.wire.jobs import JobSummary
+    from holdfast.wire.jobsets import JobSetSummary
 
 
 _SET_STATES = (*SET_STATES, "Deleting", "Unmanaged")
@@ -65,9 +67,9 @@ class GetOptions:
     array: Annotated[str | None, typer.Option("--array", metavar="NAME", help="Jobs that are tasks of this array.")] = (
         None
     )
-    tree: Annotated[bool, typer.Option("--tree", help="Jobs and arrays below what they wait for, or waited for.")] = (
-        False
-    )
+    tree: Annotated[
+        bool, typer.Option("--tree", help="Jobs, arrays and job sets below what they wait for, or waited for.")
+    ] = False
     quarantined: Annotated[
         bool, typer.Option("--quarantined", help="Jobs that Holdfast itself failed to look after.")
     ] = False
@@ -114,12 +116,13 @@ def get(options: GetOptions, cli: Cli) -> int:
         if noun in _CHANGING:
             note_if_stale(client, cli, *(things if options.names and noun not in {Noun.NODE, Noun.DEVICE} else ()))
         beside = _beside(client, where) if noun is Noun.JOB and not options.names and form in TABLES else []
+        sets = _sets_of(client, things, where) if options.tree else []
         if form == "yaml" and noun in WRITTEN:
             cli.output().document(_as_manifests(client, noun, things, single=asked.single), form)
             return exit_codes.OK
     table = partial(_table, asked, cli=cli, beside=beside)
     if options.tree:
-        table = partial(tree_table, arrays=beside)
+        table = partial(tree_table, arrays=beside, sets=sets)
     name, model = partial(name_of, noun), asked.model
     if asked.single:
         print_thing(cli.output(), things[0], form, table=table, name=name, model=model)
@@ -189,6 +192,12 @@ def _beside(client: "Client", where: Mapping[str, Any]) -> "list[ArrayView]":
     states, queue = where["states"], where["queue"]
     found = client.arrays(labels=where["labels"])
     return [one for one in found if (not states or one.state in states) and queue in {None, one.queue}]
+
+
+def _sets_of(client: "Client", jobs: "Sequence[JobSummary]", where: Mapping[str, Any]) -> "list[JobSetSummary]":
+    """Return the job sets to draw: those of the jobs that are listed, and of a whole list those without any."""
+    known, narrowed = {job.job_set for job in jobs}, any(where.values())
+    return [one for one in client.job_sets() if one.id in known or not (one.jobs or narrowed)]
 
 
 GET = Command(

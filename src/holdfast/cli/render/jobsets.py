@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.render.jobs import took
 from holdfast.cli.render.pods import condition_table, pod_counts
+from holdfast.cli.render.tree import awaited
 from holdfast.cli.render.words import age, pairs, when
 from holdfast.domain.units import format_duration
 
@@ -72,6 +73,7 @@ def jobset_facts(one: JobSetView) -> list[tuple[str, str]]:
         ("Labels", pairs(one.labels)),
         ("Annotations", pairs(one.annotations)),
         ("Managed by", one.managed_by or ""),
+        ("After", ", ".join(awaited(one.depends_on))),
         ("Suspended", "yes" if one.suspend else ""),
         ("Restarts", _restarts(one)),
         ("Restart strategy", one.restart_strategy or ""),

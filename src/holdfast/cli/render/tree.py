@@ -1,4 +1,4 @@
-"""Draws jobs and arrays as a tree of what waits for what."""
+"""Draws jobs, arrays and job sets as a tree of what waits for what."""
 
 from __future__ import annotations
 
@@ -12,23 +12,31 @@ if TYPE_CHECKING:
     from holdfast.cli.render.words import Table
     from holdfast.wire.arrays import ArrayView
     from holdfast.wire.jobs import DependencyView, JobSummary
+    from holdfast.wire.jobsets import JobSetSummary
 
-    Node = JobSummary | ArrayView
+    Node = JobSummary | ArrayView | JobSetSummary
 
 _MOST_DEEP = 40
 """Levels that are indented; what is deeper stays in the last column."""
 
 
-def tree_table(jobs: Sequence[JobSummary], arrays: Sequence[ArrayView] = ()) -> Table:
-    """Tabulate jobs and arrays, each below the last thing of the list that it waits for or waited for."""
-    everything: list[Node] = [*arrays, *jobs]
+def tree_table(
+    jobs: Sequence[JobSummary], arrays: Sequence[ArrayView] = (), sets: Sequence[JobSetSummary] = ()
+) -> Table:
+    """Tabulate jobs, arrays and job sets, each below the last thing of the list that it waits for or waited for.
+
+    The jobs of a set are below the set.
+    """
+    everything: list[Node] = [*sets, *arrays, *jobs]
     nodes = {node.id: node for node in sorted(everything, key=_since)}
     children: dict[str, list[Node]] = {}
     roots: list[Node] = []
     for node in nodes.values():
-        parent = next((one.id for one in reversed(node.depends_on) if one.id in nodes), None)
+        above = [getattr(node, "job_set", None), *(one.id for one in node.depends_on)]
+        parent = next((one for one in reversed(above) if one in nodes), None)
         (roots if parent is None else children.setdefault(parent, [])).append(node)
     called = references((node.id, node.name) for node in nodes.values())
+    called |= {one.id: f"jobset/{one.name}" for one in sets}
     rows = [
         (f"{indent}{called[node.id]}", node.state, ", ".join(awaited(node.depends_on)), node.reason)
         for indent, node in _drawn(roots, children)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.cli.manifests import located, located_set
 from holdfast.cli.nouns import Noun
 from holdfast.cli.remarks import tell_warnings
+from holdfast.cli.submission.order import in_order
 from holdfast.errors import HoldfastError, InvalidManifest, InvalidRequest, Refused
 
 if TYPE_CHECKING:
@@ -53,10 +54,19 @@ def submit_all(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenie
     jobs = [manifest for manifest in manifests if manifest.noun is Noun.JOB]
     if sets and len(manifests) > 1:
         _check(client, sets, _parts(jobs) or [()], lenient=lenient)
-    created = [_create(client, one, cli, lenient=lenient) for one in sets]
-    items = submit_jobs(client, jobs, cli, lenient=lenient)
-    arrays = [item for item in items if item.kind == "array"]
-    return Submitted(created, [item for item in items if item.kind != "array"], arrays)
+    created: dict[int, JobSetApplied] = {}
+    items: dict[int, BulkItem] = {}
+    for part in in_order(manifests):
+        several = [place for place in part if manifests[place].noun is Noun.JOB]
+        for place in part:
+            if manifests[place].noun is Noun.JOB_SET:
+                created[place] = _create(client, manifests[place], cli, lenient=lenient)
+        sent = submit_jobs(client, [manifests[place] for place in several], cli, lenient=lenient)
+        items |= zip(several, sent, strict=True)
+    submitted = [items[place] for place in sorted(items)]
+    arrays = [item for item in submitted if item.kind == "array"]
+    jobs_alone = [item for item in submitted if item.kind != "array"]
+    return Submitted([created[place] for place in sorted(created)], jobs_alone, arrays)
 
 
 def _create(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> JobSetApplied:
@@ -134,15 +144,17 @@ def _parts(manifests: Sequence[Manifest]) -> Sequence[Sequence[Manifest]]:
 
 
 def _check(client: Client, sets: Sequence[Manifest], parts: Sequence[Sequence[Manifest]], *, lenient: bool) -> None:
-    """Check everything before the first is sent; jobs may wait for the job sets that come with them."""
+    """Check everything before the first is sent; jobs and job sets may wait for each other."""
     problems: list[Problem] = []
     hints: list[str | None] = []
     for part in parts:
         sent = [*sets, *part]
         try:
             client.check([manifest.value for manifest in sent], verb="create", lenient=lenient)
-        except (InvalidRequest, Refused) as error:
+        except HoldfastError as error:
             told = located_set(error, sent, lenient=lenient)
+            if not isinstance(error, InvalidRequest | Refused):
+                raise told from error
             problems.extend(told.problems)
             hints.append(told.hint)
     if problems:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TERMINAL = "terminal"
 JOB_STATES = ("Queued", "Running", "BackOff", "Held", "Waiting", "Succeeded", "Failed", "Cancelled")
-SET_STATES = ("Pending", "Running", "Restarting", "Suspended", "Completed", "Failed")
+SET_STATES = ("Waiting", "Pending", "Running", "Restarting", "Suspended", "Completed", "Failed")
 """That can be waited for."""
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.codec import set_spec_of
+from holdfast.compiled.codec import set_spec_of, suspending
 from holdfast.controller.workloads.owners import OwnerRules, Owners
 from holdfast.domain.events import EventRecord, JobSetChanged, JobSetDeleted, JobSetEnded
 from holdfast.domain.notifications.notification import of_set
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.base import KUBEJOB
+from holdfast.domain.workloads.base import KUBEJOB, Result
+from holdfast.domain.workloads.dependencies import OnUnmet, look
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
 from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, converge, expected_pods
-from holdfast.domain.workloads.jobset.state import Event, JobSet, SetDecision
+from holdfast.domain.workloads.jobset.state import NEVER_SATISFIED, Event, JobSet, SetDecision, Transition, failed
 from holdfast.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.state import ControllerState
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.jobset.reconcile import SetResult
+    from holdfast.domain.workloads.jobset.state import JobSetState
     from holdfast.ports.store import ControllerStore
 
 RULES = OwnerRules(
@@ -58,9 +60,54 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         self._told: dict[str, dict[str, tuple[int, ...]]] = {}
         """How often the pods of sets that restart in place last reported to have done so, by job."""
 
+    def take_in(self, row: JobSet, jobs: Iterable[Job]) -> None:
+        """Add a set."""
+        super().take_in(row, jobs)
+        self._wait(self.works[row.id])
+
+    def update(self, work: SetWork, payload: str, change: str, now: float) -> None:
+        """Act on a request to change a set; it waits for what it waited for."""
+        super().update(work, payload, change, now)
+        if work.row.state.unmet and not work.spec.suspend:
+            self.put(work, evolve(work.row, state=evolve(work.row.state, unmet="")))
+        self._wait(work)
+
+    def _wait(self, work: SetWork) -> None:
+        """Have a set looked at when something becomes of what it waits for."""
+        state = work.row.state
+        if not state.terminal and work.spec.waits_for(state.met):
+            self._state.waits.watch(work.row.id, self.name, work.spec.after, state.met)
+
     def decide(self, work: SetWork, now: float) -> SetResult:
-        """Look at a set; its pods are told when the barrier of a restart in place has moved."""
-        before, in_place = work.row.state, None
+        """Look at a set once all has happened that it waits for."""
+        looked = self._look_waiting(work, now)
+        if not looked.state.terminal and work.spec.waits_for(looked.state.met):
+            return Result(state=looked.state)
+        found = self._converge(work, looked.state, now)
+        return evolve(found, events=(*looked.events, *found.events))
+
+    def _look_waiting(self, work: SetWork, now: float) -> Transition:
+        """Look at what a set waits for; if that can never happen, it fails, is suspended or starts, as it asks."""
+        state, after, waits = work.row.state, work.spec.after, self._state.waits
+        if state.terminal or not work.spec.waits_for(state.met):
+            return Transition(state)
+        waits.look_up(self._store, self._state.changes)
+        found = look(after, state.met, waits.standings(after, state.met))
+        if found.unmet is OnUnmet.CANCEL:
+            waits.leave(work.row.id, after)
+            return failed(state, NEVER_SATISFIED, found.reason, now)
+        state = state if found.met == state.met else evolve(state, met=found.met)
+        if found.ready:
+            waits.leave(work.row.id, after)
+        if found.unmet is not OnUnmet.HOLD:
+            return Transition(state)
+        if (suspended := suspending(work.row, suspend=True)) is not None:
+            self.update(work, suspended, "suspended", now)
+        return Transition(evolve(state, unmet=found.reason), (Event("Warning", NEVER_SATISFIED, found.reason),))
+
+    def _converge(self, work: SetWork, before: JobSetState, now: float) -> SetResult:
+        """Apply the rules; a set's pods are told when the barrier of a restart in place has moved."""
+        in_place = None
         if _restarts_in_place(work.spec):
             # Absent pods do not hold up the barrier: they have succeeded, or wait for resources that those at the
             # barrier may hold, and begin where the others are by then.
@@ -93,7 +140,8 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         return work.spec.offsets[group]
 
     def forget(self, work: SetWork) -> None:
-        """Forget what pods are made from, and what they reported."""
+        """Forget what pods are made from, what they reported, and what the set waits for."""
+        self._state.waits.leave(work.row.id, work.spec.after)
         self._plans.forget(work.row.id)
         self._told.pop(work.row.id, None)
 

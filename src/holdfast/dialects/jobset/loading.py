@@ -37,13 +37,6 @@ def dump_set(document: Document | Mapping[str, Any]) -> str:
     return json.dumps(kept, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def with_suspend(manifest: str, *, suspend: bool) -> str:
-    """Return a stored manifest as it is when the set is suspended, or resumed."""
-    document = json.loads(manifest)
-    document.setdefault("spec", {})["suspend"] = suspend
-    return dump_set(document)
-
-
 def child_spec(spec: JobSetSpec, group: ReplicatedJob) -> JobSpec:
     """Describe the jobs of a replicated job; one description for all of them, so that they can share its text."""
     labels = {**spec.labels, SET_LABEL: spec.name, GROUP_LABEL: group.name}

@@ -9,7 +9,7 @@ from holdfast.dialects.jobset.job import IN_A_SET, annotated_policies, read_job_
 from holdfast.dialects.jobset.pod_template import check_metadata
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.jobset.values import count, one_of, or_default, whole
-from holdfast.dialects.native.dependencies import refuse_annotated
+from holdfast.dialects.native.dependencies import annotated_dependencies, refuse_annotated
 from holdfast.dialects.native.envelope import take_kind
 from holdfast.dialects.native.notify import annotated_notify
 from holdfast.dialects.reading import Fields
@@ -60,7 +60,6 @@ def read_jobset_manifest(value: Mapping[str, Any], *, path: str, notes: Notes) -
 def _read_spec(metadata: Fields, spec: Fields, notes: Notes) -> JobSetSpec:
     name = metadata.text("name", required=True) or ""
     annotations = metadata.mapping("annotations", most=1000, longest=262_144)
-    refuse_annotated(metadata, annotations)
     topology = annotations.get(EXCLUSIVE_TOPOLOGY)
     groups = [_read_group(part, notes, topology) for part in spec.each("replicatedJobs", most=MOST_REPLICATED_JOBS)]
     names = [one.group.name for one in groups]
@@ -80,6 +79,7 @@ def _read_spec(metadata: Fields, spec: Fields, notes: Notes) -> JobSetSpec:
         annotations=annotations,
         volume_claims=_read_claims(spec),
         notify=annotated_notify(metadata, annotations),
+        after=annotated_dependencies(metadata, annotations),
     )
     spec.finish()
     check(found, groups, notes, path=spec.path)
@@ -108,7 +108,7 @@ def _read_group(fields: Fields, notes: Notes, topology: str | None) -> ReadGroup
         job=job.spec,
         program=job.program,
         template=template.value,
-        depends_on=read_dependencies(fields, notes),
+        depends_on=read_depends_on(fields, notes),
         topology=own.get(EXCLUSIVE_TOPOLOGY, topology),
         retry_policies=annotated_policies(metadata, own) if metadata else (),
     )
@@ -125,7 +125,7 @@ def _read_replicas(fields: Fields, notes: Notes) -> int:
     return value
 
 
-def read_dependencies(fields: Fields, notes: Notes) -> tuple[DependsOn, ...]:
+def read_depends_on(fields: Fields, notes: Notes) -> tuple[DependsOn, ...]:
     """Read ``dependsOn`` of a replicated job."""
     parts = fields.each("dependsOn", most=MOST_REPLICATED_JOBS)
     if len(parts) > MOST_DEPENDENCIES:

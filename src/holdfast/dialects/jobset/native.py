@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset.failure_policy import Surroundings, read_failure_policy
 from holdfast.dialects.jobset.job import ReadJob, compiled_program
-from holdfast.dialects.jobset.manifest import read_coordinator, read_dependencies, read_network, read_success
+from holdfast.dialects.jobset.manifest import read_coordinator, read_depends_on, read_network, read_success
 from holdfast.dialects.jobset.pod_policy import read_failure_rules, read_success_rules
 from holdfast.dialects.jobset.pod_template import PodTemplate
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.jobset.values import count, one_of, or_default, whole
+from holdfast.dialects.native.dependencies import read_dependencies
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
 from holdfast.dialects.native.job import SHELL, read_env, read_labels, read_policy_names
 from holdfast.dialects.native.notify import read_notify
@@ -72,6 +73,7 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: Notes) -> 
         labels=read_labels(metadata, "labels"),
         annotations=metadata.mapping("annotations", most=1000, longest=65_536),
         notify=read_notify(spec),
+        after=read_dependencies(spec, is_array=False),
     )
     close_envelope(opened)
     check(found, groups, notes, path=spec.path, native=True)
@@ -90,7 +92,7 @@ def _read_job(fields: Fields, notes: Notes) -> ReadGroup:
         job=job.spec,
         program=evolve(program, stall=watched.stall, warning=watched.warning),
         template=template,
-        depends_on=read_dependencies(fields, notes),
+        depends_on=read_depends_on(fields, notes),
         max_restarts=count(fields, notes, "maxRestarts"),
         retry_policies=read_policy_names(fields),
         topology=fields.text("exclusiveTopology"),

@@ -9,6 +9,8 @@ from copy import deepcopy
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.native.dependencies import DEPENDS_ON, ON_UNMET
+from holdfast.dialects.native.dependencies import FIELD as DEPENDENCIES
 from holdfast.dialects.native.envelope import API_VERSION
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.jobset.model import QUEUE_LABEL
@@ -38,7 +40,7 @@ class _Form(Struct, frozen=True):
 
 
 _UPSTREAM = _Form("replicatedJobs", ("template", "spec"))
-_NATIVE = _Form("jobs", (), (*FIXED, "startup", "queue", "priority"))
+_NATIVE = _Form("jobs", (), (*FIXED, "startup", "queue", "priority", DEPENDENCIES))
 _NATIVE_WHILE_SUSPENDED = ("labels", "nodeSelector")
 
 
@@ -105,6 +107,10 @@ def _check_fixed(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, f
     queues = [_mapping(one, "metadata", "labels").get(QUEUE_LABEL) for one in (old, new)]
     if queues[0] != queues[1]:
         notes.invalid(f"metadata.labels.{QUEUE_LABEL}", queues[1], "field is immutable")
+    awaited = [_mapping(one, "metadata", "annotations") for one in (old, new)]
+    for name in (DEPENDS_ON, ON_UNMET):
+        if awaited[0].get(name) != awaited[1].get(name):
+            notes.invalid(f"metadata.annotations.{name}", awaited[1].get(name), "field is immutable")
     if before.get("managedBy") != after.get("managedBy"):
         notes.invalid("spec.managedBy", after.get("managedBy"), "field is immutable")
 

@@ -27,7 +27,7 @@ _LONGEST_NAME = 128
 """Of a name or an id; those of tasks hold those of their arrays."""
 _WORDS = (*(one.value for one in Condition), BY_INDEX)
 _KINDS = tuple(one.value for one in Target)
-_NOT_SETS = "only jobs, Kubernetes Jobs and arrays can; they can also wait for job sets"
+_OF_SETS = "annotate the JobSet itself; jobs of it wait for each other by dependsOn"
 _NONE = f"say what is waited for with {DEPENDS_ON}"
 _FORM = "such as prep, prep:ended, array/sweep or sweep:index"
 
@@ -67,10 +67,10 @@ def annotated_dependencies(metadata: Fields, annotations: Mapping[str, str]) -> 
 
 
 def refuse_annotated(metadata: Fields, annotations: Mapping[str, str]) -> None:
-    """Refuse the annotations where they would have no effect: on a job set."""
+    """Refuse the annotations where they would have no effect: on a template of a job set's jobs."""
     for name in (DEPENDS_ON, ON_UNMET):
         if name in annotations:
-            metadata.problem(f"annotations.{name}", "a job set cannot wait for other work", hint=_NOT_SETS)
+            metadata.problem(f"annotations.{name}", "only a job set as a whole can wait for other work", hint=_OF_SETS)
 
 
 def readable_dependencies(value: object) -> tuple[Dependency, ...]:
@@ -80,6 +80,16 @@ def readable_dependencies(value: object) -> tuple[Dependency, ...]:
         read = read_dependencies(Fields({FIELD: [one]}, "", []), is_array=True)
         found.append(read[0] if read else Dependency(""))
     return tuple(found[:MOST_DEPENDENCIES])
+
+
+def written_dependencies(manifest: Mapping[str, object]) -> tuple[Dependency, ...]:
+    """Read what can be read of what a manifest waits for, whichever its form."""
+    spec, metadata = manifest.get("spec", manifest), manifest.get("metadata")
+    own = spec.get(FIELD) if isinstance(spec, dict) else None
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    text = annotations.get(DEPENDS_ON) if isinstance(annotations, dict) else None
+    annotated = [one.strip() for one in text.split(",")] if isinstance(text, str) else []
+    return (*readable_dependencies(own), *readable_dependencies(annotated))
 
 
 def _read_mapping(spec: Fields, at: str, value: dict[str, object]) -> Dependency | None:

@@ -86,6 +86,11 @@ class Owner(Workload, frozen=True, kw_only=True):
         return ""
 
     @property
+    def outcome(self) -> str:
+        """How it has ended, in the words of jobs; empty until then."""
+        return self.ended
+
+    @property
     def ended_because(self) -> str:
         """Why it has ended so; empty where nothing says."""
         return ""

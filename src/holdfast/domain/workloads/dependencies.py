@@ -104,8 +104,6 @@ class Standing(Struct, frozen=True):
 
 
 GONE = Standing(DELETED)
-_OUTCOMES = {"Completed": SUCCEEDED}
-"""Of kinds that have words of their own."""
 _HOLDS: Mapping[Condition, frozenset[str]] = {
     Condition.OK: frozenset({SUCCEEDED}),
     Condition.FAILED: frozenset({FAILED}),
@@ -132,7 +130,7 @@ def standing_of(what: Job | Owner | None) -> Standing:
         return GONE
     if isinstance(what, Job):
         return Standing(what.state.value if what.terminal else "", what.started_at is not None, what.reason)
-    return Standing(_OUTCOMES.get(what.ended, what.ended), reason=what.ended_because)
+    return Standing(what.outcome, reason=what.ended_because)
 
 
 def holds(dependency: Dependency, standing: Standing) -> bool | None:

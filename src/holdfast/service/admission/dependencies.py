@@ -1,4 +1,4 @@
-"""Finds what jobs name that they wait for: among what is submitted with them, and among what is stored.
+"""Finds what jobs and job sets name that they wait for: among what is submitted with them, and among what is stored.
 
 What has ended by then counts as it ended, and stays so; nothing that is found later can change it.
 """
@@ -14,6 +14,7 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.domain.workloads.dependencies import Condition, Standing, Target, holds, standing_of, waits_for
+from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import NotFound, Problem
 from holdfast.service.naming import MOST_LISTED
@@ -34,15 +35,17 @@ _LIST = "list what there is with: holdfast get jobs"
 
 
 class Submitted(NamedTuple):
-    """A job or an array of a submission."""
+    """A job, an array or a job set of a submission."""
 
-    spec: JobSpec
+    spec: JobSpec | JobSetSpec
     array: ArraySpec | None = None
     """Of an array, what else it is."""
 
     @property
     def target(self) -> Target:
         """What it is, for what waits for it."""
+        if isinstance(self.spec, JobSetSpec):
+            return Target.JOB_SET
         return Target.JOB if self.array is None else Target.ARRAY
 
 
@@ -78,19 +81,17 @@ NOTHING = Resolved(())
 
 
 class Resolver:
-    """Finds what the jobs and arrays of one submission wait for."""
+    """Finds what the jobs, arrays and job sets of one submission wait for."""
 
-    def __init__(self, store: Store, items: Sequence[Submitted | None], sets: Collection[str] = ()) -> None:
+    def __init__(self, store: Store, items: Sequence[Submitted | None]) -> None:
         """Remember what is submitted together.
 
         Args:
             store: Where everything else is.
             items: What is submitted; ``None`` where that could not even be read.
-            sets: Names of job sets to take for existing.
         """
         self._store = store
         self._items = items
-        self._sets = sets
         self._waits = any(item is not None and item.spec.after for item in items)
         self._named: dict[str, list[int]] = {}
         self._known: dict[tuple[Target | None, str], Found | Problem] = {}
@@ -194,9 +195,6 @@ class Resolver:
             if row is not None:
                 spec = load_array(row.spec) if isinstance(row, Array) else None
                 found.append(Found(target, row.id, row.name, standing_of(row), spec))
-        if Target.JOB_SET in {one.target, Target.JOB_SET if one.target is None else None} and one.name in self._sets:
-            found = [each for each in found if each.target is not Target.JOB_SET]
-            found.append(Found(Target.JOB_SET, "", one.name, Standing()))
         exact = [each for each in found if one.name in {each.id, each.name}]
         found = exact or found
         if len(found) == 1:
@@ -214,7 +212,7 @@ class Resolver:
 
     def _unknown(self, place: int, one: Dependency, told: NotFound | None) -> Problem:
         own = self._items[place]
-        known = dict.fromkeys(name for name in (*self._named, *self._sets) if own is None or name != own.spec.name)
+        known = dict.fromkeys(name for name in self._named if own is None or name != own.spec.name)
         for kind in _OWNERS.values():
             known |= dict.fromkeys(row.name for row in self._store.workloads(kind, limit=MOST_LISTED))
         noun = "job, array or job set" if one.target is None else one.target.noun

@@ -16,26 +16,29 @@ from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.errors import HoldfastError, NotFound, Problem
+from holdfast.service.admission.dependencies import Resolver, Submitted
 from holdfast.service.api.manifests import catalogue_manifest, has_array, job_item
 from holdfast.service.arrays import Arrays
 from holdfast.service.catalogue.categories import Categories
 from holdfast.service.catalogue.notifiers import Notifiers
 from holdfast.service.catalogue.policies import Policies
 from holdfast.service.catalogue.queues import Queues
-from holdfast.service.jobsets.sets import JobSets, name_of
+from holdfast.service.jobsets.sets import JobSets, cannot_wait, name_of
 from holdfast.service.naming import engines_of
 from holdfast.service.reshape import reshape
 from holdfast.service.submit import Submitter, problems_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from holdfast.domain.job import Node
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
+    from holdfast.service.jobsets.sets import Applied
     from holdfast.service.submit import Written
 
 Item: TypeAlias = "Document | Mapping[str, Any]"
@@ -104,11 +107,18 @@ class Rehearsal(Struct, frozen=True):
         pretended = _Pretended(self.store)
         found: dict[int, Checked] = {}
         errors: dict[int, HoldfastError] = {}
+        sets: dict[int, Submitted] = {}
         names = [_kind(item) for item in items]
         for place in sorted(range(len(items)), key=lambda one: _ORDER.index(names[one])):
             try:
-                if names[place] != "Job":
-                    found[place] = self._check(items[place], pretended, verb, lenient=lenient)
+                if names[place] == "JobSet":
+                    sets[place] = Submitted(JobSetSpec(name=name_of(items[place])))
+                    applied = self._check_set(items[place], pretended, verb, lenient=lenient)
+                    found[place] = Checked(applied.spec.name, applied.warnings)
+                    # One that is there waits for what it waited for.
+                    sets[place] = sets[place] if applied.job_set.id else Submitted(applied.spec)
+                elif names[place] != "Job":
+                    found[place] = self._check(items[place], pretended, verb)
             except HoldfastError as error:
                 errors[place] = error
         jobs = {
@@ -118,17 +128,25 @@ class Rehearsal(Struct, frozen=True):
         }
         if verb is not Verb.CREATE:
             found |= self._arrays_there(jobs, errors)
+        for place, problems in self._unmet(sets, jobs):
+            errors.setdefault(place, cannot_wait(items[place], sets[place].spec.name, problems))
         if jobs:
-            sets = [
-                name for item, kind in zip(items, names, strict=True) if kind == "JobSet" and (name := name_of(item))
-            ]
-            nodes = self.nodes or self.store.nodes
-            submitter = Submitter(cast("Store", pretended), self.clock, self.ids, sets, nodes, self.secrets)
+            nodes, together = self.nodes or self.store.nodes, list(sets.values())
+            submitter = Submitter(cast("Store", pretended), self.clock, self.ids, together, nodes, self.secrets)
             refused = submitter.refusals(list(jobs.values()))
             errors |= {list(jobs)[place]: error for place, error in refused.items()}
         if errors:
             raise _first_of(errors, len(items))
         return [found.get(place) or Checked(jobs[place].spec.name, jobs[place].warnings) for place in range(len(items))]
+
+    def _unmet(
+        self, sets: Mapping[int, Submitted], jobs: Mapping[int, Written]
+    ) -> Iterator[tuple[int, Sequence[Problem]]]:
+        """Say what is wrong with what job sets wait for, which may be among the jobs."""
+        known = [Submitted(job.spec, job.array) for job in jobs.values()]
+        for at, problems in Resolver(self.store, [*known, *sets.values()]).problems().items():
+            if at >= len(known):
+                yield list(sets)[at - len(known)], problems
 
     def _arrays_there(self, jobs: dict[int, Written], errors: dict[int, HoldfastError]) -> dict[int, Checked]:
         """Compare arrays with those that are there, and take them out of what would be submitted."""
@@ -144,13 +162,14 @@ class Rehearsal(Struct, frozen=True):
             del jobs[place]
         return found
 
-    def _check(self, item: Item, pretended: _Pretended, verb: Verb, *, lenient: bool) -> Checked:
+    def _check_set(self, item: Item, pretended: _Pretended, verb: Verb, *, lenient: bool) -> Applied:
+        sets = JobSets(cast("Store", pretended), self.clock, self.ids, alone=False)
+        if verb is Verb.CREATE:
+            return sets.create(item, lenient=lenient, dry_run=True)
+        return sets.put(item, lenient=lenient, create=False if verb is Verb.UPDATE else None, dry_run=True)
+
+    def _check(self, item: Item, pretended: _Pretended, verb: Verb) -> Checked:
         store, create = cast("Store", pretended), {Verb.CREATE: True, Verb.UPDATE: False}.get(verb)
-        if _kind(item) == "JobSet":
-            sets, name = JobSets(store, self.clock, self.ids), name_of(item)
-            if create:
-                return Checked(name, sets.create(item, lenient=lenient, dry_run=True).warnings)
-            return Checked(name, sets.put(item, lenient=lenient, create=create, dry_run=True).warnings)
         manifest = catalogue_manifest(item)
         try:
             match manifest:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
 
-from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_change, load_set_spec
-from holdfast.dialects.jobset.loading import with_suspend
+from holdfast.compiled.codec import load_change
 from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists, VersionConflict
 from holdfast.ports.store import RequestKind
@@ -57,15 +56,6 @@ def _done(row: JobSet, request: Request) -> JobSet:
             return row
         case _:
             assert_never(request.kind)
-
-
-def suspending(row: JobSet, *, suspend: bool) -> str | None:
-    """Return the change that suspends a set, or resumes it; ``None`` when there is nothing to change."""
-    spec = load_set_spec(row.spec)
-    if spec.suspend is suspend:
-        return None
-    compiled = dump_set_spec(evolve(spec, suspend=suspend))
-    return dump_change(SetChange(with_suspend(row.manifest, suspend=suspend), compiled))
 
 
 def require_match(job_set: JobSet, versions: Versions) -> None:

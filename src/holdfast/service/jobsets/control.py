@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.codec import set_spec_of
+from holdfast.compiled.codec import set_spec_of, suspending
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
@@ -18,7 +18,7 @@ from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, InvalidRequest, Problem
 from holdfast.ports.store import Request, RequestKind
 from holdfast.service.audit import audited
-from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, require_match, suspending
+from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, require_match
 
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller

@@ -114,11 +114,17 @@ def headline(job_set: JobSet, spec: JobSetSpec) -> str:
     if spec.managed_by not in {None, CONTROLLER}:
         return f"{name} is managed by {spec.managed_by}, so Holdfast does not run it."
     if state.holds("Suspended") or (spec.suspend and state.started_at is None):
-        return f"{name} is suspended."
+        return f"{name} is suspended{': ' + state.unmet if state.unmet else ''}."
+    return f"{name} {_going_on(state, spec)}."
+
+
+def _going_on(state: JobSetState, spec: JobSetSpec) -> str:
     restarting = state.condition("RestartingJobSet")
     if restarting is not None and restarting.status:
-        return f"{name} is restarting: {restarting.message}."
-    return f"{name} is running." if state.started_at is not None else f"{name} has not started yet."
+        return f"is restarting: {restarting.message}"
+    if state.started_at is not None:
+        return "is running"
+    return spec.waits_for(state.met) or "has not started yet"
 
 
 def standing(job_set: JobSet, spec: JobSetSpec, now: float) -> Iterator[str]:
@@ -132,6 +138,8 @@ def standing(job_set: JobSet, spec: JobSetSpec, now: float) -> Iterator[str]:
             yield f"Jobs of {group.name}: {', '.join(counts)}."
     if not state.terminal and not spec.suspend:
         yield from _waiting(job_set, spec, now)
+    if spec.suspend and not state.terminal and (waits := spec.waits_for(state.met)):
+        yield f"Once it is resumed, it still {waits}."
     if state.left_failed:
         yield from _left_failed(state)
     yield from _budget(spec, state, now)

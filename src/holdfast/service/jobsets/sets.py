@@ -14,18 +14,21 @@ from holdfast.dialects.jobset.loading import dump_set
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.manifests import located, read_one
+from holdfast.dialects.native.envelope import API_VERSION
 from holdfast.domain.audit import Act, Subject
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.jobset.model import JobSetSpec
-from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
+from holdfast.service.admission.dependencies import Resolver, Submitted
 from holdfast.service.admission.limits import check_key
 from holdfast.service.audit import audited, put_act
 from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, require_match
 from holdfast.service.jobsets.checks import check_set
 from holdfast.service.jobsets.children import jobs_of
+from holdfast.service.kube_paths import in_kubernetes
 from holdfast.service.naming import engines_of, not_found
 from holdfast.service.quarantined import shown_set
 
@@ -85,6 +88,8 @@ class _Read(Struct, frozen=True):
     spec: JobSetSpec
     manifest: str
     warnings: tuple[Problem, ...]
+    met: tuple[int, ...] = ()
+    """Places of what it waits for that has happened already."""
 
 
 class JobSets(Struct, frozen=True):
@@ -93,6 +98,8 @@ class JobSets(Struct, frozen=True):
     store: Store
     clock: Clock
     ids: Ids
+    alone: bool = True
+    """Whether what it waits for must be stored already; else the caller sees to that."""
 
     def create(
         self,
@@ -120,7 +127,7 @@ class JobSets(Struct, frozen=True):
         """
         with audited(self.store, None if dry_run else by, Act.CREATE, Subject.JOB_SET, name_of(written)):
             check_key(key)
-            read = self._read(written, lenient=lenient)
+            read = self._read_new(written, lenient=lenient)
             try:
                 return (
                     self._checked(read, lenient=lenient) if dry_run else self._created(read, lenient=lenient, key=key)
@@ -163,7 +170,7 @@ class JobSets(Struct, frozen=True):
             if there is not None:
                 require_match(there, if_match)
                 return self._changed(there, written, lenient=lenient, by=by, dry_run=dry_run)
-            read = self._read(written, lenient=lenient)
+            read = self._read_new(written, lenient=lenient)
             return self._checked(read, lenient=lenient) if dry_run else self._created(read, lenient=lenient, key=None)
 
         with audited(self.store, None if dry_run else by, put_act(create=create), Subject.JOB_SET, name):
@@ -230,6 +237,17 @@ class JobSets(Struct, frozen=True):
             raise type(error)(error.message, problems=problems, hint=error.hint)
         return _Read(spec, dump_set(value), reading.warnings)
 
+    def _read_new(self, written: Sent, *, lenient: bool) -> _Read:
+        """Read a manifest of a set that is new, and find what it waits for."""
+        read = self._read(written, lenient=lenient)
+        if not read.spec.after or not self.alone:
+            return read
+        resolver = Resolver(self.store, [Submitted(read.spec)])
+        if problems := resolver.problems():
+            raise cannot_wait(written, read.spec.name, problems[0])
+        awaited = resolver.resolved(0, {})
+        return evolve(read, spec=evolve(read.spec, after=awaited.after), met=awaited.met)
+
     def _checked(self, read: _Read, *, lenient: bool) -> Applied:
         """Answer a dry run of something new."""
         if self._find(read.spec.name) is not None:
@@ -271,6 +289,7 @@ class JobSets(Struct, frozen=True):
             manifest=read.manifest,
             spec=dump_set_spec(read.spec),
             lenient=lenient,
+            state=JobSetState(met=read.met),
             updated_at=now,
         )
 
@@ -286,7 +305,8 @@ class JobSets(Struct, frozen=True):
             hint = f"job set {there.name!r} was created {how}"
             raise InvalidManifest(error.message, problems=error.problems, hint=hint) from error
         before = load_set_spec(there.spec)
-        if read.manifest == there.manifest or read.spec == before:
+        wanted = evolve(read.spec, after=before.after)  # which was found when it was created, and cannot change
+        if read.manifest == there.manifest or wanted == before:
             return Applied(there, before, "valid" if dry_run else "unchanged", read.warnings)
         notes = Notes()
         check_update(json.loads(there.manifest), json.loads(read.manifest), notes, finished=bool(there.state.terminal))
@@ -294,12 +314,19 @@ class JobSets(Struct, frozen=True):
             msg = f"job set {there.name!r} cannot be changed so"
             raise InvalidManifest(msg, problems=[located(problem, written) for problem in notes.problems])
         if dry_run:
-            return Applied(there, read.spec, "valid", read.warnings)
+            return Applied(there, wanted, "valid", read.warnings)
         actor = by.actor if by else ""
-        change = dump_change(SetChange(read.manifest, dump_set_spec(read.spec)))
+        change = dump_change(SetChange(read.manifest, dump_set_spec(wanted)))
         request = Request(RequestKind.UPDATE, (there.id,), self.clock.now(), actor=actor, payload=change)
         self.store.append(request, by=by, version=there.version)
-        return Applied(accepted(there, request), read.spec, "updated", read.warnings)
+        return Applied(accepted(there, request), wanted, "updated", read.warnings)
+
+
+def cannot_wait(written: Sent, name: str, problems: Sequence[Problem]) -> InvalidManifest:
+    """Refuse a set for what it waits for; the problems' paths are those of Holdfast's own form."""
+    value = written.value if isinstance(written, Document) else written
+    found = problems if value.get("apiVersion") == API_VERSION else [in_kubernetes(one, "") for one in problems]
+    return InvalidManifest(f"job set {name!r} is not valid", problems=[located(one, written) for one in found])
 
 
 def _going(there: JobSet) -> Conflict:

@@ -5,7 +5,7 @@ Fields and defaults are upstream's (``jobset.x-k8s.io/v1alpha2``); those beyond 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from hashlib import sha1
@@ -14,6 +14,7 @@ from typing import Any
 from holdfast.domain.notifier import Notify
 from holdfast.domain.policy.model import Backoff, SetRule
 from holdfast.domain.record import Struct, field
+from holdfast.domain.workloads.dependencies import Dependency, waits_for
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 from holdfast.domain.workloads.kubejob.program import Program
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
@@ -157,11 +158,17 @@ class JobSetSpec(Struct, frozen=True, kw_only=True, dict=True, gc=True):
     volume_claims: tuple[Mapping[str, Any], ...] = ()
     notify: tuple[Notify, ...] = ()
     """Beyond upstream: who is told of its end, besides those its queue names."""
+    after: tuple[Dependency, ...] = ()
+    """Beyond upstream: what has to happen before it has any job."""
 
     @property
     def queue_name(self) -> str:
         """The queue its jobs wait in."""
         return self.queue or self.labels.get(QUEUE_LABEL) or DEFAULT_QUEUE
+
+    def waits_for(self, met: Sequence[int]) -> str:
+        """Say what it still waits for, given the places of what has happened; empty once all has."""
+        return "" if len(met) == len(self.after) else waits_for(self.after, met)
 
     @cached_property
     def by_name(self) -> Mapping[str, ReplicatedJob]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
 from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.workloads.base import JOBSET, Owner
@@ -87,6 +88,10 @@ class JobSetState(Struct, frozen=True, kw_only=True):
     """Back-off: the whole set (``""``), a replicated job or a job is not created before; see ``backoff_keys``."""
     in_place_previous: int | None = None
     in_place_current: int | None = None
+    met: tuple[int, ...] = ()
+    """Places of what it waits for no longer, of all that has to happen before it starts."""
+    unmet: str = ""
+    """Why it was suspended instead of started: what can never happen any more; empty once it is resumed."""
 
     @property
     def counted(self) -> int:
@@ -164,6 +169,15 @@ class JobSet(Owner, frozen=True, kw_only=True):
         found = self.state.condition(self.state.terminal.value)
         return found.message if found is not None else ""
 
+    @property
+    def outcome(self) -> str:
+        """How it has ended to those that wait for it: it was cancelled if it never started for want of something."""
+        if self.state.terminal is Terminal.COMPLETED:
+            return JobState.SUCCEEDED.value
+        found = self.state.condition(self.ended)
+        never = found is not None and found.reason == NEVER_SATISFIED
+        return JobState.CANCELLED.value if never else self.ended
+
 
 class SetLogEntry(Struct, frozen=True, kw_only=True):
     """One decision about a job of a set, or one event of the set."""
@@ -178,6 +192,8 @@ class SetLogEntry(Struct, frozen=True, kw_only=True):
 REACHED_MAX_RESTARTS = ("ReachedMaxRestarts", "jobset failed due to reaching max number of restarts")
 FAILED_JOBS = ("FailedJobs", "jobset failed due to one or more job failures")
 DEADLINE_EXCEEDED = ("DeadlineExceeded", "jobset was active longer than specified deadline")
+NEVER_SATISFIED = "DependencyNeverSatisfied"
+"""Why a set ends, or is suspended, without having started; the words are Slurm's."""
 MOST_NAMED = 10
 """How many jobs left failed a message names."""
 

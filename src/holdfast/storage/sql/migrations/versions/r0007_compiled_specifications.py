@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from alembic import op
 
-from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec
+from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec, with_suspend
 from holdfast.dialects.earlier import upgrade_job, upgrade_set
-from holdfast.dialects.jobset.loading import with_suspend
 from holdfast.domain.record import evolve
 from holdfast.errors import UnreadableSpec
 

@@ -1,0 +1,67 @@
+"""Puts what files describe in an order in which it can be sent: job sets one by one, jobs and arrays many at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.cli.nouns import Noun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.cli.manifests import Manifest
+
+_KINDS = {"jobset": Noun.JOB_SET, "job": Noun.JOB, "array": Noun.JOB}
+
+
+def in_order(manifests: Sequence[Manifest]) -> Iterator[list[int]]:
+    """Go through jobs, arrays and job sets part by part, each given by its places, in the order of the files.
+
+    Whatever something waits for is in an earlier part or, of a job or an array, in the same. What waits in a circle is
+    left for the last, for the server to refuse.
+    """
+    places = [place for place, one in enumerate(manifests) if one.noun in {Noun.JOB, Noun.JOB_SET}]
+    sets = {place for place in places if manifests[place].noun is Noun.JOB_SET}
+    if not any(_waits_for(manifests[place]) for place in sets):
+        yield places
+        return
+    awaited, left = _awaited(manifests, places), dict.fromkeys(places)
+    while left:
+        free = [place for place in left if place in sets and not awaited[place] & left.keys()]
+        part = free or _together(left, sets, awaited) or list(left)
+        yield part
+        for place in part:
+            del left[place]
+
+
+def _together(left: dict[int, None], sets: set[int], awaited: dict[int, set[int]]) -> list[int]:
+    """Return the jobs that wait for nothing that is left but each other."""
+    found = {place for place in left if place not in sets}
+    before = -1
+    while before != len(found):
+        before = len(found)
+        found = {place for place in found if not (awaited[place] & left.keys()) - found}
+    return sorted(found)
+
+
+def _awaited(manifests: Sequence[Manifest], places: Sequence[int]) -> dict[int, set[int]]:
+    """Return the places that each one waits for."""
+    named: dict[str, list[int]] = {}
+    for place in places:
+        named.setdefault(manifests[place].name, []).append(place)
+    return {
+        place: {
+            other
+            for kind, name in _waits_for(manifests[place])
+            for other in named.get(name, ())
+            if other != place and (kind is None or manifests[other].noun is kind)
+        }
+        for place in places
+    }
+
+
+def _waits_for(manifest: Manifest) -> list[tuple[Noun | None, str]]:
+    """List what a manifest names, in either form, with its kind where it is said; what cannot be read is left out."""
+    from holdfast.dialects.native.dependencies import written_dependencies
+
+    return [(_KINDS.get(str(one.target)), one.name) for one in written_dependencies(manifest.value) if one.name]
