@@ -80,8 +80,11 @@ class JobSets(Owners[JobSet, JobSetSpec]):
 
     def decide(self, work: SetWork, now: float) -> SetResult:
         """Look at a set once all has happened that it waits for."""
+        state, after = work.row.state, work.spec.after
+        if state.terminal or len(state.met) == len(after):
+            return self._converge(work, state, now)
         looked = self._look_waiting(work, now)
-        if not looked.state.terminal and work.spec.waits_for(looked.state.met):
+        if not looked.state.terminal and len(looked.state.met) < len(after):
             return Result(state=looked.state)
         found = self._converge(work, looked.state, now)
         return evolve(found, events=(*looked.events, *found.events))
@@ -89,8 +92,6 @@ class JobSets(Owners[JobSet, JobSetSpec]):
     def _look_waiting(self, work: SetWork, now: float) -> Transition:
         """Look at what a set waits for; if that can never happen, it fails, is suspended or starts, as it asks."""
         state, after, waits = work.row.state, work.spec.after, self._state.waits
-        if state.terminal or not work.spec.waits_for(state.met):
-            return Transition(state)
         waits.look_up(self._store, self._state.changes)
         found = look(after, state.met, waits.standings(after, state.met))
         if found.unmet is OnUnmet.CANCEL:

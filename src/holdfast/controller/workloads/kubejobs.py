@@ -77,7 +77,8 @@ class KubeJobs:
 
     def index(self, job: Job) -> None:
         """Note what it waits for; for places its pods wait, not the job."""
-        self._waiting.index(job)
+        if job.child is None:
+            self._waiting.index(job)
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Restore the jobs that were in progress when the last controller stopped."""
@@ -232,7 +233,8 @@ class KubeJobs:
     def finish(self, job_id: str, otherwise: str, now: float) -> None:
         """End for good a job whose attempt is over or never began."""
         job, work = self._state.jobs[job_id], self.jobs.pop(job_id)
-        self._waiting.leave(job)
+        if job.child is None:
+            self._waiting.leave(job)
         state, reason, _ = final(work.record.state if work.record.present else KubeJobState(), otherwise)
         if work.record.failed_in_place:
             state, reason = JobState.FAILED, work.record.failed_in_place
