@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from holdfast.client import Client
 
+pytestmark = pytest.mark.slow  # connections that are held until somebody gives up
+
 FILES, CALLERS = 256, 600
 HEAD = b"GET /api/v1/jobs HTTP/1.1\r\nHost: x\r\n"
 BODY = b"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"

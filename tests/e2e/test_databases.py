@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from tests.postgres import PostgresServer
 
+pytestmark = pytest.mark.slow  # servers of PostgreSQL that go away and come back
+
 HOLDFAST = (sys.executable, "-c", "from holdfast.cli.main import main; main()")
 PATIENCE_S = 30.0
 LEASE_S = 15.0

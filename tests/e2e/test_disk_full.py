@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from holdfast.client import Client
 
+pytestmark = pytest.mark.slow  # disks that are filled and emptied
+
 DISK_BYTES = 12 << 20
 CHUNK = b"x" * 65536
 

@@ -18,6 +18,8 @@ from tests.unit.test_cli_lines import HEAVY
 if TYPE_CHECKING:
     from holdfast.client import Client
 
+pytestmark = pytest.mark.slow  # a server is watched while nothing happens
+
 WEB = frozenset({"fastapi", "starlette", "uvicorn", "prometheus_client", "anyio", "h11"})
 _TURNS = 10
 _MOST_PER_S = 6.0

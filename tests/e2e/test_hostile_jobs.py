@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from holdfast.client import Client
     from holdfast.wire.jobs import JobView
 
+pytestmark = pytest.mark.slow  # programs that do their worst to the machine
+
 MEBI = 1 << 20
 FLOOD = (
     "import os, sys\nfor _ in range(300): os.write(1, b'x' * (1 << 20))\nprint('\\nthe end', flush=True)\nsys.exit(3)"

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from holdfast.client import Client
     from holdfast.wire.jobs import JobView
 
+pytestmark = pytest.mark.slow  # twenty deaths of a server
+
 SEED = 20
 JOBS = 120
 KILLS = 20

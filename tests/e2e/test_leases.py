@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow  # servers that lose each other, for as long as leases last
+
 
 LEASE_S = 12.0
 """Long enough for a machine that is busy with other tests."""
@@ -121,7 +123,6 @@ def test_a_machine_that_is_cut_off_stops_its_programs_before_another_runs_them(
     assert lines == sorted(lines), "the first attempt went on when the second had begun"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM])
 def test_programs_of_a_server_that_is_gone_end_before_another_machine_runs_their_jobs(
     postgres_url: str, tmp_path: Path, end: signal.Signals

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow  # servers that are killed, copied and denied their locks
+
 SOON_S = 5.0
 """What is promised within a second, on a machine that is busy with other tests."""
 
@@ -136,7 +138,6 @@ def test_a_server_whose_database_is_replaced_takes_nothing_in_and_says_so(machin
             client.submit({"name": "lost", "shell": "true"})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["emptied", "removed", "its last writes removed"])
 def test_a_database_that_lost_what_it_had_is_refused_until_a_backup_is_back(
     machine: Machine, tmp_path: Path, loss: str

@@ -14,6 +14,8 @@ from tests.e2e.test_databases import Machine
 if TYPE_CHECKING:
     from tests.e2e.server import Server
 
+pytestmark = pytest.mark.slow  # several servers on damaged databases
+
 DAMAGE = '[1, {"name": 5}]'
 
 

@@ -15,6 +15,8 @@ from tests.e2e.test_databases import PATIENCE_S, Machine, wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow  # servers of several versions on one database
+
 NEWER = "from holdfast.engines.process.shim import records; records.SPOKEN = frozenset({99}); "
 MAIN = "from holdfast.cli.main import main; main()"
 COMMANDS = (["up", "--port", "0"], ["run", "--", "true"], ["get", "jobs"], ["db", "upgrade"])
