@@ -16,8 +16,10 @@ from holdfast.controller.workloads.kubejobs import KubeJobs
 from holdfast.controller.workloads.pods import Pods
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.dependencies import OnUnmet, look
 from holdfast.domain.workloads.jobset import children, reconcile
 from holdfast.domain.workloads.jobset.rules import Budget, LimitReached
+from holdfast.domain.workloads.jobset.state import Transition
 from tools.simulate.run import simulate
 from tools.simulate.world import SETS_EVERY
 
@@ -141,6 +143,24 @@ def a_stopped_program_is_given_up_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PodAttempts, "_given_up_at", impatient)
 
 
+def a_set_waits_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    met = tuple(range(10))
+    patch.setattr(JobSets, "_look_waiting", lambda self, work, now: Transition(evolve(work.row.state, met=met)))
+
+
+def a_set_that_waits_is_told_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(JobSets, "_wait", lambda self, work: None)
+    patch.setattr(JobSets, "_look_waiting", lambda self, work, now: Transition(work.row.state))
+
+
+def a_set_fails_although_it_may_still_start(patch: pytest.MonkeyPatch) -> None:
+    def impatient(*known: Any) -> Any:
+        found = look(*known)
+        return found if found.ready else evolve(found, unmet=OnUnmet.CANCEL, reason="job a did not succeed")
+
+    patch.setattr("holdfast.controller.workloads.jobsets.look", impatient)
+
+
 BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
     "a job left failed is judged again": (a_job_left_failed_is_judged_again, {"sets-judge-once"}),
     "restarts are not counted": (restarts_are_not_counted, {"sets-add-up"}),
@@ -165,6 +185,9 @@ BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
         a_deleted_set_does_not_wait_for_its_programs,
         {"nothing-outlives"},
     ),
+    "a set waits for nothing": (a_set_waits_for_nothing, {"waits-for-it"}),
+    "a set that waits is told nothing": (a_set_that_waits_is_told_nothing, {"all-ends"}),
+    "a set fails although it may still start": (a_set_fails_although_it_may_still_start, {"waits-for-it"}),
     "pods do not wait before they start again": (pods_do_not_wait_before_they_start_again, {"back-off-waits"}),
     "a stopped program is given up at once": (
         a_stopped_program_is_given_up_at_once,

@@ -9,6 +9,7 @@ import pytest
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes
 from holdfast.domain.workloads.dependencies import Condition, Dependency, Target
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.store import RequestKind
 from holdfast.service.submit import Submitter, Written
@@ -82,3 +83,17 @@ def test_a_set_that_is_deleted_before_it_ends_can_never_be_waited_for_any_more(l
         "job set train did not succeed: it was deleted",
         "job set train did not end: it was deleted",
     ]
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["one controller", "restarted all the time"])
+def test_a_set_that_is_forgotten_as_soon_as_it_has_ended_has_ended_as_it_did(lab: SetLab, *, restarts: bool) -> None:
+    lab.submit_set(manifest(replicatedJobs=[group("w", 2)], ttlSecondsAfterFinished=0), lambda _: exits(0, after_s=5.0))
+    names = after_set(lab, Condition.OK, Condition.FAILED, Condition.ENDED)
+    for _ in range(20):
+        lab.pass_s(1)
+        if restarts:
+            lab.restart_controller()
+    assert lab.store.workloads(JobSet) == []
+    assert [lab.job(name).state for name in names] == [SUCCEEDED, CANCELLED, SUCCEEDED]
+    assert lab.job("failed").reason.startswith("job set train did not fail: it succeeded")
+    assert lab.store.workload(Array, "sweep").ended == "Succeeded"

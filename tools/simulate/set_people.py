@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec, suspending
 from holdfast.dialects.jobset.loading import dump_set, plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
 from holdfast.domain.workloads.jobset.model import JobSetSpec
-from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
 from holdfast.ports.store import Request, RequestKind, Submission
+from holdfast.service.admission.dependencies import NOTHING, Resolver, Submitted
 from holdfast.service.jobsets.accepted import as_accepted
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.submit import new_job
@@ -22,27 +25,34 @@ from tools.simulate.manifests import random_batch_job, random_set
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.service.admission.dependencies import Resolved
     from tools.simulate.chance import Chance
     from tools.simulate.invariants.setrecord import SetRecord
     from tools.simulate.scene import Scene
 
 _SETS = (1, 4)
 _BATCH_JOBS = (0, 4)
+_WAITS = 0.3
+_CONDITIONS = (Condition.OK, Condition.OK, Condition.ENDED, Condition.FAILED)
+_UNMET = (*(OnUnmet.CANCEL,) * 6, OnUnmet.RUN, OnUnmet.HOLD)
 
 
 class SetPeople:
     """Everybody who has to do with job sets."""
 
-    def __init__(self, scene: Scene, chance: Chance, record: SetRecord) -> None:
+    def __init__(self, scene: Scene, chance: Chance, waits: Chance, record: SetRecord) -> None:
         """Begin without requests.
 
         Args:
             scene: Where they are.
             chance: Decides who asks for what.
+            waits: Decides what waits for what.
             record: Told of accepted sets and jobs.
         """
         self._scene = scene
         self._chance = chance
+        self._waits = waits
         self._record = record
         self._submitted = 0
         self.asks: Callable[[dict[str, Any]], None] = lambda _: None
@@ -80,10 +90,14 @@ class SetPeople:
         )
         jobs = [job for job, _ in jobs_of(row, spec, "id-{}".format)]
 
+        after = self._after()
+
         def submit() -> None:
-            self._scene.store().submit(Submission(jobs, owner=row))
-            self._record.accept_set(row, self._scene.store().jobs_by_id([job.id for job in jobs]))
-            self._scene.trace.say(f"submitted {name} of {len(jobs)} jobs: {row.manifest}")
+            found = self._found(evolve(spec, after=after))
+            waiting = evolve(row, spec=dump_set_spec(evolve(spec, after=found.after)), state=JobSetState(met=found.met))
+            self._scene.store().submit(Submission(jobs, owner=waiting))
+            self._record.accept_set(waiting, self._scene.store().jobs_by_id([job.id for job in jobs]))
+            self._scene.trace.say(f"submitted {name} of {len(jobs)} jobs: {row.manifest}, after {found.after}")
 
         self._scene.willing(submit)()
 
@@ -93,14 +107,33 @@ class SetPeople:
         self.asks(document)
         manifest = read_kube(document).manifest
         assert isinstance(manifest, JobManifest)  # noqa: S101 - what was drawn is a Job
-        job = new_job(plain_job_spec(manifest), f"id-{name}", self._scene.agenda.now())
+        spec, now, after = plain_job_spec(manifest), self._scene.agenda.now(), self._after()
 
         def submit() -> None:
+            found = self._found(evolve(spec, after=after))
+            job = found.applied(new_job(evolve(spec, after=found.after), f"id-{name}", now))
             self._scene.store().submit(Submission([job]))
             self._record.accept_job(self._scene.store().jobs_by_id([job.id])[0])
-            self._scene.trace.say(f"submitted {name}: {json.dumps(document['spec'])}")
+            self._scene.trace.say(f"submitted {name}: {json.dumps(document['spec'])}, after {found.after}")
 
         self._scene.willing(submit)()
+
+    def _after(self) -> tuple[Dependency, ...]:
+        """Draw what a set or a Job waits for, of what is there."""
+        chance, kept = self._waits, self._record
+        jobs = [(job.id, Target.JOB) for job in kept.record.jobs.values() if job.of_set is None]
+        known = [*jobs, *((row.id, Target.JOB_SET) for row in kept.rows.values() if not row.deleting)]
+        if not known or not chance.happens(_WAITS):
+            return ()
+        drawn = [chance.choice(known) for _ in range(chance.choice((1, 1, 2)))]
+        return tuple(
+            Dependency(name, chance.choice(_CONDITIONS), chance.choice(_UNMET), target=target) for name, target in drawn
+        )
+
+    def _found(self, spec: JobSetSpec | JobSpec) -> Resolved:
+        """Find what something waits for; it waits for nothing where that is gone by then."""
+        resolver = Resolver(self._scene.store(), [Submitted(spec)])
+        return NOTHING if resolver.problems() else resolver.resolved(0, {})
 
     def _any(self) -> JobSet | None:
         return self._chance.choice(list(self._record.rows.values())) if self._record.rows else None
@@ -116,6 +149,8 @@ class SetPeople:
         there = as_accepted(self._scene.store().asked_of(JobSet, row.id))
         change = suspending(there, suspend=kind is RequestKind.HOLD)
         if change is not None:
+            if kind is RequestKind.RELEASE:
+                self._record.record.released.add(row.id)
             self._ask(kind, row, change)
 
     def _suspend(self) -> None:
@@ -147,7 +182,10 @@ class SetPeople:
             job: dict[str, Any] = group["template"]["spec"] if "template" in group else group
             if job.get("completionMode", "Indexed") == "Indexed" and job["parallelism"] == job["completions"]:
                 job["parallelism"] = job["completions"] = max(size, job.get("maxFailedIndexes", 0))
-        change = SetChange(dump_set(document), dump_set_spec(_read(document)))
+        spec = evolve(_read(document), after=load_set_spec(row.spec).after)
+        if not spec.suspend:
+            self._record.record.released.add(row.id)
+        change = SetChange(dump_set(document), dump_set_spec(spec))
         self._ask(RequestKind.UPDATE, row, dump_change(change))
 
 

@@ -125,10 +125,10 @@ class World:
         """Add those whose work is not only jobs by themselves, each with dice of their own."""
         seed = self.seed
         scene = Scene(lambda: self._store, self.agenda, self.trace, self.people.willing)
-        self._set_people = SetPeople(scene, Chance(f"{seed}/sets"), self.sets)
+        self._set_people = SetPeople(scene, Chance(f"{seed}/sets"), Chance(f"{seed}/sets that wait"), self.sets)
         self._arrays = ArrayChecks(self.record)
         self._array_people = ArrayPeople(scene, Chance(f"{seed}/arrays"), self._arrays)
-        self._dependencies = DependencyChecks(self.record, self._arrays)
+        self._dependencies = DependencyChecks(self.record, self._arrays, self.sets)
         self._dependent_people = DependentPeople(scene, Chance(f"{seed}/dependents"), self._arrays)
 
     def _build_controllers(self) -> None:

@@ -60,6 +60,8 @@ class Waits:
         if isinstance(what, Workload) and not isinstance(what, Owner):
             return  # the record of a job's pods; the job is what is waited for
         standing, entry = standing_of(what), self.awaited[key]
+        if what is None and entry.standing is not None and entry.standing.outcome:
+            return  # how it had ended stays, also when it is forgotten before those who wait are looked at
         before, entry.standing = entry.standing, standing
         if not standing.outcome and (not standing.started or (before is not None and before.started)):
             return

@@ -52,6 +52,13 @@ MUTATIONS = (
         _TESTS,
     ),
     Mutation(
+        "what is forgotten at once was deleted to those that wait for it",
+        _INDEX,
+        "        if what is None and entry.standing is not None and entry.standing.outcome:",
+        "        if what is None and entry.standing is None:",
+        ("unit/test_dependencies_on_sets.py",),
+    ),
+    Mutation(
         "a job set does not wait for other work",
         "controller/workloads/jobsets.py",
         "        if not looked.state.terminal and len(looked.state.met) < len(after):",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.array.model import Array
+    from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.engine import NodeInfo
     from holdfast.ports.store import Store
@@ -62,7 +63,8 @@ class EndChecks:
         if row.deleting:
             return False
         jobs = [self._record.jobs[job.id] for job in self._sets.jobs[row.id].values()]
-        return self._sets.spec(row).suspend or any(self._hopeless(job) for job in jobs)
+        waits = self._dependencies.set_may_wait(row, self._one_waits)
+        return waits or self._sets.spec(row).suspend or any(self._hopeless(job) for job in jobs)
 
     def _may_stay(self, row: JobSet) -> bool:
         """Whether a set may wait, or one of its jobs waits for a person."""
@@ -79,14 +81,24 @@ class EndChecks:
             return False
         if row.state.held and not row.state.stopping:
             return True
-        waits = self._dependencies.array_may_wait(row, self._may_wait, self._array_may_wait)
+        waits = self._dependencies.array_may_wait(row, self._one_waits)
         return waits or self._arrays.may_go_on(row, self._may_wait)
+
+    def _one_waits(self, one: Dependency) -> bool:
+        """Whether something that others wait for waits for good reason."""
+        job = self._record.jobs.get(one.id)
+        if job is not None:
+            return self._may_wait(job)
+        row, job_set = self._arrays.rows.get(one.array or one.id), self._sets.rows.get(one.id)
+        if job_set is not None:
+            return self._may_stay(job_set)
+        return row is not None and self._array_may_wait(row)
 
     def _may_wait(self, job: Job) -> bool:
         if job.state is JobState.HELD:
             return True
         if job.state is JobState.WAITING and job.of_set is None:
-            return self._dependencies.may_wait(job, self._may_wait, array=self._array_may_wait)
+            return self._dependencies.may_wait(job, self._one_waits)
         if job.of_set is not None:
             row = self._sets.rows.get(job.of_set.set_id)
             if row is None or row.state.terminal:
