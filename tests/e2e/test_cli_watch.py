@@ -89,6 +89,42 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         server.clean_up()
 
 
+def test_what_was_deleted_has_its_row_once_more_with_a_state_that_says_so(tmp_path: Path, idle: Server) -> None:
+    kinds = (
+        ("arrays",),
+        ("jobs",),
+        ("queues",),
+        ("array", "short"),
+        ("arrays", "-o", "json"),
+        ("queues", "-o", "name"),
+    )
+    folders = [tmp_path / str(number) for number in range(len(kinds))]
+    for folder in folders:
+        folder.mkdir()
+    with idle.client() as client:
+        client.put_queue("spare", {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "spare"}})
+        client.submit_array({"name": "short", "command": ["true"], "array": {"indices": "0-1"}})
+        wait_until(lambda: client.array("short").state == "Succeeded", "the array ends")
+        watchers = [Watcher(idle, folder, *words) for folder, words in zip(folders, kinds, strict=True)]
+        for watcher, name in zip(
+            watchers, ("short", "short", "spare", "short", '"short",', "queue/spare"), strict=True
+        ):
+            watcher.shows(name)
+        client.delete_array("short")
+        client.delete_queue("spare")
+        watchers[0].shows("short", "Deleted")
+        watchers[1].shows("short", "Deleted")
+        watchers[2].shows("spare", "Deleted")
+        watchers[3].shows("short", "Deleted")
+        watchers[4].shows('"Deleted",')
+    ended = [watcher.end() for watcher in watchers]
+    assert {code for code, _ in ended} == {130}
+    assert [sum("Deleted" in line for line in lines) for _, lines in ended] == [1, 1, 1, 1, 1, 0]
+    assert ended[2][1][0].split()[-1] == "STATE", "queues have none otherwise"
+    gone = json.loads(ended[4][1][-1])
+    assert (gone["name"], gone["state"], gone["succeeded"]) == ("short", "Deleted", 2)
+
+
 def test_on_a_terminal_the_table_is_drawn_again_and_left_there(idle: Server) -> None:
     with Terminal(idle.environ, "get", "jobs", "--watch", lines=5, columns=70) as terminal:
         before = terminal.until_screen(lambda lines: len(lines) == 3, "the table")

@@ -10,7 +10,7 @@ import pytest
 from holdfast.cli.nouns import Noun
 from holdfast.cli.screen.terminal import keys_of
 from holdfast.cli.things import Selection
-from holdfast.cli.watching.changes import AGAIN_S, MOST_EVENTS, ChangingList
+from holdfast.cli.watching.changes import AGAIN_S, MOST_CHECKED, MOST_EVENTS, ChangingList
 from holdfast.cli.watching.lists import fitting
 from holdfast.wire.events import EventView
 from holdfast.wire.jobs import JobSummary
@@ -51,11 +51,17 @@ class Place:
         for place, subject in enumerate(self.happened[after:], after + 1):
             yield EventView(id=str(place), type="x", time=AT, subject=subject)
 
-    def jobs(self, *, limit: int | None = None, ids: Sequence[str] | None = None, **where: object) -> list[JobSummary]:
-        assert (limit, where) == (None, {"states": ["Queued", "Running"]})
+    def jobs(
+        self, *, limit: int | None = None, ids: Sequence[str] | None = None, states: Sequence[str]
+    ) -> list[JobSummary]:
+        assert limit is None
         self.asked.append("all" if ids is None else str(len(ids)))
-        found = [one for one in self.known.values() if one.state in {"Queued", "Running"}]
+        found = [one for one in self.known.values() if one.state in states]
         return [one for one in found if ids is None or one.id in ids]
+
+    def states(self, ids: Sequence[str]) -> dict[str, str]:
+        self.asked.append(f"states of {len(ids)}")
+        return {job_id: self.known[job_id].state for job_id in ids if job_id in self.known}
 
     def looked(self, changing: ChangingList) -> list[str]:
         """Look once; returns what that asked."""
@@ -63,8 +69,8 @@ class Place:
         changing.look(cast("Client", self))
         return list(self.asked)
 
-    def changing(self) -> ChangingList:
-        selection = Selection(Noun.JOB, where={"states": ["Queued", "Running"]})
+    def changing(self, *states: str) -> ChangingList:
+        selection = Selection(Noun.JOB, where={"states": states or ("Queued", "Running")})
         return ChangingList(selection, lambda _: [], lambda: self.at)
 
 
@@ -82,7 +88,7 @@ def test_only_jobs_that_something_happened_to_are_read_again() -> None:
     changing = place.changing()
     changing.look(cast("Client", place))
     place.set(job("7", "Running"), job("7", "Running"), job("8", "Failed"), job("new"))
-    assert place.looked(changing) == ["last", "events", "3"]
+    assert place.looked(changing) == ["last", "events", "3", "states of 1"]
     assert (changing.things["7"].state, "8" in changing.things, len(changing.things)) == ("Running", False, 1000)
     assert list(changing.things)[-1] == "new"
 
@@ -94,6 +100,48 @@ def test_what_runs_is_read_again_now_and_then_for_its_progress() -> None:
     changing.look(cast("Client", place))
     place.at += AGAIN_S
     assert place.looked(changing) == ["last", "1"]
+
+
+def test_a_job_that_is_no_longer_what_was_asked_for_was_not_deleted() -> None:
+    place = Place()
+    place.set(job("1"), job("2"))
+    changing = place.changing()
+    changing.look(cast("Client", place))
+    place.set(job("1", "Failed"))
+    place.happened.append("jobs/2")
+    del place.known["2"]
+    changing.look(cast("Client", place))
+    assert (list(changing.things), list(changing.deleted)) == ([], ["2"])
+    changing.told()
+    changing.look(cast("Client", place))
+    assert changing.deleted == {}
+
+
+def test_that_jobs_were_forgotten_is_found_without_an_event_though_others_have_some() -> None:
+    place = Place()
+    place.set(job("1", "Succeeded"), job("2", "Running"))
+    changing = place.changing("Succeeded", "Running")
+    changing.look(cast("Client", place))
+    del place.known["1"]
+    place.at += AGAIN_S
+    place.happened.append("jobs/2")
+    changing.look(cast("Client", place))
+    assert (list(changing.things), list(changing.deleted)) == (["2"], ["1"])
+
+
+def test_of_many_jobs_that_have_ended_some_are_asked_about_in_turns_until_none_is_gone() -> None:
+    place = Place()
+    place.set(*(job(str(number), "Failed") for number in range(MOST_CHECKED * 3)))
+    changing = place.changing("Failed")
+    changing.look(cast("Client", place))
+    for number in (1, 2, MOST_CHECKED):
+        del place.known[str(number)]
+    asked = []
+    for _ in range(4):
+        place.at += AGAIN_S
+        asked += [words for words in place.looked(changing) if words.startswith("states")]
+    assert list(changing.deleted) == ["1", "2", str(MOST_CHECKED)]
+    assert asked == [f"states of {asked_of}" for asked_of in (1000, 1000, 1000, 1000, 1000, 997)]
 
 
 def test_who_falls_far_behind_reads_the_list_again_instead_of_every_event() -> None:

@@ -8,8 +8,22 @@ MUTATIONS = (
     Mutation(
         "a watched list is read whole after each event",
         "cli/watching/changes.py",
-        "elif last > seen and self._by_job:\n            self._read_jobs(client, seen)",
-        "elif last > seen and self._by_job:\n            self._read(client)",
+        "if last > seen:\n            self._read_jobs(client, seen)",
+        "if last > seen:\n            self._read(client)",
+        ("unit/test_cli_changes.py",),
+    ),
+    Mutation(
+        "a job that is no longer what was asked for is told as deleted",
+        "cli/watching/changes.py",
+        "return [key for key, job in left.items() if job.id not in known]",
+        "return list(left)",
+        ("unit/test_cli_changes.py",),
+    ),
+    Mutation(
+        "jobs that are forgotten stay in a watched list",
+        "cli/watching/changes.py",
+        "            self._check_ended(client)\n",
+        "",
         ("unit/test_cli_changes.py",),
     ),
     Mutation(

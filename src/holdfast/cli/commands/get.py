@@ -93,7 +93,8 @@ def get(options: GetOptions, cli: Cli) -> int:
     takes that for a job.
 
     --watch goes on until Ctrl-C. On a terminal the table is redrawn; elsewhere, and as JSON, CSV or names, each thing
-    is printed again when it has changed, as JSON one document a line. It goes on after the server was away for a while.
+    is printed again when it has changed, as JSON one document a line, and once more, as Deleted, when it is deleted or
+    forgotten; names are not. It goes on after the server was away for a while.
 
     TOOK is counted from the first start of a program to the last end, or until now while the job runs; waiting before
     that does not count.

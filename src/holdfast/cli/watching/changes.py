@@ -1,28 +1,33 @@
 """A list that is kept up to date without reading it again and again: events say what changed.
 
 Each look asks for the newest event, and where there is one more, only for those jobs it is about. Other kinds are few
-and are read again when anything happened. What changes without an event, such as when a node was last seen, is read
-again every few seconds.
+and are read again when anything happened. What changes without an event, such as when a node was last seen or that a
+job was forgotten, is read again every few seconds.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.nouns import Noun
-from holdfast.cli.things import MOST_IDS, batched
+from holdfast.cli.things import MOST_IDS, Selection, batched
+from holdfast.cli.watching.follow import ENDED
+from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from holdfast.cli.things import Selection
     from holdfast.client import Client
 
 AGAIN_S = 5.0
 """How often what changes without an event is read again."""
 MOST_EVENTS = 5_000
 """After more than so many the whole list is read again: that costs less, and a slow reader does not fall behind."""
+MOST_CHECKED = 1_000
+"""Jobs that have ended of which is asked at once whether they are still there."""
 _JOBS = "jobs/"
 
 
@@ -42,39 +47,73 @@ class ChangingList:
         self._selection, self._beside, self._now = selection, beside, now
         self._seen: int | None = None
         self._read_at = 0.0
+        self._checked = 0
         self.things: dict[str, Any] = {}
         self.others: dict[str, Any] = {}
         """What is shown among jobs."""
+        self.deleted: dict[str, Any] = {}
+        """What was listed and is no longer there, as it was last seen, until it has been ``told``."""
+        self.deleted_others: dict[str, Any] = {}
 
     def look(self, client: Client) -> bool:
         """Bring it up to date; returns whether anything may have changed."""
         last = client.last_event()
-        seen, due = self._seen, self._now() - self._read_at >= AGAIN_S
-        if seen is None or last < seen:
+        seen = self._seen
+        if seen is None or last < seen or (not self._by_job and (last > seen or self._due)):
             self._read(client)
-        elif last > seen and self._by_job:
-            self._read_jobs(client, seen)
-        elif last > seen or (due and not self._by_job):
-            self._read(client)
-        elif due:
-            self._read_running(client)
-        else:
+        elif last == seen and not self._due:
             return False
+        else:
+            self._read_changed(client, seen, last)
         self._seen = last
         return True
+
+    def told(self) -> None:
+        """Remember that what was deleted has been shown."""
+        self.deleted.clear()
+        self.deleted_others.clear()
 
     @property
     def _by_job(self) -> bool:
         return self._selection.noun is Noun.JOB and not self._selection.names
 
+    @property
+    def _due(self) -> bool:
+        return self._now() - self._read_at >= AGAIN_S
+
     def _read(self, client: Client) -> None:
-        noun = self._selection.noun
-        self.things = {thing.id if self._by_job else _key(noun, thing): thing for thing in self._selection.read(client)}
+        noun, before = self._selection.noun, self.things
+        found = {thing.id if self._by_job else _key(noun, thing): thing for thing in self._found(client)}
+        self._note_deleted(client, {key: thing for key, thing in before.items() if key not in found})
+        self.things = found
         self._read_beside(client)
         self._read_at = self._now()
 
+    def _found(self, client: Client) -> list[Any]:
+        """Read the selection; what it names has to be there only at first."""
+        asked, found = self._selection, []
+        if self._seen is None or not asked.names:
+            return asked.read(client)
+        for name in asked.names:
+            with suppress(NotFound):
+                found += replace(asked, names=(name,)).read(client)
+        return found
+
     def _read_beside(self, client: Client) -> None:
-        self.others = {one.id: one for one in self._beside(client)}
+        found = {one.id: one for one in self._beside(client)}
+        left = {key: one for key, one in self.others.items() if key not in found}
+        there = {array.id for array in client.arrays()} if left else ()
+        self.deleted_others |= {key: one for key, one in left.items() if key not in there}
+        self.others = found
+
+    def _read_changed(self, client: Client, seen: int, last: int) -> None:
+        """Read the jobs that something happened to, and now and then those that change without an event."""
+        if last > seen:
+            self._read_jobs(client, seen)
+        if self._due:
+            self._read_running(client)
+            self._check_ended(client)
+            self._read_at = self._now()
 
     def _read_jobs(self, client: Client, seen: int) -> None:
         events = list(islice(client.events(after=seen), MOST_EVENTS))
@@ -89,15 +128,47 @@ class ChangingList:
         """Read how far programs say they are, which is seldom an event; of the newest only, where many run."""
         running = [job_id for job_id, job in self.things.items() if job.state == "Running"]
         self._take(client, running[-MOST_IDS:])
-        self._read_at = self._now()
+
+    def _check_ended(self, client: Client) -> None:
+        """Ask whether jobs that have ended are still there, in turns where they are many: to be forgotten is no event.
+
+        Where some are gone, others may be, and the next ones are asked about at once.
+        """
+        while True:
+            ended = [job_id for job_id, job in self.things.items() if job.state in ENDED]
+            begin = self._checked if self._checked < len(ended) else 0
+            some = ended[begin : begin + MOST_CHECKED]
+            gone = self._note_deleted(client, {job_id: self.things[job_id] for job_id in some})
+            self._drop(gone)
+            self._checked = begin + len(some) - len(gone)
+            if not gone:
+                return
+
+    def _drop(self, job_ids: Iterable[str]) -> None:
+        for job_id in job_ids:
+            del self.things[job_id]
 
     def _take(self, client: Client, ids: Sequence[str]) -> None:
         known = {job.id: job for some in batched(ids) for job in self._selection.of_ids(client, some)}
-        for job_id in ids:
-            if job_id in known:
-                self.things[job_id] = known[job_id]
-            else:
-                self.things.pop(job_id, None)
+        left = {job_id: self.things[job_id] for job_id in ids if job_id in self.things and job_id not in known}
+        self._note_deleted(client, left)
+        self._drop(left)
+        self.things |= {job_id: known[job_id] for job_id in ids if job_id in known}
+
+    def _note_deleted(self, client: Client, left: Mapping[str, Any]) -> Sequence[str]:
+        """Note which of these are no longer there, rather than no longer what was asked for; returns their keys."""
+        gone = _gone(client, self._selection.noun, left) if left else ()
+        self.deleted |= {key: left[key] for key in gone}
+        return gone
+
+
+def _gone(client: Client, noun: Noun, left: Mapping[str, Any]) -> Sequence[str]:
+    """Return the keys of those things that are no longer there."""
+    if noun is Noun.JOB:
+        known = client.states([job.id for job in left.values()])
+        return [key for key, job in left.items() if job.id not in known]
+    there = {_key(noun, thing) for thing in Selection(noun).read(client)}
+    return [key for key in left if key not in there]
 
 
 def _key(noun: Noun, thing: object) -> str:

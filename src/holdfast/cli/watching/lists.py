@@ -1,6 +1,7 @@
 """Shows a list while it changes: redrawn on a terminal, elsewhere a line for each thing that changed.
 
 ``kubectl get --watch`` adds rows on a terminal, too; there a person wants to see how things are, not to read a log.
+Only the lines say what was deleted: they have its row once more, with a state that says so.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli import exit_codes
+from holdfast.cli.nouns import Noun
 from holdfast.cli.printing import TABLES, Thing, json_line, plain, print_csv
 from holdfast.cli.render.custom_columns import custom_table, is_custom, read_columns
 from holdfast.cli.render.output import Output
@@ -21,7 +23,7 @@ from holdfast.cli.watching.insistence import insistent_interrupts
 from holdfast.cli.watching.reaching import AWAY, reached
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from holdfast.cli.context import Cli
     from holdfast.cli.render.listing import Listing
@@ -33,6 +35,9 @@ EVERY_S = 1.0
 _PASSING = {"AGE", "TOOK", "SEEN", "ETA"}
 """Columns that change by themselves; a row is not printed again for them."""
 _ALWAYS_NEW = {"seen_at", "eta_s"}
+_DELETED = "Deleted"
+_STATE_COLUMNS = ("STATE", "TERMINALSTATE")
+_NEVER_DELETED = {Noun.SETTINGS, Noun.AUDIT}
 _FRAME = 2
 """Lines of a screen that are no rows: the names of the columns, and what is left out."""
 
@@ -75,6 +80,7 @@ def _drawn(watched: Watched, cli: Cli) -> int:
         with Screen(cli.stdout) as screen, insistent_interrupts():
             for notice in reached(watched.list.look, cli):
                 lines[:] = _lines(watched, screen.size.lines - bool(notice))
+                watched.list.told()
                 screen.draw([*lines, *([notice] if notice else [])])
                 screen.key(EVERY_S)
     except KeyboardInterrupt:
@@ -112,38 +118,40 @@ class _Appended:
         self._headed = False
 
     def show(self) -> None:
-        form, out = self._watched.selection.form, self._cli.output()
+        """Print what has changed since it was called last."""
+        form, out, watched = self._watched.selection.form, self._cli.output(), self._watched.list
         if form == "json":
-            for thing in self._changed(_lasting):
+            for thing in (*self._changed(), *map(_Deleted, watched.deleted.values())):
                 out.text(json_line(thing))
         elif form == "name":
-            for thing in self._changed(_lasting):
+            for thing in self._changed():
                 out.text(name_of(self._watched.selection.noun, thing))
         elif form == "csv":
-            print_csv(out, self._changed(_lasting), self._watched.selection.model, header=not self._headed)
+            model = self._watched.selection.model
+            gone = map(_Deleted, watched.deleted.values()) if "state" in model.model_fields else ()
+            print_csv(out, [*self._changed(), *gone], model, header=not self._headed)
         else:
             self._rows(form, out)
         self._headed = True
+        for key in (*watched.deleted, *watched.deleted_others):
+            self._printed.pop(key, None)
+        watched.told()
         self._cli.stdout.flush()
 
-    def _changed(self, facts: Callable[[Any], object]) -> list[Any]:
+    def _changed(self) -> list[Any]:
         """Return the things that are not as they were printed."""
         found = []
         for key, thing in self._watched.list.things.items():
-            if self._printed.get(key) != (now := facts(thing)):
+            if self._printed.get(key) != (now := _lasting(thing)):
                 self._printed[key] = now
                 found.append(thing)
         return found
 
     def _rows(self, form: str, out: Output) -> None:
-        things, others = self._watched.list.things, self._watched.list.others
-        if is_custom(form):
-            columns, rows = custom_table(read_columns(form), [*map(plain, things.values())])
-        else:
-            columns, rows = self._watched.table([*things.values()], [*others.values()])
+        columns, rows = self._tabulated(form)
         lasting = [place for place, name in enumerate(columns) if name not in _PASSING]
         changed = []
-        for key, row in zip([*things, *others], rows, strict=True):
+        for key, row in rows.items():
             if self._printed.get(key) != (now := [row[place] for place in lasting]):
                 self._printed[key] = now
                 changed.append(row)
@@ -152,6 +160,42 @@ class _Appended:
             self._listing.head(changed)
         else:
             self._listing.rows(changed)
+
+    def _tabulated(self, form: str) -> tuple[Sequence[str], dict[str, Sequence[str]]]:
+        """Return the columns, and the rows of all there is and of what was deleted, by key."""
+        watched = self._watched.list
+        if is_custom(form):
+            found = [*watched.things.values(), *map(_Deleted, watched.deleted.values())]
+            columns, rows = custom_table(read_columns(form), [*map(plain, found)])
+            return columns, dict(zip([*watched.things, *watched.deleted], rows, strict=True))
+        things, others = watched.things | watched.deleted, watched.others | watched.deleted_others
+        columns, rows = self._watched.table([*things.values()], [*others.values()])
+        by_key = dict(zip([*things, *others], rows, strict=True))
+        if self._watched.selection.noun in _NEVER_DELETED:
+            return columns, by_key
+        return _with_states(columns, by_key, {*watched.deleted, *watched.deleted_others})
+
+
+class _Deleted:
+    """A thing that is no longer there: what was last known of it, and a state that says so."""
+
+    def __init__(self, thing: Thing) -> None:
+        self._thing = thing
+
+    def model_dump(self, *, mode: str = "json", by_alias: bool | None = None) -> dict[str, Any]:
+        return {**self._thing.model_dump(mode=mode, by_alias=by_alias), "state": _DELETED}
+
+
+def _with_states(
+    columns: Sequence[str], rows: Mapping[str, Sequence[str]], deleted: Collection[str]
+) -> tuple[Sequence[str], dict[str, Sequence[str]]]:
+    """Say of some rows that they are of what was deleted, in a column of its own if there is none of states."""
+    place = next((columns.index(name) for name in _STATE_COLUMNS if name in columns), len(columns))
+    if place == len(columns):
+        columns, rows = (*columns, _STATE_COLUMNS[0]), {key: (*row, "") for key, row in rows.items()}
+    return columns, {
+        key: (*row[:place], _DELETED, *row[place + 1 :]) if key in deleted else row for key, row in rows.items()
+    }
 
 
 def _lasting(thing: Thing) -> dict[str, Any]:
