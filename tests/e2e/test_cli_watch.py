@@ -89,6 +89,20 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         server.clean_up()
 
 
+def test_settings_are_watched_one_a_line(tmp_path: Path, idle: Server) -> None:
+    watcher = Watcher(idle, tmp_path, "settings")
+    watcher.shows("defaultPolicyName", "none")
+    with idle.client() as client:
+        client.put_settings({"globalMaxRetries": 7})
+    watcher.shows("globalMaxRetries", "7")
+    code, lines = watcher.end()
+    assert (code, lines[0].split()) == (130, ["SETTING", "VALUE"])
+    assert [line.split() for line in lines if line.startswith("globalMax")] == [
+        ["globalMaxRetries", "unlimited"],
+        ["globalMaxRetries", "7"],
+    ]
+
+
 def test_what_was_deleted_has_its_row_once_more_with_a_state_that_says_so(tmp_path: Path, idle: Server) -> None:
     kinds = (
         ("arrays",),

@@ -37,7 +37,6 @@ _PASSING = {"AGE", "TOOK", "SEEN", "ETA"}
 _ALWAYS_NEW = {"seen_at", "eta_s"}
 _DELETED = "Deleted"
 _STATE_COLUMNS = ("STATE", "TERMINALSTATE")
-_NEVER_DELETED = {Noun.SETTINGS, Noun.AUDIT}
 _FRAME = 2
 """Lines of a screen that are no rows: the names of the columns, and what is left out."""
 
@@ -170,8 +169,10 @@ class _Appended:
             return columns, dict(zip([*watched.things, *watched.deleted], rows, strict=True))
         things, others = watched.things | watched.deleted, watched.others | watched.deleted_others
         columns, rows = self._watched.table([*things.values()], [*others.values()])
+        if self._watched.selection.noun is Noun.SETTINGS:
+            return columns, {row[0]: row for row in rows}
         by_key = dict(zip([*things, *others], rows, strict=True))
-        if self._watched.selection.noun in _NEVER_DELETED:
+        if self._watched.selection.noun is Noun.AUDIT:
             return columns, by_key
         return _with_states(columns, by_key, {*watched.deleted, *watched.deleted_others})
 
