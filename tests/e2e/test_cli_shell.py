@@ -316,6 +316,28 @@ def test_policies_and_queues_are_applied_changed_and_deleted(served: Shell) -> N
     assert served.run("get", "retrypolicies", "-o", "name").out == ""
 
 
+def test_a_queue_that_limits_what_nobody_has_is_taken_with_a_warning_at_its_line(served: Shell) -> None:
+    head = "apiVersion: holdfast.dev/v1\nkind: Queue\nmetadata: {name: limited}\n"
+    (served.folder / "queue.yaml").write_text(f"{head}spec:\n  maxRunning: {{cpu: 1, licence/matlab: 2}}\n")
+    said = [
+        served.run(*words)
+        for words in (
+            ("apply", "-f", "queue.yaml", "--dry-run"),
+            ("create", "-f", "queue.yaml"),
+            ("apply", "-f", "queue.yaml"),
+            ("update", "queue", "limited", "--weight", "3", "--dry-run"),
+            ("update", "queue", "limited", "--weight", "3"),
+        )
+    ]
+    what = "nobody has any licence/matlab; "
+    assert [(one.code, one.err.count(what)) for one in said] == [(0, 1)] * len(said)
+    assert said[1].err.startswith(f"warning: queue.yaml: spec.maxRunning.licence/matlab (line 5): {what}")
+    assert said[3].err.startswith(f"warning: spec.maxRunning.licence/matlab: {what}")
+    assert served.run("get", "queue", "limited", "-o", "json").json["warnings"]
+    assert served.run("update", "settings", "--resource", "licence/matlab=4").code == 0
+    assert served.run("apply", "-f", "queue.yaml").err == ""
+
+
 def test_a_dry_run_finds_what_the_real_one_would_and_ends_alike(served: Shell) -> None:
     file = served.folder / "dry.yaml"
     queue = "apiVersion: holdfast.dev/v1\nkind: Queue\nmetadata: {name: dry}\nspec: {retryPolicies: [ask-dry]}\n"

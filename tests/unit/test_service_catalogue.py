@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.dialects.native.resources import OFFERED
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.job import Queue
+from holdfast.domain.containers import Capability, EngineInfo
+from holdfast.domain.job import Ceiling, Node, Queue, Resources
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidSetting, NotFound
 from holdfast.service.catalogue.categories import Categories
@@ -69,6 +71,25 @@ def test_queues_are_listed_by_name_and_read_one_by_one(store: MemoryStore) -> No
     queues.delete("b")
     with pytest.raises(NotFound):
         queues.get("b")
+
+
+def test_a_limit_on_what_nobody_has_is_dubious_with_the_names_that_were_possible(store: MemoryStore) -> None:
+    store.put_settings(RetrySettings(resources=(("token/s3", 5000),)), None)
+    queues, here = Queues(store), [Node("m", "local", Resources(named=(("licence/matlab", 1000),)))]
+    limits = (("licence/matlab", 500), ("licence/matlb", 1000), ("token/s3", 0), ("tpu", 0))
+    queue = queues.put(Queue("few", max_running=Ceiling(named=limits)))
+    assert queues.get("few") == queue, "somebody may have it later"
+    slip, strange = queues.warnings(queue, lambda: here)
+    assert (slip.path, slip.message) == ("spec.maxRunning.licence/matlb", "nobody has any licence/matlb")
+    assert (slip.allowed, slip.hint) == (("licence/matlab", "token/s3"), "did you mean licence/matlab?")
+    assert (strange.path, strange.hint) == ("spec.maxRunning.tpu", OFFERED)
+
+
+def test_nothing_is_dubious_while_no_node_has_reported_or_an_engine_has_places_of_its_own(store: MemoryStore) -> None:
+    queue = Queue("few", max_running=Ceiling(named=(("tpu", 1000),)))
+    assert Queues(store).warnings(queue) == []
+    elsewhere = Node("all", "slurm", Resources(), engine=EngineInfo("slurm", frozenset({Capability.PLACEMENT})))
+    assert Queues(store).warnings(queue, lambda: [elsewhere]) == []
 
 
 def test_categories_are_listed_in_order_of_evaluation(store: MemoryStore) -> None:

@@ -60,7 +60,8 @@ def dry_run_of(written: Sequence[Written], verb: str, cli: Cli, *, lenient: bool
         if sources:
             rehearse(client, sources, verb, cli, lenient=lenient)
         else:
-            client.check([thing.manifest for thing in written], verb=verb)
+            for item in client.check([thing.manifest for thing in written], verb=verb).items:
+                tell_warnings(item.warnings, None, cli)
     for place, thing in enumerate(written):
         if place:
             cli.output().text("---")

@@ -29,6 +29,8 @@ class QueueView(Response):
     name: str
     spec: dict[str, Any]
     """As in a manifest of kind Queue."""
+    warnings: list[ProblemEntry] = Field(default_factory=list)
+    """What is legal but dubious, such as a limit on what nobody has."""
 
 
 class CategoryView(Response):

@@ -82,4 +82,11 @@ MUTATIONS = (
         "if after.amount_of(each) - 1000 > most)",
         ("unit/test_scheduling.py",),
     ),
+    Mutation(
+        "a queue may limit what nobody has without a word",
+        "service/catalogue/queues.py",
+        "if not queue.max_running.named:",
+        "if queue.name:",
+        ("unit/test_service_catalogue.py",),
+    ),
 )

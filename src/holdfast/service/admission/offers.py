@@ -1,4 +1,4 @@
-"""What nodes and the cluster have, to refuse what asks for something there is not."""
+"""What nodes and the cluster have, to refuse what asks for something there is not, and to warn of limits on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from holdfast.domain.job import Amounts, Node
+    from holdfast.domain.job import Amounts, Node, Queue
     from holdfast.domain.workloads.spec import JobSpec
 
 
@@ -28,17 +28,40 @@ def unknown_resources(spec: JobSpec, cluster: Amounts, nodes: Callable[[], Seque
     if not spec.resources.named and not spec.gpus.type:
         return []
     reported = nodes()
-    if not reported or any(Capability.PLACEMENT in node.engine.capabilities for node in reported):
+    if not _are_known(reported):
         return []
-    known = {name for node in reported for name, _ in node.capacity.named} | {name for name, _ in cluster}
-    problems = [
-        Problem(
-            f"spec.resources.{name}", f"nobody has any {name}", tuple(sorted(known)), closest(name, known) or OFFERED
-        )
-        for name, _ in spec.resources.named
+    problems = _unknown_names(spec.resources.named, "spec.resources", _names(reported, cluster))
+    return problems + _unknown_type(spec.gpus.type, reported)
+
+
+def unknown_ceilings(queue: Queue, cluster: Amounts, nodes: Sequence[Node]) -> list[Problem]:
+    """Say which resources that a queue limits nobody has; nothing is said while no node has reported.
+
+    Args:
+        queue: The queue.
+        cluster: What the whole cluster has by name.
+        nodes: The nodes as last reported.
+    """
+    if not _are_known(nodes):
+        return []
+    return _unknown_names(queue.max_running.named, "spec.maxRunning", _names(nodes, cluster))
+
+
+def _are_known(nodes: Sequence[Node]) -> bool:
+    """Whether nodes are all there is: not where none has reported, or an engine has places of its own."""
+    return bool(nodes) and not any(Capability.PLACEMENT in node.engine.capabilities for node in nodes)
+
+
+def _names(nodes: Sequence[Node], cluster: Amounts) -> set[str]:
+    return {name for node in nodes for name, _ in node.capacity.named} | {name for name, _ in cluster}
+
+
+def _unknown_names(amounts: Amounts, path: str, known: set[str]) -> list[Problem]:
+    return [
+        Problem(f"{path}.{name}", f"nobody has any {name}", tuple(sorted(known)), closest(name, known) or OFFERED)
+        for name, _ in amounts
         if name not in known
     ]
-    return problems + _unknown_type(spec.gpus.type, reported)
 
 
 def _unknown_type(pattern: str, nodes: Sequence[Node]) -> list[Problem]:

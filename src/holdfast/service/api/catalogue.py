@@ -120,27 +120,28 @@ def delete_policy(backend: Backend, by: Caller, name: Name, *, if_match: IfMatch
     Policies(backend.store).delete(name, by=by, if_match=read_match(if_match).versions)
 
 
-def _queue_view(queue: Queue) -> QueueView:
-    return QueueView(name=queue.name, spec=write_queue(queue))
+def _queue_view(backend: Backend, queue: Queue) -> QueueView:
+    warnings = Queues(backend.store).warnings(queue, backend.nodes)
+    return QueueView(name=queue.name, spec=write_queue(queue), warnings=list(map(problem_entry, warnings)))
 
 
 @_QUEUES.add("GET", "/queues", QueuePage, summary="List queues")
 def list_queues(backend: Backend) -> QueuePage:
     """List all, by name."""
-    return QueuePage(items=list(map(_queue_view, Queues(backend.store).list())))
+    return QueuePage(items=[_queue_view(backend, queue) for queue in Queues(backend.store).list()])
 
 
 @_QUEUES.add("POST", "/queues", QueueView, 409, summary="Create a queue", status=201, takes=_QUEUE)
 def create_queue(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
     """Create a queue; it must be new."""
     queue = Queues(backend.store).put(manifest_of(body, Queue), create=True, by=by, dry_run=dry_run)
-    return Reply(_queue_view(queue), created(dry_run=dry_run))
+    return Reply(_queue_view(backend, queue), created(dry_run=dry_run))
 
 
 @_QUEUES.add("GET", "/queues/{name}", QueueView, 404, summary="Read a queue")
 def get_queue(backend: Backend, name: Name) -> QueueView:
     """Read one."""
-    return _queue_view(Queues(backend.store).get(name))
+    return _queue_view(backend, Queues(backend.store).get(name))
 
 
 @_QUEUES.add("PUT", "/queues/{name}", QueueView, 404, summary="Create or replace a queue", takes=_QUEUE)
@@ -148,8 +149,8 @@ def put_queue(
     backend: Backend, by: Caller, name: Name, body: Text, *, must_exist: MustExist = False, dry_run: DryRun = False
 ) -> QueueView:
     """Create or replace a queue."""
-    queue = manifest_of(body, Queue, name=name)
-    return _queue_view(Queues(backend.store).put(queue, create=False if must_exist else None, by=by, dry_run=dry_run))
+    queue, create = manifest_of(body, Queue, name=name), False if must_exist else None
+    return _queue_view(backend, Queues(backend.store).put(queue, create=create, by=by, dry_run=dry_run))
 
 
 @_QUEUES.add("DELETE", "/queues/{name}", None, 404, 409, summary="Delete a queue", status=204)

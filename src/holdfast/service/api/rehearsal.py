@@ -185,7 +185,10 @@ class Rehearsal(Struct, frozen=True):
                     assert_never(manifest)
         finally:
             pretended.pretend(manifest)  # also if it is refused: references to it are not wrong
-        return Checked(manifest.name, manifest_warnings(manifest))
+        warnings = manifest_warnings(manifest)
+        if isinstance(manifest, Queue):
+            warnings = (*warnings, *Queues(store).warnings(manifest, self.nodes))
+        return Checked(manifest.name, warnings)
 
 
 def _first_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:

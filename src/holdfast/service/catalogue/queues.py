@@ -8,14 +8,16 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
 from holdfast.errors import InvalidManifest
 from holdfast.ports import presence
+from holdfast.service.admission.offers import unknown_ceilings
 from holdfast.service.audit import audited, put_act
 from holdfast.service.naming import not_found, unknown_names, unknown_notifiers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.job import Queue
+    from holdfast.domain.job import Node, Queue
+    from holdfast.errors import Problem
     from holdfast.ports.store import Store
 
 
@@ -67,6 +69,18 @@ class Queues(Struct, frozen=True):
             else:
                 self.store.put_queue(queue, create=create, by=by)
         return queue
+
+    def warnings(self, queue: Queue, nodes: Callable[[], Sequence[Node]] | None = None) -> Sequence[Problem]:
+        """Say what is dubious about a queue, although it is valid: limits on what nobody has, though somebody may yet.
+
+        Args:
+            queue: The queue.
+            nodes: Lists the nodes that jobs can count on; by default those that were reported.
+        """
+        if not queue.max_running.named:
+            return ()
+        listed = (nodes or self.store.nodes)()
+        return unknown_ceilings(queue, self.store.catalogue().settings.resources, listed)
 
     def delete(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a queue.
