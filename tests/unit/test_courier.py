@@ -165,6 +165,29 @@ def test_a_hold_is_told_each_time_and_the_end_once(lab: TellingLab) -> None:
     assert lab.post.sent[0].report.reason == "wait for the data"
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_that_an_array_is_held_is_told_each_time_and_once(lab: TellingLab, *, restarts: bool) -> None:
+    lab.plan = lambda _: exits(0, after_s=5.0)
+    lab.submit_array(ArraySpec(JobSpec("sweep", ("train",)), (Indexes(0, 3),), notify=(Notify("ops"),)))
+    for why in ("wait for the data", "wait again"):
+        lab.ask(RequestKind.HOLD, "sweep", why)
+        lab.pass_s(1)
+        lab.ask(RequestKind.HOLD, "sweep", "me, too")
+        lab.pass_s(1)
+        assert [one.report.reason for one in lab.outbox()][-1] == why, "in the commit that holds it"
+        if restarts:
+            lab.restart_controller()
+            lab.courier = lab.another()
+        lab.pass_s(2)
+        lab.deliver()
+        lab.ask(RequestKind.RELEASE, "sweep")
+        lab.pass_s(1)
+    lab.pass_s(20)
+    lab.deliver()
+    assert [event for _, _, event in lab.post.told] == ["array.held", "array.held", "array.succeeded"]
+    assert len({key for _, key, _ in lab.post.told}) == 3
+
+
 def test_what_cannot_be_delivered_is_tried_again_and_given_up_after_a_day_and_can_be_replayed(lab: TellingLab) -> None:
     lab.post.answers["ops"] = Sent("it answered 500")
     lab.run(0)

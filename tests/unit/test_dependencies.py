@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.job import JobState, Resources
+from holdfast.domain.job import JobState, Queue, Resources
+from holdfast.domain.notifier import Medium, Notifier, Notify, Occasion
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes
 from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet
+from holdfast.ports.notifications import NotificationFilter
 from holdfast.ports.store import JobFilter, RequestKind
 from holdfast.service.explain import Explainer
 from holdfast.service.submit import Submitter, Written
@@ -372,6 +374,8 @@ def test_an_array_that_is_to_be_held_waits_for_a_person_and_then_for_the_rest(
     lab: WaitingLab, *, restarts: bool
 ) -> None:
     lab.ends = lambda order: exits(int(order.job_name == "bad"), after_s=10.0 if order.job_name == "prep" else 1.0)
+    lab.store.put_notifier(Notifier("ops", Medium.WEBHOOK, url="https://example.org"))
+    lab.store.put_queue(Queue("default", notify=(Notify("ops", (Occasion.HOLD,)),)))
     lab.add("bad")
     lab.add("prep")
     lab.add_array("sweep", 10, Dependency("bad", on_unmet=OnUnmet.HOLD), "prep")
@@ -384,6 +388,8 @@ def test_an_array_that_is_to_be_held_waits_for_a_person_and_then_for_the_rest(
     assert (lab.array("sweep").state.held, lab.array("sweep").state.made) == ("", 0)
     lab.pass_s(20)
     assert lab.array("sweep").ended == "Succeeded"
+    [told] = lab.store.notifications(NotificationFilter(), limit=10)
+    assert (told.report.event, told.report.reason[:23]) == ("array.held", "job bad did not succeed")
 
 
 @pytest.mark.parametrize("restarts", [False, True])

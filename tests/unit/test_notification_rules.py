@@ -133,6 +133,17 @@ def test_an_array_is_told_once_with_what_its_tasks_failed_of() -> None:
     assert of_array(Array(id="a1", name="sweep", state=state), "ml", [Notify("ops", (HOLD,))], 5.0) == []
 
 
+def test_an_array_that_is_held_is_told_each_time_with_how_far_it_is() -> None:
+    held = Array(id="a1", name="sweep", state=ArrayState(succeeded=1, failed=2, held="wait for the data"))
+    wanted = [Notify("ops"), Notify("me", (END, FAILURE))]
+    [told] = of_array(held, "ml", wanted, 5.0)
+    assert (told.to, told.report.event, told.report.complete) == ("ops", "array.held", True)
+    assert subject(told.report) == "array sweep is held until it is released: wait for the data"
+    assert dict(facts(told.report))["tasks"] == "1 succeeded, 2 failed, 0 cancelled"
+    [again] = of_array(held, "ml", wanted, 6.0)
+    assert told.id != again.id
+
+
 def test_tasks_that_failed_alike_are_counted_together_whatever_they_printed() -> None:
     other = evolve(BROKEN, category="", error_line="another line")
     assert (what_of(BROKEN), what_of(other), what_of(None)) == ("program", "exit code 3", "unknown")

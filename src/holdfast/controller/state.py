@@ -278,9 +278,10 @@ class ControllerState:
         self.changes.new_jobs[job.id] = job
         self.outbox.emit(self.changes.events, submitted(job))
 
-    def put_workload(self, record: Workload) -> None:
-        """Change the record of a workload."""
+    def put_workload(self, record: Workload, told: Iterable[Notification] = ()) -> None:
+        """Change the record of a workload, and have people told of it."""
         self.changes.workloads[record.id] = record
+        self.changes.notifications += told
         if record.id in self.waits.awaited:
             self.waits.heed(record.id, record)
 

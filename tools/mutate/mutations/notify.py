@@ -49,4 +49,18 @@ MUTATIONS = (
         "after.attempt > 99",
         (f"{_COURIER}::test_a_job_is_told_of_once_however_many_attempts_it_took",),
     ),
+    Mutation(
+        "nobody is told that an array is held",
+        "controller/workloads/arrays.py",
+        "self._state.put_workload(row, self._told_of(row, row.updated_at) if begins else ())",
+        "self._state.put_workload(row)",
+        (f"{_COURIER}::test_that_an_array_is_held_is_told_each_time_and_once",),
+    ),
+    Mutation(
+        "an array that is held already is told of as held again",
+        "controller/workloads/arrays.py",
+        "not (work.row.state.held or row.state.stopping)",
+        "not row.state.stopping",
+        (f"{_COURIER}::test_that_an_array_is_held_is_told_each_time_and_once",),
+    ),
 )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.workloads.memory import Work
     from holdfast.domain.job import Job
+    from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.array.reconcile import ArrayResult
     from holdfast.domain.workloads.children import Child
     from holdfast.ports.store import Request
@@ -81,11 +82,16 @@ class Arrays(Owners[Array, ArraySpec]):
             self._state.waits.leave(work.row.id, work.spec.job.after)
 
     def put(self, work: Work[Array, ArraySpec], row: Array) -> None:
-        """Change an array's record; it is not stored for counts alone, because its specification may be large."""
+        """Change an array's record; it is not stored for counts alone, because its specification may be large.
+
+        Whoever wants to know that it is held is told of it, whatever has it held.
+        """
         if _without_counts(row) == _without_counts(work.row):
             work.row = row
-        else:
-            super().put(work, row)
+            return
+        begins = row.state.held and not (work.row.state.held or row.state.stopping)
+        work.row = row
+        self._state.put_workload(row, self._told_of(row, row.updated_at) if begins else ())
 
     def hold(self, work: Work[Array, ArraySpec], request: Request, now: float, *, held: bool) -> None:
         """Keep tasks from starting, or let them start; those that run go on."""
@@ -103,10 +109,13 @@ class Arrays(Owners[Array, ArraySpec]):
         if what == "ended":
             state = row.state
             counts = (state.succeeded, state.failed, state.cancelled)
-            spec = load_array(row.spec)
-            wanted = (*spec.notify, *self._state.outbox.queue_notify.get(spec.job.queue, ()))
-            told = of_array(row, spec.job.queue, wanted, now)
             event = ArrayEnded(row.id, row.name, state.status, *counts, state.reason)
-            self._state.emit(EventRecord(None, now, event), told)
+            self._state.emit(EventRecord(None, now, event), self._told_of(row, now))
         elif what == "deleted":
             self._state.emit(EventRecord(None, now, ArrayDeleted(row.id, row.name)))
+
+    def _told_of(self, row: Array, now: float) -> Sequence[Notification]:
+        """Return who is to be told of what became of an array."""
+        spec = load_array(row.spec)
+        wanted = (*spec.notify, *self._state.outbox.queue_notify.get(spec.job.queue, ()))
+        return of_array(row, spec.job.queue, wanted, now)

@@ -166,22 +166,26 @@ def of_job(before: Job, after: Job, ended: Attempt | None, wanted: Iterable[Noti
 
 
 def of_array(array: Array, queue: str, wanted: Iterable[Notify], now: float) -> Sequence[Notification]:
-    """Return who is to be told of an array that has ended."""
+    """Return who is to be told of an array that has ended, or is held from now on."""
     state = array.state
-    occasions = {Occasion.END, *({Occasion.FAILURE} if state.status == "Failed" else ())}
+    status, reason = state.status or JobState.HELD.value, state.reason if state.status else state.held
+    occasions = {Occasion.END} if state.status else {Occasion.HOLD}
+    if state.status == "Failed":
+        occasions.add(Occasion.FAILURE)
     report = Report(
-        event=f"array.{state.status.lower()}",
+        event=f"array.{status.lower()}",
         kind=ARRAY,
         id=array.id,
         name=array.name,
         at=now,
-        state=state.status,
+        state=status,
         queue=queue,
-        reason=state.reason,
+        reason=reason,
         submitted_at=array.created_at,
         counts={"succeeded": state.succeeded, "failed": state.failed, "cancelled": state.cancelled},
+        complete=not state.status,
     )
-    return _told(report, occasions, wanted, "end", now)
+    return _told(report, occasions, wanted, "end" if state.status else f"hold/{now!r}", now)
 
 
 def of_set(row: JobSet, queue: str, wanted: Iterable[Notify], now: float) -> Sequence[Notification]:

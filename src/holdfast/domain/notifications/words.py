@@ -21,6 +21,7 @@ _WORDS = {
     "array.succeeded": "succeeded",
     "array.failed": "failed",
     "array.cancelled": "was cancelled",
+    "array.held": "is held until it is released",
     "jobset.completed": "completed",
     "jobset.recovered": "completed after restarts",
     "jobset.failed": "failed",

@@ -86,7 +86,7 @@ class ArraySpec(Struct, frozen=True):
     at_least: int | None = None
     """Tasks that must succeed for the array to succeed; ``None``: all. It ends as soon as they have."""
     notify: tuple[Notify, ...] = ()
-    """Who is told of its end; of its tasks nobody is."""
+    """Who is told that it ends or is held; of its tasks nobody is."""
     only: Some | None = None
     """Of an array that reruns some tasks of another: these alone, with the indexes they had there."""
 
