@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.controller.dependencies import Waits
+from holdfast.controller.workloads import arrays
 from holdfast.controller.workloads.arrays import Arrays
 from holdfast.controller.workloads.owners import Owners
 from holdfast.domain.record import evolve
@@ -67,6 +68,14 @@ def a_released_job_waits_for_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(gang, "kept_waiting", lambda job, _, now: evolve(gang.queued(job, now), ready_at=now, met=()))
 
 
+def an_array_that_is_to_be_held_goes_on(patch: pytest.MonkeyPatch) -> None:
+    def hasty(*known: Any) -> Any:
+        found = dependencies.look(*known)
+        return evolve(found, unmet=None) if found.unmet is dependencies.OnUnmet.HOLD else found
+
+    patch.setattr(arrays, "look", hasty)
+
+
 BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
     "a failure counts as a success": (a_failure_counts_as_a_success, {"waits-for-it"}),
     "one of several is enough": (one_of_several_is_enough, {"waits-for-it"}),
@@ -78,6 +87,7 @@ BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
         the_end_of_an_array_is_not_the_end_of_its_tasks,
         {"waits-for-it", "all-ends"},
     ),
+    "an array that is to be held goes on": (an_array_that_is_to_be_held_goes_on, {"waits-for-it"}),
     "a released job waits for nothing": (a_released_job_waits_for_nothing, {"waits-for-it"}),
 }
 

@@ -12,12 +12,12 @@ from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes
 from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
 from holdfast.ports.store import Request, RequestKind
 from holdfast.service.submit import Submitter, Written
+from tools.simulate.chance import Chance
 from tools.simulate.work import random_spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tools.simulate.chance import Chance
     from tools.simulate.invariants.arrays import ArrayChecks
     from tools.simulate.scene import Scene
 
@@ -26,6 +26,8 @@ DEPENDENTS_EVERY, FIRST_WITH_DEPENDENTS = 5, 2
 _TIMES = (1, 4)
 _TOGETHER = (2, 7)
 _TASKS = 4
+_KEEPS = 0.7
+"""The share of the arrays that may be held for what can never happen; the others do what they did before they could."""
 _UNMET = (*(OnUnmet.CANCEL,) * 6, OnUnmet.RUN, OnUnmet.HOLD)
 
 
@@ -44,6 +46,7 @@ class DependentPeople:
         self._chance = chance
         self._record = arrays.record
         self._arrays = arrays
+        self._holds = Chance(f"{chance.getstate()}/holds")  # dice of their own, so that nothing else falls differently
         self._named = self._numbered = 0
 
     def new(self) -> str:
@@ -60,6 +63,15 @@ class DependentPeople:
             self._scene.agenda.at(chance.moment(now, now + (until - now) * 0.8), self._scene.willing(self._submit))
         for _ in range(chance.randint(0, 3)):
             self._scene.agenda.at(chance.moment(now, until), self._scene.willing(self._hold))
+        for _ in range(self._holds.randint(1, 4)):
+            moment = self._holds.moment(now + (until - now) * 0.3, until)
+            self._scene.agenda.at(moment, self._scene.willing(self._release_array))
+
+    def _release_array(self) -> None:
+        """Release an array that is held, perhaps because of what it waits for."""
+        held = [row.id for row in self._arrays.rows.values() if row.state.held and not row.ended]
+        if held:
+            self._ask(RequestKind.RELEASE, self._holds.choice(held))
 
     def _hold(self) -> None:
         """Hold a job that waits, and release it later."""
@@ -123,8 +135,9 @@ class DependentPeople:
     def _one(self, item: Written, name: str, target: Target | None) -> Dependency:
         chance = self._chance
         on_unmet = chance.choice(_UNMET)
+        keeps = item.array is None or (on_unmet is OnUnmet.HOLD and self._holds.happens(_KEEPS))
         if target is None:
-            if item.array is not None and on_unmet is OnUnmet.HOLD:
+            if on_unmet is OnUnmet.HOLD and not keeps:
                 on_unmet = OnUnmet.CANCEL
             return Dependency(name, chance.choice(list(Condition)), on_unmet, target=Target.JOB)
         known = next((row for row in self._arrays.rows.values() if row.id == name), None)
@@ -132,6 +145,6 @@ class DependentPeople:
         if item.array is not None and total >= _TASKS and chance.happens(0.7):
             return Dependency(name, chance.choice(list(Condition)), on_unmet, by_index=True, target=target)
         conditions = [one for one in Condition if one is not Condition.STARTED]
-        if item.array is not None and on_unmet is OnUnmet.HOLD:
+        if on_unmet is OnUnmet.HOLD and not keeps:
             on_unmet = OnUnmet.RUN
         return Dependency(name, chance.choice(conditions), on_unmet, target=target)

@@ -62,7 +62,7 @@ class DependencyChecks:
         row = self._arrays.rows.get(job.child.set_id) if job.child is not None else None
         if row is not None:
             whole = [one for one in self._arrays.waits_for(row.id) if not one.by_index]
-            self._require(whole, row.id, released=False)
+            self._require(whole, row.id, released=row.id in self._record.released)
 
     def _cancelled(self, job: Job) -> None:
         """Check that what was cancelled for something else could never have started."""
