@@ -44,6 +44,10 @@ INVARIANTS: dict[str, str] = {
         "A program has exactly the devices that are stored with its run: as many as it asks for, on its node, of the "
         "kind it asks for, and healthy."
     ),
+    "closed-stays": (
+        "Nothing is placed on a node that is drained, nor on one that is cordoned, but for pods that begin again in "
+        "the place they have there."
+    ),
     "queue-limits": "A queue starts nothing while it is paused, and nothing that takes it over its limits.",
     "sets-judge-once": (
         "Every failed attempt at a job of a set is judged once, as long as the set goes on, and nothing else is judged."

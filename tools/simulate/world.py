@@ -27,6 +27,7 @@ from tools.simulate.hosts import HARSH_LEASES_S, HARSH_MARGIN_S, LEASES_S, MARGI
 from tools.simulate.invariants.arrays import ArrayChecks
 from tools.simulate.invariants.caps import Caps
 from tools.simulate.invariants.commits import CommitChecks
+from tools.simulate.invariants.cordons import CordonChecks
 from tools.simulate.invariants.dependencies import DependencyChecks
 from tools.simulate.invariants.ending import EndChecks
 from tools.simulate.invariants.pods import PodChecks
@@ -38,6 +39,7 @@ from tools.simulate.invariants.truth import TruthChecks
 from tools.simulate.leases import TTL_S, Leases
 from tools.simulate.machines.machine import FaultyMachine
 from tools.simulate.machines.programs import Programs
+from tools.simulate.operators import Operators
 from tools.simulate.people import People
 from tools.simulate.policies import GIB
 from tools.simulate.scene import Scene
@@ -130,6 +132,8 @@ class World:
         self._array_people = ArrayPeople(scene, Chance(f"{seed}/arrays"), self._arrays)
         self._dependencies = DependencyChecks(self.record, self._arrays, self.sets)
         self._dependent_people = DependentPeople(scene, Chance(f"{seed}/dependents"), self._arrays)
+        self._cordons = CordonChecks(self.sets)
+        self._operators = Operators(scene, Chance(f"{seed}/operators"))
 
     def _build_controllers(self) -> None:
         self._leases = Leases()
@@ -251,6 +255,7 @@ class World:
             harsh.heal()
         faults.heal()
         self._set_people.make_peace()
+        self._operators.make_peace()
         self.people.make_peace()
         self.agenda.run_until(until + PEACE_S, enough=self._settled)
         leading = self._leading()
@@ -287,6 +292,7 @@ class World:
         if self.seed % ARRAYS_EVERY == FIRST_WITH_ARRAYS:
             self._array_people.plan(until)
         self._dependent_people.plan(self.seed, until)
+        self._operators.plan(self.seed, until)
         self.people.plan(jobs, until, self.seed)
 
     def close(self) -> None:
@@ -362,6 +368,7 @@ class World:
         self._dependencies.check(changes)
         self._pods.check(changes)
         self.set_checks.check(changes)
+        self._cordons.check(changes, self._store.catalogue().cordons)
 
     def _say_job(self, job: Job) -> None:
         before = self.record.jobs.get(job.id)
@@ -371,6 +378,7 @@ class World:
     def _tick_begins(self) -> None:
         if self._catalogue.version != self._store.catalogue_version():
             self._catalogue = self._store.catalogue()
+        self._cordons.begins(self._catalogue.cordons)
 
     def _ticked(self, controller: Controller) -> None:
         self._ticks.check(controller.state, self._store, self._catalogue)

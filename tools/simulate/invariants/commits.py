@@ -11,7 +11,7 @@ from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Ending, RunStatus
 from holdfast.domain.policy.builtin import CHECKPOINTED, INFRASTRUCTURE
 from holdfast.domain.policy.decide import GLOBAL_LIMIT
-from holdfast.domain.policy.model import Action
+from holdfast.domain.policy.model import Action, DecisionCode
 from holdfast.domain.rebuild import rebuild
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.checkpoints import first_policies
@@ -142,9 +142,9 @@ class CommitChecks:
             refuse("stops-together", f"{attempt.key} is to stop, only {told} of {[run.uid for run in live]} are told")
 
     def _in_total_time(self, attempt: Attempt) -> None:
-        job, decision = self._record.jobs[attempt.job_id], attempt.decision
+        job = self._record.jobs[attempt.job_id]
         total_s = load_spec(job.spec).total_deadline_s
-        if total_s is None or decision is None or not decision.grants_retry:
+        if total_s is None or _retry_of(attempt) is None:
             return
         begins = max(attempt.status_since, attempt.retry_at or 0.0)
         until = (job.ready_at or job.submitted_at) + total_s
@@ -161,8 +161,8 @@ class CommitChecks:
             refuse("back-off-waits", f"{attempt.key} failed at {failure.failed_at:.3f}, due at {attempt.retry_at}")
 
     def _limits(self, attempt: Attempt, store: Store) -> None:
-        decision = attempt.decision
-        if decision is None or not decision.grants_retry:
+        decision = _retry_of(attempt)
+        if decision is None:
             return
         earlier = [
             each.decision.counter
@@ -219,6 +219,13 @@ class CommitChecks:
             really = earlier.total() if use.name == GLOBAL_LIMIT else earlier[use.name]
             if use.used != really:
                 refuse("explained", f"{attempt.key} says {use.name} granted {use.used}; it had granted {really}")
+
+
+def _retry_of(attempt: Attempt) -> Decision | None:
+    """Return the decision that retries a failure, if one does; what is moved from a drained node has not failed."""
+    decision = attempt.decision
+    granted = decision is not None and decision.grants_retry and decision.code is not DecisionCode.INTERRUPTED
+    return decision if granted else None
 
 
 def _policy(decision: Decision, job: Job, store: Store) -> RetryPolicy:

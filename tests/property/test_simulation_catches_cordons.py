@@ -1,0 +1,64 @@
+"""The world is worth something for nodes that are closed, too: the code, broken in named ways, is caught soon."""
+
+# ruff: noqa: ANN401, SLF001 - what breaks private parts must reach them, and takes whatever they take
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.controller.policy_catalog import PolicyCatalog
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.gang import interruption
+from tools.simulate.operators import CORDONS_EVERY, FIRST_WITH_CORDONS
+from tools.simulate.run import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SEEDS = 40
+
+
+def cordons_are_not_looked_at(patch: pytest.MonkeyPatch) -> None:
+    read = PolicyCatalog._read
+
+    def careless(self: PolicyCatalog) -> None:
+        read(self)
+        self.catalogue = evolve(self.catalogue, cordons={})
+
+    patch.setattr(PolicyCatalog, "_read", careless)
+
+
+def a_new_controller_knows_no_cordons(patch: pytest.MonkeyPatch) -> None:
+    begin = PolicyCatalog.__init__
+
+    def forgetful(self: PolicyCatalog, store: Any) -> None:
+        begin(self, store)
+        self.catalogue = evolve(self.catalogue, cordons={})
+
+    patch.setattr(PolicyCatalog, "__init__", forgetful)
+
+
+def what_a_drain_stops_is_not_judged(patch: pytest.MonkeyPatch) -> None:
+    interrupted = interruption.interrupted
+    patch.setattr(interruption, "interrupted", lambda *known: evolve(interrupted(*known), decision=None))
+
+
+BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
+    "cordons are not looked at": (cordons_are_not_looked_at, {"closed-stays"}),
+    "a new controller knows no cordons": (a_new_controller_knows_no_cordons, {"closed-stays"}),
+    "what a drain stops is not judged": (what_a_drain_stops_is_not_judged, {"asked-for", "judged-once"}),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_it, expected = BREAKS[name]
+    break_it(monkeypatch)
+    for seed in range(FIRST_WITH_CORDONS, SEEDS * CORDONS_EVERY, CORDONS_EVERY):
+        report = simulate(seed)
+        if report.broken:
+            assert report.broken in expected, report.message
+            return
+    pytest.fail(f"{SEEDS} seeds saw nothing wrong")
