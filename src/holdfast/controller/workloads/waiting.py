@@ -53,5 +53,5 @@ class WaitingJobs:
         return kept_waiting(job, after, now) if after else queued(job, now)
 
     def _awaited(self, job: Job) -> tuple[Dependency, ...]:
-        """List what a job waits for; nothing once all of it has happened. Jobs of a set wait for their set alone."""
-        return () if job.child is not None or job.ready_at is not None else self._state.spec(job).after
+        """List what a job waits for; nothing once all of it has happened."""
+        return () if job.ready_at is not None else self._state.spec(job).after
