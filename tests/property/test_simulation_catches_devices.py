@@ -12,6 +12,7 @@ from holdfast.controller import placement, publisher
 from holdfast.controller.state import ControllerState
 from holdfast.domain.devices import ANY
 from holdfast.domain.lifecycle import RunStatus
+from holdfast.domain.placement import fit as placement_fit
 from holdfast.domain.placement import scheduling
 from holdfast.domain.placement.assignment import DeviceLedger, all_free, choose
 from holdfast.domain.placement.fit import fit
@@ -83,6 +84,11 @@ def a_topology_domain_need_have_no_devices(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(placement, "fit_alone", lambda *_: [])
 
 
+def devices_are_not_avoided(patch: pytest.MonkeyPatch) -> None:
+    for module in (placement_fit, scheduling):
+        patch.setattr(module, "but_avoided", lambda _shape, _key, free: free)
+
+
 BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
     "a round gives one device to several": (a_round_gives_one_device_to_several, TWICE),
     "a new controller does not know who has which": (a_new_controller_does_not_know_who_has_which, TWICE),
@@ -95,6 +101,7 @@ BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
         places_are_kept_free_for_who_waits_for_a_broken_device,
         {"all-ends"},
     ),
+    "devices are not avoided": (devices_are_not_avoided, {"devices-avoided"}),
     "a topology domain need have no devices": (a_topology_domain_need_have_no_devices, {"all-ends"}),
 }
 

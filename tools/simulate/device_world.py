@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.devices import ANY, Device, GpuSelector
+from holdfast.domain.policy.model import Action, AntiAffinity, RetryPolicy
 from holdfast.domain.record import evolve
 from tools.simulate.chance import Chance
 from tools.simulate.invariants.devices import DeviceChecks
@@ -25,6 +26,8 @@ DEVICES_EVERY, FIRST_WITH_DEVICES = 7, 3
 """One seed of this many has devices, from this one on."""
 _MODELS = (("NVIDIA A100-SXM4-40GB", 40 * GIB), ("NVIDIA L4", 24 * GIB))
 _SICK = 0.1
+_AVOIDS = 0.4
+_ELSEWHERE = RetryPolicy("inline", retry_limit=6, default_action=Action.RETRY, anti_affinity=AntiAffinity.DEVICE)
 _FEW = 2
 _SELECTORS = (*(ANY,) * 4, GpuSelector("a100*"), GpuSelector(memory=20 * GIB))
 _AMOUNTS = ((1, 0), (1, 0), (2, 0), (0, 250), (0, 500), (0, 700))
@@ -41,6 +44,7 @@ class DeviceWorld(World):
         """Build a world from its seed."""
         super().__init__(seed, open_store)
         self._wishes = Chance(f"{seed}/devices")
+        self._avoids = Chance(f"{seed}/avoids")
         nodes = {(machine.name, node.name): node for machine in self.machines for node in machine.all_nodes()}
         self.devices = DeviceChecks(self.record, self.programs, nodes, dict(_HAS))
         self._truth.cluster = self._end.cluster = dict(_HAS)
@@ -68,7 +72,13 @@ class DeviceWorld(World):
             asked = evolve(asked, gpu=gpu, share_m=share_m)
         names = [(_LICENCE, 500 if spec.gang > _FEW else 1000), (_SCRATCH, 1000)]
         named = tuple(name for name in names if wishes.happens(0.3))
-        return evolve(spec, resources=evolve(asked, named=named))
+        return evolve(self._avoiding(spec), resources=evolve(asked, named=named))
+
+    def _avoiding(self, spec: JobSpec) -> JobSpec:
+        """Have some jobs keep away from the devices on which they failed, and retry for long enough."""
+        if not self._avoids.happens(_AVOIDS):
+            return spec
+        return evolve(spec, gang=1, retry_policies=(), inline_policies=(_ELSEWHERE,))
 
     def _also_pods_ask(self, document: dict[str, Any]) -> None:
         spec = document["spec"]
@@ -87,3 +97,4 @@ class DeviceWorld(World):
     def _ticked(self, controller: Controller) -> None:
         super()._ticked(controller)
         self.devices.ticked(controller.state)
+        self.devices.avoided(controller.state, self._catalogue)

@@ -44,6 +44,9 @@ INVARIANTS: dict[str, str] = {
         "A program has exactly the devices that are stored with its run: as many as it asks for, on its node, of the "
         "kind it asks for, and healthy."
     ),
+    "devices-avoided": (
+        "A retry that avoids the devices on which its job failed is given others, where any could ever run it."
+    ),
     "closed-stays": (
         "Nothing is placed on a node that is drained, nor on one that is cordoned, but for pods that begin again in "
         "the place they have there."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.devices import ANY, WHOLE_M
 from holdfast.domain.lifecycle import RUN_TERMINAL
+from holdfast.domain.placement.fit import Shape, on_nodes
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
     from holdfast.controller.state import ControllerState
     from holdfast.domain.devices import Device
+    from holdfast.domain.job import Run
     from holdfast.domain.placement.fit import PlaceKey
+    from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.engine import NodeInfo, RunOrder
     from tools.simulate.invariants.record import Record
     from tools.simulate.machines.programs import Program, Programs
@@ -34,6 +37,8 @@ class DeviceChecks:
         self._cluster = cluster
         self.handed_out = 0
         """How many devices, or shares of one, programs were started with."""
+        self._state: ControllerState | None = None
+        self._placed: set[str] = set()
 
     def started(self, program: Program) -> None:
         """Check a program that has just started, and what runs beside it."""
@@ -88,3 +93,33 @@ class DeviceChecks:
         said = {(key, device): left for key, devices in ledger.free.items() for device, left in devices.items()}
         if said != free or any(left < 0 for left in free.values()):
             refuse("capacity-adds-up", f"of devices {said} is said to be free, and {free} is")
+
+    def avoided(self, state: ControllerState, catalogue: Catalogue) -> None:
+        """Check what a tick has placed after failures: not on devices that are avoided, where others would do.
+
+        Of a gang only one run is looked at alone; what another controller has placed was placed by what it knew.
+        """
+        runs = {uid: (active, run) for active in state.active.values() for uid, run in active.runs.items()}
+        fresh = runs.keys() - self._placed if self._state is state and not state.changes else set()
+        self._state = state
+        self._placed |= runs.keys()
+        for active, run in (runs[uid] for uid in sorted(fresh)):
+            before = self._record.attempts[run.job_id].get(run.attempt - 1)
+            if active.pods or active.job.gang > 1 or before is None or before.decision is None:
+                continue
+            avoided = set(before.decision.avoid_devices)
+            given = avoided & {f"{device}@{run.node}" for device in run.devices}
+            if given and run.job_id not in self._record.released and self._others(run, avoided, state, catalogue):
+                refuse("devices-avoided", f"{run.uid} is given {sorted(given)}, on which it failed before")
+
+    def _others(self, run: Run, avoided: set[str], state: ControllerState, catalogue: Catalogue) -> bool:
+        """Whether a run would fit a node by itself, without the devices that it avoids."""
+        spec = load_spec(self._record.jobs[run.job_id].spec)
+        request = on_nodes(Shape(run.request), self._cluster).request
+        for (_, node), place in state.capacity.places.items():
+            free = [each for each in place.devices if not each.trouble and f"{each.id}@{node}" not in avoided]
+            enough = sum(map(spec.gpus.admits, free)) >= (1 if request.share_m else request.gpu)
+            open_to_it = node not in catalogue.cordons and spec.node_selector.items() <= place.labels.items()
+            if enough and open_to_it and request.fits(place.capacity):
+                return True
+        return False
