@@ -9,12 +9,15 @@ from holdfast.domain.devices import Device
 from holdfast.domain.events import DeviceCordoned, DeviceUncordoned
 from holdfast.domain.failure import ContainerResult, LogMatch, RunOutcome
 from holdfast.domain.job import JobState, Resources
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated import SimulatedRun
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports.engine import NodeInfo
 from holdfast.service.devices import Devices
 from tests.unit.conftest import Lab, retrying
+from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
 
 BOTH = (
     Device("GPU-5d1c", 0, "NVIDIA A100", maker="nvidia", bus="00000000:3B:00.0"),
@@ -129,3 +132,27 @@ def test_a_name_that_two_nodes_have_needs_the_nodes(lab: Lab) -> None:
     lab.step(2)
     shown = {node.name: node.devices[0].trouble for node in lab.store.nodes()}
     assert (shown["n0"], shown["n1"]) == ("", "cordoned: by hand")
+
+
+@pytest.mark.parametrize("ill", [False, True])
+def test_a_pod_that_begins_again_in_its_place_does_not_get_a_device_back_that_is_in_trouble(*, ill: bool) -> None:
+    lab = SetLab()
+    lab.use(NodeInfo("n0", Resources(16_000, 1 << 36, 2), {}, BOTH))
+    rules = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "restartPolicy": "OnFailure"}
+    one = group("w", parallelism=1, completions=1, **rules)
+    container = one["template"]["spec"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"requests": {"nvidia.com/gpu": 1}}
+    policy = {"maxRestarts": 2, "restartStrategy": "InPlaceRestart"}
+    plan = fails_first("train-w-0")
+    set_id = lab.submit_set(manifest(replicatedJobs=[one], failurePolicy=policy), lambda order: later(plan(order)))
+    lab.pass_s(3)
+    if ill:
+        Devices(lab.store, lab.clock).cordon("GPU-5d1c", "it is hot")
+    lab.pass_s(30)
+    (job,) = lab.store.children_of(set_id)
+    assert [run.devices for run in lab.store.runs(job.id)] == [("GPU-5d1c",), ("GPU-77aa" if ill else "GPU-5d1c",)]
+    assert lab.store.workload(JobSet, set_id).ended == "Completed"
+
+
+def later(run: SimulatedRun) -> SimulatedRun:
+    return evolve(run, duration_s=6.0)

@@ -89,4 +89,11 @@ MUTATIONS = (
         "if queue.name:",
         ("unit/test_service_catalogue.py",),
     ),
+    Mutation(
+        "a pod begins again on a device that is in trouble",
+        "controller/workloads/pods.py",
+        "if pod.kept is not None and self._in_trouble(pod.kept):",
+        "if pod.kept is not None and False:",
+        ("unit/test_device_cordons.py",),
+    ),
 )

@@ -257,6 +257,8 @@ class Pods:
         for pod in idle:
             if pod.record.rank in taken or not self.may_start(active.job, pod, plan, now):
                 continue
+            if pod.kept is not None and self._in_trouble(pod.kept):
+                self.forget(pod)
             kept = pod.kept
             if kept is None:
                 self._enqueue(active, work, pod, plan, now)
@@ -266,6 +268,11 @@ class Pods:
                 if kept.devices:
                     self._state.capacity.grant({uid: (kept.devices,)})
                 self.start(active, work, pod, uid, (kept.executor, kept.node), now)
+
+    def _in_trouble(self, kept: Run) -> bool:
+        """Whether a place that was kept is of no use: a device there is cordoned or not healthy."""
+        place = self._state.capacity.places.get((kept.executor, kept.node))
+        return place is not None and any(each.trouble and each.id in kept.devices for each in place.devices)
 
     def resume(self, active: Active, work: JobWork, plan: PodPlan) -> None:
         """Restore the pods a job had when the last controller stopped."""
