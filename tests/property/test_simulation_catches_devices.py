@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.controller import placement, publisher
+from holdfast.controller.cordons import Cordons
 from holdfast.controller.state import ControllerState
 from holdfast.domain.devices import ANY
 from holdfast.domain.lifecycle import RunStatus
@@ -89,18 +90,34 @@ def devices_are_not_avoided(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(module, "but_avoided", lambda _shape, _key, free: free)
 
 
+def a_new_controller_knows_no_cordons(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Cordons, "restore", lambda *_: None)
+
+
+def a_device_that_falls_ill_is_still_given_away(patch: pytest.MonkeyPatch) -> None:
+    set_place = DeviceLedger.set_place
+
+    def careless(self: DeviceLedger, key: Any, devices: Any) -> None:
+        well = tuple(evolve(each, health="") if each.health.startswith("Xid") else each for each in devices)
+        set_place(self, key, well)
+
+    patch.setattr(DeviceLedger, "set_place", careless)
+
+
 BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
     "a round gives one device to several": (a_round_gives_one_device_to_several, TWICE),
     "a new controller does not know who has which": (a_new_controller_does_not_know_who_has_which, TWICE),
     "devices are given back as soon as a run is to stop": (devices_are_given_back_as_soon_as_a_run_is_to_stop, TWICE),
     "an executor is not told of devices": (an_executor_is_not_told_of_devices, {"devices-as-asked"}),
     "any kind will do": (any_kind_will_do, {"devices-as-asked"}),
-    "a device in trouble is given away": (a_device_in_trouble_is_given_away, {"devices-as-asked"}),
+    "a device in trouble is given away": (a_device_in_trouble_is_given_away, {"devices-as-asked", "cordoned-stays"}),
     "nobody counts what the cluster has": (nobody_counts_what_the_cluster_has, {"devices-apart"}),
     "places are kept free for who waits for a broken device": (
         places_are_kept_free_for_who_waits_for_a_broken_device,
         {"all-ends"},
     ),
+    "a new controller knows no cordons": (a_new_controller_knows_no_cordons, {"cordoned-stays"}),
+    "a device that falls ill is still given away": (a_device_that_falls_ill_is_still_given_away, {"cordoned-stays"}),
     "devices are not avoided": (devices_are_not_avoided, {"devices-avoided"}),
     "a topology domain need have no devices": (a_topology_domain_need_have_no_devices, {"all-ends"}),
 }

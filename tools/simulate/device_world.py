@@ -9,7 +9,9 @@ from holdfast.domain.policy.model import Action, AntiAffinity, RetryPolicy
 from holdfast.domain.record import evolve
 from tools.simulate.chance import Chance
 from tools.simulate.invariants.devices import DeviceChecks
+from tools.simulate.operators import DeviceOperators
 from tools.simulate.policies import GIB
+from tools.simulate.scene import Scene
 from tools.simulate.world import World
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Amounts
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.engine import NodeInfo
-    from holdfast.ports.store import Store
+    from holdfast.ports.store import Changes, Store
     from tools.simulate.machines.programs import Program
 
 DEVICES_EVERY, FIRST_WITH_DEVICES = 7, 3
@@ -45,6 +47,8 @@ class DeviceWorld(World):
         super().__init__(seed, open_store)
         self._wishes = Chance(f"{seed}/devices")
         self._avoids = Chance(f"{seed}/avoids")
+        scene = Scene(lambda: self._store, self.agenda, self.trace, self.people.willing)
+        self._device_operators = DeviceOperators(scene, Chance(f"{seed}/device operators"), self.machines)
         nodes = {(machine.name, node.name): node for machine in self.machines for node in machine.all_nodes()}
         self.devices = DeviceChecks(self.record, self.programs, nodes, dict(_HAS))
         self._truth.cluster = self._end.cluster = dict(_HAS)
@@ -90,6 +94,14 @@ class DeviceWorld(World):
             if self._wishes.happens(0.6):
                 template["spec"]["containers"][0]["resources"]["requests"] |= {"nvidia.com/gpu": 1}
 
+    def _ask_for_work(self, until: float) -> None:
+        super()._ask_for_work(until)
+        self._device_operators.plan(until)
+
+    def _committed(self, changes: Changes) -> None:
+        super()._committed(changes)
+        self.devices.check(changes)
+
     def _program_started(self, program: Program) -> None:
         super()._program_started(program)
         self.devices.started(program)
@@ -97,4 +109,4 @@ class DeviceWorld(World):
     def _ticked(self, controller: Controller) -> None:
         super()._ticked(controller)
         self.devices.ticked(controller.state)
-        self.devices.avoided(controller.state, self._catalogue)
+        self.devices.placed(controller.state, self._catalogue)

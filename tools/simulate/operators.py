@@ -1,15 +1,20 @@
-"""The operators of a world: they cordon and drain nodes, and let work onto them again."""
+"""The operators of a world: they close nodes and devices, and open them again. Devices fall ill, too, and recover."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.domain.record import evolve
 from holdfast.errors import NotFound
 from holdfast.service.catalogue.nodes import Nodes
+from holdfast.service.devices import Devices
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tools.simulate.chance import Chance
+    from tools.simulate.machines.machine import FaultyMachine
     from tools.simulate.scene import Scene
 
 CORDONS_EVERY, FIRST_WITH_CORDONS = 13, 6
@@ -17,6 +22,7 @@ CORDONS_EVERY, FIRST_WITH_CORDONS = 13, 6
 _TIMES = (1, 5)
 _DRAINED = 0.6
 _LONGEST_S = 40.0
+_SOON_S = 1.0
 
 
 class Operators:
@@ -62,3 +68,71 @@ class Operators:
         """Let work onto every node."""
         for name in list(self._scene.store().catalogue().cordons):
             self._scene.store().delete_cordon(name)
+
+
+class DeviceOperators:
+    """Whoever cordons devices; and what makes them fall ill."""
+
+    def __init__(self, scene: Scene, chance: Chance, machines: Sequence[FaultyMachine]) -> None:
+        """Begin without requests.
+
+        Args:
+            scene: Where they are.
+            chance: Decides what becomes of which device.
+            machines: Where the devices are.
+        """
+        self._scene = scene
+        self._chance = chance
+        self._machines = machines
+        self._cordoned: set[str] = set()
+
+    def plan(self, until: float) -> None:
+        """Put on the agenda what will become of devices until then; soon after, all are as they were."""
+        chance, agenda = self._chance, self._scene.agenda
+        now = agenda.now()
+        for _ in range(chance.randint(*_TIMES)):
+            agenda.at(chance.moment(now, until), self._scene.willing(self._cordon))
+        for _ in range(chance.randint(*_TIMES)):
+            agenda.at(chance.moment(now, until), self._fall_ill)
+        agenda.at(until + _SOON_S, self._make_peace)
+
+    def _cordon(self) -> None:
+        """Cordon a device, and let it be given away again later."""
+        names = [device.id for node in self._scene.store().nodes() for device in node.devices]
+        if names:
+            name = self._chance.choice(names)
+            self._cordoned.add(name)
+            self._scene.trace.say(f"asked to cordon {name}")
+            Devices(self._scene.store(), self._scene.agenda).cordon(name, "it is hot")
+            later = self._scene.willing(partial(self._uncordon, name))
+            self._scene.agenda.after(self._chance.moment(1.0, _LONGEST_S), later)
+
+    def _uncordon(self, name: str) -> None:
+        self._scene.trace.say(f"asked to uncordon {name}")
+        Devices(self._scene.store(), self._scene.agenda).uncordon(name)
+
+    def _fall_ill(self) -> None:
+        """Have an executor find something wrong with a device, and nothing any more later."""
+        well = [
+            (machine, node.name, device.id)
+            for machine in self._machines
+            for node in machine.all_nodes()
+            for device in node.devices
+            if not device.health
+        ]
+        if well:
+            machine, node, name = self._chance.choice(well)
+            self._report(machine, node, name, "Xid 79")
+            recovers = partial(self._report, machine, node, name, "")
+            self._scene.agenda.after(self._chance.moment(1.0, _LONGEST_S), recovers)
+
+    def _report(self, machine: FaultyMachine, node: str, name: str, health: str) -> None:
+        self._scene.trace.say(f"{name} is {health or 'well'}")
+        there = next(each for each in machine.all_nodes() if each.name == node)
+        devices = tuple(evolve(each, health=health) if each.id == name else each for each in there.devices)
+        machine.report(evolve(there, devices=devices))
+
+    def _make_peace(self) -> None:
+        """Have every device given away again."""
+        for name in sorted(self._cordoned):
+            self._uncordon(name)

@@ -44,6 +44,7 @@ INVARIANTS: dict[str, str] = {
         "A program has exactly the devices that are stored with its run: as many as it asks for, on its node, of the "
         "kind it asks for, and healthy."
     ),
+    "cordoned-stays": "No device is given out while it is cordoned, nor while it is known not to be healthy.",
     "devices-avoided": (
         "A retry that avoids the devices on which its job failed is given others, where any could ever run it."
     ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.devices import ANY, WHOLE_M
+from holdfast.domain.events import DeviceCordoned, DeviceUncordoned
 from holdfast.domain.lifecycle import RUN_TERMINAL
 from holdfast.domain.placement.fit import Shape, on_nodes
 from tools.simulate.promises import refuse
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.domain.placement.fit import PlaceKey
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.engine import NodeInfo, RunOrder
+    from holdfast.ports.store import Changes
     from tools.simulate.invariants.record import Record
     from tools.simulate.machines.programs import Program, Programs
 
@@ -39,6 +41,23 @@ class DeviceChecks:
         """How many devices, or shares of one, programs were started with."""
         self._state: ControllerState | None = None
         self._placed: set[str] = set()
+        self._cordoned: set[tuple[PlaceKey, str]] = set()
+        self._committed: set[str] = set()
+
+    def check(self, changes: Changes) -> None:
+        """Check that a commit gives no device away that was cordoned before it, and is after it."""
+        before = set(self._cordoned)
+        for record in changes.events.values():
+            if isinstance(record.event, DeviceCordoned | DeviceUncordoned):
+                told = record.event
+                change = self._cordoned.add if isinstance(told, DeviceCordoned) else self._cordoned.discard
+                change(((told.executor, told.node), told.device))
+        for uid, run in changes.runs.items():
+            fresh = uid not in self._committed
+            self._committed.add(uid)
+            given = {((run.executor, run.node), device) for device in run.devices}
+            if fresh and (closed := given & before & self._cordoned):
+                refuse("cordoned-stays", f"{uid} is given {sorted(closed)}")
 
     def started(self, program: Program) -> None:
         """Check a program that has just started, and what runs beside it."""
@@ -94,23 +113,27 @@ class DeviceChecks:
         if said != free or any(left < 0 for left in free.values()):
             refuse("capacity-adds-up", f"of devices {said} is said to be free, and {free} is")
 
-    def avoided(self, state: ControllerState, catalogue: Catalogue) -> None:
-        """Check what a tick has placed after failures: not on devices that are avoided, where others would do.
-
-        Of a gang only one run is looked at alone; what another controller has placed was placed by what it knew.
-        """
+    def placed(self, state: ControllerState, catalogue: Catalogue) -> None:
+        """Check what a tick has placed; what another controller has, was placed by what that one knew."""
         runs = {uid: (active, run) for active in state.active.values() for uid, run in active.runs.items()}
         fresh = runs.keys() - self._placed if self._state is state and not state.changes else set()
         self._state = state
         self._placed |= runs.keys()
         for active, run in (runs[uid] for uid in sorted(fresh)):
-            before = self._record.attempts[run.job_id].get(run.attempt - 1)
-            if active.pods or active.job.gang > 1 or before is None or before.decision is None:
-                continue
-            avoided = set(before.decision.avoid_devices)
-            given = avoided & {f"{device}@{run.node}" for device in run.devices}
-            if given and run.job_id not in self._record.released and self._others(run, avoided, state, catalogue):
-                refuse("devices-avoided", f"{run.uid} is given {sorted(given)}, on which it failed before")
+            place = state.capacity.places.get((run.executor, run.node))
+            there = () if place is None else place.devices
+            if given := [each for each in there if each.trouble and each.id in run.devices]:
+                refuse("cordoned-stays", f"{run.uid} is given {given}")
+            if not active.pods and active.job.gang == 1 and run.job_id not in self._record.released:
+                self._elsewhere(run, state, catalogue)
+
+    def _elsewhere(self, run: Run, state: ControllerState, catalogue: Catalogue) -> None:
+        """Check that a retry by itself is not on devices that it avoids, where others would do."""
+        before = self._record.attempts[run.job_id].get(run.attempt - 1)
+        avoided = set(() if before is None or before.decision is None else before.decision.avoid_devices)
+        given = avoided & {f"{device}@{run.node}" for device in run.devices}
+        if given and self._others(run, avoided, state, catalogue):
+            refuse("devices-avoided", f"{run.uid} is given {sorted(given)}, on which it failed before")
 
     def _others(self, run: Run, avoided: set[str], state: ControllerState, catalogue: Catalogue) -> bool:
         """Whether a run would fit a node by itself, without the devices that it avoids."""

@@ -64,6 +64,11 @@ class FaultyMachine(Machine):
         """List every node it was built with."""
         return self._nodes
 
+    def report(self, node: NodeInfo) -> None:
+        """Tell something else of a node from now on."""
+        self._nodes = tuple(node if each.name == node.name else each for each in self._nodes)
+        self._changed()
+
     def start(self, orders: Sequence[RunOrder]) -> None:
         """Begin to start runs; one for a lost node cannot be launched."""
         self._take_time()
