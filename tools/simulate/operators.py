@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tools.simulate.machines.machine import FaultyMachine
     from tools.simulate.scene import Scene
 
-CORDONS_EVERY, FIRST_WITH_CORDONS = 13, 6
+CORDONS_EVERY, FIRST_WITH_CORDONS = 13, 9
 """One seed of this many has nodes cordoned and drained, from this one on."""
 _TIMES = (1, 5)
 _DRAINED = 0.6
