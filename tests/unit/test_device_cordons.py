@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from holdfast.domain.device_faults import shown_by
@@ -138,7 +140,7 @@ def test_a_name_that_two_nodes_have_needs_the_nodes(lab: Lab) -> None:
 def test_a_pod_that_begins_again_in_its_place_does_not_get_a_device_back_that_is_in_trouble(*, ill: bool) -> None:
     lab = SetLab()
     lab.use(NodeInfo("n0", Resources(16_000, 1 << 36, 2), {}, BOTH))
-    rules = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "restartPolicy": "OnFailure"}
+    rules: dict[str, Any] = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "restartPolicy": "OnFailure"}
     one = group("w", parallelism=1, completions=1, **rules)
     container = one["template"]["spec"]["template"]["spec"]["containers"][0]
     container["resources"] = {"requests": {"nvidia.com/gpu": 1}}
