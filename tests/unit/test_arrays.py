@@ -171,6 +171,23 @@ def test_a_deleted_array_goes_when_its_programs_have_stopped_and_its_tasks_stay(
     assert lab.controller.state.jobs == {}
 
 
+@pytest.mark.parametrize("kind", [RequestKind.CANCEL, RequestKind.DELETE])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_while_the_programs_of_a_stopped_array_end_one_by_one_no_other_task_takes_their_places(
+    lab: ArrayLab, kind: RequestKind, *, restarts: bool
+) -> None:
+    lab.plan = lambda order: evolve(exits(0, after_s=1000), term_delay_s=2.0 * int(order.job_name[-1]))
+    lab.submit_array(sweep(9))
+    lab.pass_s(3)
+    lab.ask(kind, "sweep")
+    for _ in range(15):
+        lab.pass_s(1)
+        if restarts:
+            lab.restart_controller()
+    assert lab.started() == {f"sweep-{index}": 1 for index in range(4)}
+    assert lab.stored() == {JobState.CANCELLED: 9}
+
+
 def test_memory_and_rows_hold_only_tasks_that_were_made(lab: ArrayLab) -> None:
     lab.submit_array(sweep(100_000))
     lab.pass_s(5)

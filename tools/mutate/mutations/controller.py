@@ -6,6 +6,13 @@ from tools.mutate.mutation import WORLDS, Mutation
 
 MUTATIONS = (
     Mutation(
+        "tasks of a deleted array take places that become free",
+        "controller/workloads/owners.py",
+        "            self._end_waiting(work, why, now)\n",
+        "",
+        ("unit/test_arrays.py",),
+    ),
+    Mutation(
         "a refused commit is published",
         "controller/controller.py",
         "            return error\n",

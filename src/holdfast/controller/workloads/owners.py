@@ -242,7 +242,9 @@ class Owners(Generic[R, S]):
     def _look(self, work: Work[R, S], now: float) -> None:
         self._take_in_submitted(work)
         if work.row.deleting:
-            if self._end_jobs(work, f"its {work.row.noun} was deleted", now):
+            why = f"its {work.row.noun} was deleted"
+            self._end_waiting(work, why, now)
+            if self._end_jobs(work, why, now):
                 self._leave(work)
                 self._state.forget_workload(work.row.id)
                 self.tell(work.row, "deleted", now)
@@ -268,6 +270,13 @@ class Owners(Generic[R, S]):
         over = f"its {row.noun} has ended: {work.row.ended}"
         if work.row.ended and self._end_jobs(work, over, now) and found.expires_at is None:
             self._leave(work)
+
+    def _end_waiting(self, work: Work[R, S], why: str, now: float) -> None:
+        """Have no job take a place that becomes free while others stop; those made of pods wait for their owner."""
+        for job_id in list(work.jobs.values()):
+            job = self._state.jobs.get(job_id)
+            if job is not None and job_id not in self._state.active and self._state.spec(job).kube is None:
+                self._kind(job_id).finish(job_id, why, now)
 
     def _end_jobs(self, work: Work[R, S], why: str, now: float) -> bool:
         """End the jobs of a workload that is over, once none of them runs any more; returns whether none does."""
