@@ -109,7 +109,7 @@ def test_a_cancelled_array_leaves_no_program_and_makes_no_more_tasks(shell: Shel
     assert shell.run("cancel", "long").returncode != 0
 
 
-@pytest.mark.parametrize("kills", [1, 4])
+@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.slow)])
 def test_kill_nine_at_any_time_loses_no_task_and_runs_none_twice(shell: Shell, kills: int) -> None:
     shell.start().close()
     script = RECORDS.format(folder=shell.folder) + "sleep 0.02"

@@ -336,6 +336,7 @@ def test_a_queue_that_limits_what_nobody_has_is_taken_with_a_warning_at_its_line
     assert served.run("get", "queue", "limited", "-o", "json").json["warnings"]
     assert served.run("update", "settings", "--resource", "licence/matlab=4").code == 0
     assert served.run("apply", "-f", "queue.yaml").err == ""
+    assert served.run("delete", "queue", "limited").code == 0
 
 
 def test_a_dry_run_finds_what_the_real_one_would_and_ends_alike(served: Shell) -> None:

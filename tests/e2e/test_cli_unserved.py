@@ -14,6 +14,8 @@ from tests.e2e.test_cli_shell import PATIENCE_S, Shell, shell
 if TYPE_CHECKING:
     from tests.e2e.server import Server
 
+pytestmark = pytest.mark.slow  # what people see of servers that were killed
+
 __all__ = ["shell"]
 NOTE = "no server is running, so this may be out of date; start one: holdfast up\n"
 LOOKS = (

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow  # servers in the background that start, stop and are examined
+
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[Shell]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from tests.e2e.jobset_stage import Ledger
 
+pytestmark = pytest.mark.slow  # ten deaths of a server around programs that start again
+
 SEED = 20
 KILLS = 10
 """Of each set."""
@@ -120,7 +122,6 @@ class Story:
             assert time.monotonic() < deadline, f"attempt {attempt} was never judged"
 
 
-@pytest.mark.slow
 def test_twenty_kills_between_decision_and_action_restart_sets_exactly_once_each(tmp_path: Path) -> None:
     stage = WarmStage(tmp_path)
     eager = Restarting(stage, "eager", "Recreate", 0.05)

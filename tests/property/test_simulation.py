@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHUNK = 10
-FEW = 100
-"""Worlds that are lived in the default run; the other hundred are in the long one."""
+FEW = 50
+"""Worlds that are lived in the default run; the others are in the long one."""
 MANY = 200
 NOWHERE = {("job", JobState.QUEUED), ("job", JobState.BACKOFF), ("job", JobState.HELD), ("attempt", "PENDING")}
 ONCE_BROKEN = (200_444, 219, 201_135, 201_203, 661)
