@@ -187,16 +187,17 @@ def _wait() -> None:
     threading.Event().wait(60)
 
 
+_MORE_TRIES = 3
 OWN_TESTS = "map_array or submit_array or local_error or pickle_output or stdout or requeuing or checkpoint"
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_submitit_passes_its_own_tests_of_an_executor(data: Path, tmp_path: Path) -> None:
     """Those of its local executor, with Holdfast's in its place.
 
     What they test of processes is left out, and which of several failed tasks is told: the first stops the others here.
-    Some of them wait for a second and no longer, which a busy machine may take to start a Python: they have two tries.
+    Some of them wait for a second and no longer, which a busy machine may take to start a Python: they have some tries.
     """
     (tmp_path / "replaced.py").write_text(
         "from submitit.local import local\n"
@@ -212,8 +213,8 @@ def test_submitit_passes_its_own_tests_of_an_executor(data: Path, tmp_path: Path
         return subprocess.run(line, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=110, check=False)
 
     done = tried()
-    if done.returncode:
-        done = tried()
+    for _ in range(_MORE_TRIES):
+        done = tried() if done.returncode else done
     assert done.returncode == 0, done.stdout[-4000:]
     assert "15 passed" in done.stdout, done.stdout[-500:]
 

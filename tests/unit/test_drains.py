@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,9 +20,10 @@ from holdfast.ports.store import RequestKind
 from holdfast.service.catalogue.nodes import Nodes
 from holdfast.service.explain import Explainer
 from tests.unit.conftest import exits, job_named
-from tests.unit.jobset_lab import FOREVER, SetLab, group, manifest
+from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest
 
 if TYPE_CHECKING:
+    from holdfast.ports.engine import RunOrder
     from tests.unit.conftest import Lab
 
 ENDLESS = SimulatedRun(0.0, None)
@@ -172,3 +174,34 @@ def test_pods_on_a_drained_node_fail_as_disrupted_and_their_jobs_rules_say_what_
     runs = lab.store.runs("id-train-w-0")
     assert (runs[0].interrupted, len(runs)) == (Interruption.DRAIN, 1 if ended else 2)
     assert {run.node for run in runs[1:]} <= {"n0", "n1"} - {first.node}
+
+
+@pytest.mark.parametrize("drained", [False, True])
+def test_a_pod_that_waits_to_begin_again_in_its_place_begins_elsewhere_once_its_node_is_drained(
+    *, drained: bool
+) -> None:
+    lab = SetLab()
+    lab.use(*(NodeInfo(f"n{number}", Resources(1000, 8 << 30, 0)) for number in range(3)))
+    rules: dict[str, Any] = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "restartPolicy": "OnFailure"}
+    one = group("w", 2, parallelism=1, completions=1, **rules)
+    container = one["template"]["spec"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"requests": {"cpu": 1}}
+    policy = {"maxRestarts": 2, "restartStrategy": "InPlaceRestart"}
+    plan = fails_first("train-w-0")
+    stubborn = SimulatedRun(duration_s=60.0, term_delay_s=8.0)  # the others wait for it at the barrier
+    starts: Counter[str] = Counter()
+
+    def plan_of(order: RunOrder) -> SimulatedRun:
+        starts[order.job_name] += 1
+        return stubborn if order.job_name == "train-w-1" and starts[order.job_name] == 1 else plan(order)
+
+    set_id = lab.submit_set(manifest(replicatedJobs=[one], failurePolicy=policy), plan_of)
+    lab.pass_s(5)
+    (first,) = lab.store.runs("id-train-w-0")
+    if drained:
+        Nodes(lab.store, lab.clock).cordon(first.node, drain=True)
+    lab.pass_s(60)
+    runs = lab.store.runs("id-train-w-0")
+    assert len(runs) == 2
+    assert (runs[1].node == first.node) is not drained
+    assert lab.store.workload(JobSet, set_id).ended == "Completed"

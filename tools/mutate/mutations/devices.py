@@ -6,6 +6,13 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "a pod begins again in its place on a node that is drained",
+        "controller/workloads/pods.py",
+        "        if cordon is not None and cordon.drain:\n",
+        "        if cordon is None and kept.node == '':\n",
+        ("unit/test_drains.py",),
+    ),
+    Mutation(
         "a device is not charged to the run that has it",
         "domain/placement/assignment.py",
         "                free[device] -= amount\n\n    def release",

@@ -270,7 +270,10 @@ class Pods:
                 self.start(active, work, pod, uid, (kept.executor, kept.node), now)
 
     def _in_trouble(self, kept: Run) -> bool:
-        """Whether a place that was kept is of no use: a device there is cordoned or not healthy."""
+        """Whether a kept place is of no use: its node is drained, or a device there is cordoned or not healthy."""
+        cordon = self._judging.catalog.catalogue.cordons.get(kept.node)
+        if cordon is not None and cordon.drain:
+            return True
         place = self._state.capacity.places.get((kept.executor, kept.node))
         return place is not None and any(each.trouble and each.id in kept.devices for each in place.devices)
 
