@@ -35,8 +35,8 @@ def test_wait_shows_how_far_a_job_is_and_then_how_it_ended(place: tuple[Server, 
     server, client = place
     job = client.submit({"name": "train", "command": program(tmp_path / "gate")})
     with Terminal(server.environ, "wait", "train", columns=60) as terminal:
-        [line] = terminal.until_screen(lambda lines: "30/100" in "".join(lines), "its progress")
-        assert line.startswith("train: Running, [######--------------] 30/100, ")
+        wanted = "train: Running, [######--------------] 30/100, "
+        assert len(terminal.until_screen(lambda lines: lines and lines[0].startswith(wanted), "its progress")) == 1
         (tmp_path / "gate").touch()
         terminal.ended()
         ending, last = terminal.screen
@@ -63,8 +63,9 @@ def test_ctrl_c_leaves_a_job_that_is_waited_for_and_a_narrow_terminal_one_line(
 def test_run_has_the_line_below_what_the_program_prints(place: tuple[Server, Client], tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     with Terminal(place[0].environ, "run", "--name", "talks", "--", *program(gate)) as terminal:
-        shown = terminal.until_screen(lambda lines: len(lines) == 2, "the line")
-        assert (shown[0], shown[1].startswith("talks: Running")) == ("begun", True)
+        wanted = "talks: Running"
+        shown = terminal.until_screen(lambda lines: len(lines) == 2 and lines[1].startswith(wanted), "the line")
+        assert shown[0] == "begun"
         gate.touch()
         terminal.ended()
         assert terminal.screen == ["begun", "all done"]

@@ -39,7 +39,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Cl
 
 def opened(place: tuple[Server, Client], *words: str) -> Terminal:
     terminal = Terminal(place[0].environ, "top", *words)
-    terminal.until_screen(lambda lines: "runs" in "\n".join(lines), "a frame")
+    # A frame comes in parts, and its last line last.
+    terminal.until_screen(lambda lines: "runs" in "\n".join(lines) and lines[-1].startswith("j/k move"), "a frame")
     return terminal
 
 

@@ -141,7 +141,7 @@ def test_what_was_deleted_has_its_row_once_more_with_a_state_that_says_so(tmp_pa
 
 def test_on_a_terminal_the_table_is_drawn_again_and_left_there(idle: Server) -> None:
     with Terminal(idle.environ, "get", "jobs", "--watch", lines=5, columns=70) as terminal:
-        before = terminal.until_screen(lambda lines: len(lines) == 3, "the table")
+        before = terminal.until_screen(lambda lines: len(lines) == 3 and lines[-1].startswith("sweep"), "the table")
         assert [line.split()[:2] for line in before] == [
             ["NAME", "STATE"],
             ["alone", "Succeeded"],
@@ -151,10 +151,10 @@ def test_on_a_terminal_the_table_is_drawn_again_and_left_there(idle: Server) -> 
             job = client.submit({"name": "more", "command": ["true"]})
             until(client, job.id, lambda view: view.state == "Succeeded")
             client.submit({"name": "again", "command": ["true"]})
-        shown = terminal.until_screen(lambda lines: len(lines) == 5 and "again" in "".join(lines), "the newest")
-        assert (shown[-1], max(map(len, shown)) <= 70) == ("and 1 more", True)
+        shown = terminal.until_screen(lambda lines: lines[-1] == "and 1 more" and "again" in "".join(lines), "newest")
+        assert (len(shown), max(map(len, shown)) <= 70) == (5, True)
         terminal.resize(20, 60)
-        terminal.until_screen(lambda lines: len(lines) == 5 and "alone" in "".join(lines), "all of them")
+        terminal.until_screen(lambda lines: len(lines) == 5 and lines[-1].startswith("sweep"), "all of them")
         terminal.interrupt()
         terminal.ended()
         assert (terminal.process.returncode, "\x1b[?1049l" in terminal.raw, "\x1b[?25h" in terminal.raw) == (

@@ -66,7 +66,7 @@ ENDS = [
     ({"at_least": 1}, (1, 2, 0), SUCCEEDED, "1 of 10 tasks succeeded"),
     ({"at_least": 9}, (0, 2, 0), FAILED, "2 of 10 tasks did not succeed, and 9 must"),
     ({"at_least": 9}, (9, 1, 0), SUCCEEDED, "9 of 10 tasks succeeded"),
-    ({"max_failures": 1}, (1, 2, 0), FAILED, "2 tasks failed, more than maxFailures (1)"),
+    ({"max_failures": 1}, (1, 2, 0), FAILED, "2 of 10 tasks failed, more than maxFailures (1)"),
 ]
 
 
@@ -84,6 +84,15 @@ def test_what_is_left_is_cancelled_before_it_ends() -> None:
     assert (state.stopping, state.status, made, gone) == (FAILED, "", [], ["sweep-1", "sweep-2"])
     state, made, gone = look(spec, state, *(task(index, ChildPhase.CANCELLED) for index in (1, 2)))
     assert (state.status, state.cancelled, made, gone) == (FAILED, 2, [], [])
+
+
+def test_enough_that_succeed_while_they_are_being_cancelled_come_too_late() -> None:
+    spec = array(10, max_failures=0, at_least=1)
+    state, _, gone = look(spec, ArrayState(2), task(0, ChildPhase.FAILED), task(1))
+    assert (state.stopping, gone) == (FAILED, ["sweep-1"])
+    state, *_ = look(spec, state, task(1, ChildPhase.SUCCEEDED))
+    assert (state.status, state.succeeded) == (FAILED, 1)
+    assert state.reason == "1 of 10 tasks failed, more than maxFailures (0)"
 
 
 def test_while_it_is_held_what_waits_is_held_once_and_nothing_is_made_until_it_is_released() -> None:

@@ -106,7 +106,11 @@ class ArrayChecks:
         told = {JobState.SUCCEEDED: state.succeeded, JobState.FAILED: state.failed, JobState.CANCELLED: state.cancelled}
         if counts != Counter(told):
             refuse("arrays-add-up", f"{row.name} ends with {told}, and its tasks are {dict(counts)}")
-        if (state.status == "Succeeded") != (state.succeeded >= spec.needed) and state.status != "Cancelled":
+        enough = state.succeeded >= spec.needed
+        # Tasks may still succeed while those of an array with too many failures are being stopped.
+        too_many = spec.max_failures is not None and state.failed > spec.max_failures
+        rightly = {"Succeeded": enough, "Failed": too_many or not enough, "Cancelled": True}
+        if not rightly[state.status]:
             refuse("arrays-add-up", f"{row.name} of {spec.total} tasks is {state}")
 
     def waits_for(self, key: str) -> Sequence[Dependency]:

@@ -79,7 +79,8 @@ def _ended(spec: ArraySpec, state: ArrayState, alive: int, now: float) -> ArrayS
     if state.succeeded >= spec.needed:
         state = stop(state, SUCCEEDED, f"{state.succeeded} of {spec.total} tasks succeeded")
     elif spec.max_failures is not None and state.failed > spec.max_failures:
-        state = stop(state, FAILED, f"{state.failed} tasks failed, more than maxFailures ({spec.max_failures})")
+        failed = f"{state.failed} of {spec.total} tasks failed"
+        state = stop(state, FAILED, f"{failed}, more than maxFailures ({spec.max_failures})")
     elif spec.at_least is not None and spec.total - lost < spec.at_least:
         state = stop(state, FAILED, f"{lost} of {spec.total} tasks did not succeed, and {spec.at_least} must")
     elif state.made == spec.total and not alive:
