@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 GATE = 'echo "up $$"; while ! test -s "$1"; do sleep 0.02; done; exit $(cat "$1")'
 FAIL_ONCE = 'date +%s.%N; test "$HOLDFAST_ATTEMPT" -gt 1'
+SEEN_S = 0.5
+"""Within this time a supervisor has seen the end of its program; a server takes longer to start."""
 TOLD = 'trap "echo told; TOLD=1" TERM; echo up; while ! test -e "$1"; do sleep 0.02; done; exit 5'
 
 
@@ -118,7 +120,7 @@ def test_what_succeeds_though_no_server_runs_took_no_longer_for_that(server: Ser
         view = until(client, job, lambda view: view.state == "Succeeded")
     [attempt] = view.attempts
     assert view.ended_at == attempt.ended_at == attempt.runs[0].ended_at
-    assert seconds(view.ended_at) <= over
+    assert seconds(view.ended_at) <= over + SEEN_S
 
 
 def test_a_total_deadline_is_kept_though_no_server_runs(server: Server, tmp_path: Path) -> None:
@@ -132,7 +134,7 @@ def test_a_total_deadline_is_kept_though_no_server_runs(server: Server, tmp_path
         view = until(client, job, lambda view: view.state == "Failed")
     [attempt] = view.attempts
     [run] = attempt.runs
-    assert seconds(run.ended_at) <= kept_by_itself
+    assert seconds(run.ended_at) <= kept_by_itself + SEEN_S
     assert seconds(run.ended_at) - seconds(view.submitted_at) >= 5.0
     assert view.ended_at == attempt.ended_at == run.ended_at
     assert (run.ended_by, attempt.cause) == ("deadline", "execution_timeout")

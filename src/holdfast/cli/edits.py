@@ -51,7 +51,7 @@ class EditOptions:
         list[str],
         typer.Option(
             metavar="HANDLER.FIELD=VALUE",
-            help="Queue or settings: how patient a handler is; VALUE may be none or default. Repeatable.",
+            help="Queue or settings: a handler's timeout or max_tries; VALUE may be none or default. Repeatable.",
         ),
     ] = field(default_factory=list)
     retry_limit: Annotated[Text, typer.Option(metavar="N", help="Retry policy: how many retries each rule grants.")] = (

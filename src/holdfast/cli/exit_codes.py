@@ -29,7 +29,7 @@ MEANINGS: dict[int, str] = {
     USAGE: "Wrong usage, or an input that is not valid; nothing was done.",
     NOT_FOUND: "Not found.",
     REFUSED: "Its state, a limit, a policy or a missing token forbids it.",
-    UNAVAILABLE: "Not available: no server answers, or the data directory is taken. Try again.",
+    UNAVAILABLE: "Not available: no server answers, or the data directory is in use. Try again.",
     HELD: "`run`: the job is held; `holdfast release` releases it.",
     TIMED_OUT: "`wait`, `submit --wait`, `delete`: the time ran out first.",
     NOT_EXECUTABLE: "`run`: the program was found but could not be started.",

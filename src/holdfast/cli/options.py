@@ -29,7 +29,7 @@ FilesOption = Annotated[
         "--file",
         "-f",
         metavar="FILE",
-        help="YAML or JSON, any number of documents, or one JSON document a line; '-' is standard input.",
+        help="YAML or JSON, any number of documents, or one JSON document per line; '-' is standard input.",
     ),
 ]
 AttemptOption = Annotated[
@@ -48,7 +48,7 @@ TimeoutOption = Annotated[
 ]
 ReasonOption = Annotated[
     str,
-    typer.Option("--reason", metavar="TEXT", help="The reason, shown to everyone who looks at it."),
+    typer.Option("--reason", metavar="TEXT", help="The reason, recorded for others to see."),
 ]
 ExportOption = Annotated[
     str | None,
@@ -63,7 +63,7 @@ SecretEnvOption = Annotated[
     typer.Option(
         "--secret-env",
         metavar="K[=FILE]",
-        help="Set a variable to its value here, or to a file's content, and store that apart from the job. Repeatable.",
+        help="Set a variable to its current value, or to a file's content, stored separately from the job. Repeatable.",
     ),
 ]
 LenientOption = Annotated[
@@ -75,14 +75,14 @@ LenientOption = Annotated[
 ]
 DryRunOption = Annotated[
     bool,
-    typer.Option("--dry-run", help="Have everything checked as it would be, print the manifests, and change nothing."),
+    typer.Option("--dry-run", help="Check everything as usual, print the manifests, and change nothing."),
 ]
 AfterOption = Annotated[
     list[str],
     typer.Option(
         "--after",
         metavar="NAME[:CONDITION]",
-        help="Wait for a job, an array or a job set: :ok (the default), :failed, :ended or :started; :index of an array"
-        " has each task wait for the one of its index. Repeatable.",
+        help="Wait for a job, an array or a job set: :ok (the default), :failed, :ended or :started; "
+        "with :index each task of an array waits for the task of the same index. Repeatable.",
     ),
 ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.client import Client
     from holdfast.wire.jobs import JobSummary, JobView
 
-AllOption = Annotated[bool, typer.Option("--all", help="All jobs that the command can be about.")]
+AllOption = Annotated[bool, typer.Option("--all", help="All jobs that the command applies to.")]
 _EXAMPLE = "name jobs, or choose them: -l team=vision"
 _MOST_NAMED = 5
 """How many are named before a question."""
@@ -30,12 +30,13 @@ class ChooseOptions:
     """What is true of the jobs that are meant, instead of their names."""
 
     label: Annotated[
-        list[str], typer.Option("--label", "-l", metavar="K=V", help="Jobs with this label. Repeatable; all hold.")
+        list[str],
+        typer.Option("--label", "-l", metavar="K=V", help="Jobs with this label. Repeatable; all must match."),
     ] = field(default_factory=list)
     queue: Annotated[str | None, typer.Option("--queue", "-q", metavar="QUEUE", help="Jobs of this queue.")] = None
     state: Annotated[
         list[str],
-        typer.Option("--state", "-s", metavar="STATE", help="Jobs in this state. Repeatable; commas work."),
+        typer.Option("--state", "-s", metavar="STATE", help="Jobs in this state. Repeatable, or comma-separated."),
     ] = field(default_factory=list)
     cause: Annotated[
         list[str],

@@ -23,8 +23,8 @@ def apply(options: ApplyOptions, cli: Cli) -> int:
     """Create or change what the files describe.
 
     Retry policies, then queues, then categories are created or replaced, job sets created or changed; jobs are
-    submitted last, each time it is called. An array that is there already is unchanged, or gets other limits.
-    Kubernetes manifests of JobSets and Jobs are read, too.
+    submitted last, each time it is called. An existing array stays unchanged, or has its limits changed. Kubernetes
+    manifests of JobSets and Jobs are read, too.
     """
     flags = Flags()
     if not options.file:

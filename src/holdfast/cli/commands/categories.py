@@ -29,10 +29,10 @@ class CategoriesOptions:
 
 
 def categories(options: CategoriesOptions, cli: Cli) -> int:
-    """List the kinds of failures that are told apart, with what to do about each.
+    """List the categories of failures, with what to do about each.
 
     Your own come first, in order of evaluation, then the failure catalogue that comes with Holdfast. A rule of a policy
-    matches them with onCategory and onSubcategory; by themselves they only explain.
+    matches them with onCategory and onSubcategory; on their own they only explain.
     """
     flags = Flags()
     form = flags.choice("--output", options.output, TEXT_FORMATS)

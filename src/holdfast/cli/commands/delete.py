@@ -45,9 +45,9 @@ class DeleteOptions:
 def delete(options: DeleteOptions, cli: Cli) -> int:
     """Delete job sets, arrays, retry policies, queues, categories or notifiers.
 
-    The programs of a job set or an array are stopped first; its jobs stay as history. A policy that a queue names, and
-    a queue with jobs that have not ended, are refused. With --file, what the files describe is deleted, job sets first;
-    Kubernetes Jobs of their own are cancelled.
+    The programs of a job set or an array are stopped first; its jobs stay as history. A policy that a queue uses, or a
+    queue with unfinished jobs, is not deleted. With --file, what the files describe is deleted, job sets first;
+    standalone Kubernetes Jobs are cancelled.
     """
     flags = Flags()
     if bool(options.kind) is bool(options.file):

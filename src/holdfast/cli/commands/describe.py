@@ -39,8 +39,8 @@ class DescribeOptions:
 def describe(options: DescribeOptions, cli: Cli) -> int:
     """Describe a job with its attempts, runs and history, a job set, or a queue, retry policy, category or node.
 
-    A job set is shown with its conditions, replicated jobs, jobs and pods, and its latest decisions and events. Of a
-    long history only a part is shown, with the command that shows all of it.
+    A job set is shown with its conditions, replicated jobs, jobs and pods, and its latest decisions and events. A long
+    history is shown in part, with the command that shows all of it.
     """
     noun, names = _target(options.what)
     with cli.connect() as client:

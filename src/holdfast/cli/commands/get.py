@@ -50,32 +50,35 @@ class GetOptions:
         ),
     ]
     names: Annotated[
-        list[str], typer.Argument(metavar="[NAME...]", help="Only these names; for a job or a job set also its id.")
+        list[str], typer.Argument(metavar="[NAME...]", help="Only these names; jobs and job sets also by id.")
     ] = field(default_factory=list)
     state: Annotated[
         list[str],
         typer.Option(
-            "--state", "-s", metavar="STATE", help="Jobs, or job sets, in this state. Repeatable; commas work."
+            "--state", "-s", metavar="STATE", help="Jobs, or job sets, in this state. Repeatable, or comma-separated."
         ),
     ] = field(default_factory=list)
     queue: Annotated[str | None, typer.Option("--queue", "-q", metavar="QUEUE", help="Jobs of this queue.")] = None
     label: Annotated[
         list[str],
-        typer.Option("--label", "-l", metavar="K=V", help="Jobs, or job sets, with this label. Repeatable; all hold."),
+        typer.Option(
+            "--label", "-l", metavar="K=V", help="Jobs, or job sets, with this label. Repeatable; all must match."
+        ),
     ] = field(default_factory=list)
     jobset: Annotated[str | None, typer.Option("--jobset", metavar="NAME", help="Jobs of this job set.")] = None
     array: Annotated[str | None, typer.Option("--array", metavar="NAME", help="Jobs that are tasks of this array.")] = (
         None
     )
     tree: Annotated[
-        bool, typer.Option("--tree", help="Jobs, arrays and job sets below what they wait for, or waited for.")
+        bool, typer.Option("--tree", help="Show jobs, arrays and job sets below what they wait or waited for.")
     ] = False
     quarantined: Annotated[
         bool, typer.Option("--quarantined", help="Jobs that Holdfast itself failed to look after.")
     ] = False
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Print at most N; default all.")] = None
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Go on: redraw the list on a terminal, else print what changed.")
+        bool,
+        typer.Option("--watch", "-w", help="Keep watching: redraw the list on a terminal, else print what changed."),
     ] = False
     output: FormatOption = "table"
 
@@ -88,15 +91,15 @@ def get(options: GetOptions, cli: Cli) -> int:
     queues, retry policies, categories and notifiers are manifests that can be applied again; what else is known of a
     job set is in its status. CSV (RFC 4180) has a column for each plain field.
 
-    On a terminal a row is one line: what does not fit is cut. -o wide cuts nothing, and has ids, times and more
+    On a terminal a row is one line: what does not fit is cut. -o wide cuts nothing and adds ids, times and more
     columns. Jobs that share a name are shown as NAME@ID, with as much of the id as tells them apart; every command
-    takes that for a job.
+    accepts that form.
 
-    --watch goes on until Ctrl-C. On a terminal the table is redrawn; elsewhere, and as JSON, CSV or names, each thing
-    is printed again when it has changed, as JSON one document a line, and once more, as Deleted, when it is deleted or
-    forgotten; names are not. It goes on after the server was away for a while.
+    --watch runs until Ctrl-C. On a terminal the table is redrawn. Elsewhere, and as JSON, CSV or names, each item is
+    printed again when it changes, as JSON one document per line, and (except as a name) once more, as Deleted, when it
+    is deleted or pruned. It reconnects when the server comes back.
 
-    TOOK is counted from the first start of a program to the last end, or until now while the job runs; waiting before
+    TOOK is the time from the first start of a program to the last end, or to now while the job runs; waiting before
     that does not count.
     """
     flags = Flags()

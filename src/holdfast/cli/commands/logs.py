@@ -93,11 +93,11 @@ class LogsOptions(ChooseOptions):
 def logs(options: LogsOptions, cli: Cli) -> int:
     """Print what jobs printed, or all jobs of a job set.
 
-    Prints the newest attempt; each line of a gang follows its rank, and each line of one of several jobs its job. With
-    --follow and no --attempt, later attempts are printed too. In a job made of pods, a rank is a completion index, and
-    the newest run of each is printed; with --all also those before it. A line on standard error marks where one run
-    ends and the next begins. With --jobset each line follows its job. Where a job keeps standard output and standard
-    error apart, each is printed to its own.
+    Prints the newest attempt. Lines of a gang are prefixed with their rank, and lines of several jobs with their job.
+    With --follow and no --attempt, later attempts are printed too. In a job made of pods, a rank is a completion index,
+    and the newest run of each is printed; --all adds the earlier ones. A line on standard error marks where one run
+    ends and the next begins. With --jobset each line is prefixed with its job. If a job keeps standard output and
+    standard error apart, each is printed to its own stream.
     """
     flags = Flags()
     attempt = flags.integer("--attempt", options.attempt, low=1)

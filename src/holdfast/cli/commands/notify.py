@@ -37,18 +37,20 @@ class NotifyOptions:
     state: Annotated[
         str | None, typer.Option("--state", "-s", metavar="STATE", help="`list`: Waiting, Delivered or Dead.")
     ] = None
-    to: Annotated[str | None, typer.Option("--to", metavar="NOTIFIER", help="`list`: only those to this one.")] = None
+    to: Annotated[str | None, typer.Option("--to", metavar="NOTIFIER", help="`list`: only those to this notifier.")] = (
+        None
+    )
     all_dead: Annotated[bool, typer.Option("--dead", help="`replay`: all that were given up.")] = False
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="`list`: print at most N.")] = None
     output: FormatOption = "table"
 
 
 def notify(options: NotifyOptions, cli: Cli) -> int:
-    """Look at what people were told, deliver it again, or try a notifier.
+    """List notifications, deliver them again, or test a notifier.
 
-    `list` shows each notification, and why the last try failed; `show` prints all it tells. `replay` tells again what
-    was delivered or given up, under its id; the server does that, or the next command that runs jobs. `test` sends a
-    test message at once, and exits with 1 if it is not taken.
+    `list` shows each notification, and why its last delivery failed; `show` prints all of it. `replay` delivers again
+    what was delivered or given up, under the same id; the server does that, or the next command that runs jobs. `test`
+    sends a test message immediately, and exits with 1 if it is not accepted.
     """
     flags = Flags()
     action = flags.choice("ACTION", options.action, _ACTIONS)

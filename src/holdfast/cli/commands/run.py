@@ -77,20 +77,20 @@ class RunOptions:
         Text,
         typer.Option(
             metavar="[NAME@]DURATION",
-            help="Warn the program so long before its deadline; such as USR2@2m.",
+            help="Warn the program this long before its deadline, such as USR2@2m.",
         ),
     ] = None
     checkpointed_exit_code: Annotated[
         Text, typer.Option(metavar="N", help="Exit code that means: saved, run me again; 85 with --signal.")
     ] = None
     stall_no_output: Annotated[
-        Text, typer.Option(metavar="DURATION", help="End an attempt that prints nothing for so long, such as 10m.")
+        Text, typer.Option(metavar="DURATION", help="End an attempt that prints nothing for this long, such as 10m.")
     ] = None
     stall_no_progress: Annotated[
-        Text, typer.Option(metavar="DURATION", help="End an attempt whose progress file stays the same for so long.")
+        Text, typer.Option(metavar="DURATION", help="End an attempt whose progress file does not change for this long.")
     ] = None
     stall_idle_device: Annotated[
-        Text, typer.Option(metavar="DURATION", help="End an attempt whose GPUs do nothing for so long, such as 15m.")
+        Text, typer.Option(metavar="DURATION", help="End an attempt whose GPUs are idle for this long, such as 15m.")
     ] = None
     cpus: Annotated[Text, typer.Option(metavar="N", help="Cores for each rank, such as 2, 0.5 or 500m.")] = None
     memory: Annotated[Text, typer.Option(metavar="SIZE", help="Memory limit of each rank, such as 2Gi.")] = None
@@ -98,13 +98,15 @@ class RunOptions:
         Text, typer.Option(metavar="N", help="GPUs for each rank: a number, a share of one such as 0.25, or 'shared'.")
     ] = None
     gpu_type: Annotated[Text, typer.Option(metavar="PATTERN", help="GPUs of this model only, such as 'A100*'.")] = None
-    gpu_memory: Annotated[Text, typer.Option(metavar="SIZE", help="GPUs with this memory at least, such as 40Gi.")] = (
-        None
-    )
+    gpu_memory: Annotated[
+        Text, typer.Option(metavar="SIZE", help="GPUs with at least this much memory, such as 40Gi.")
+    ] = None
     resource: Annotated[
         list[str],
         typer.Option(
-            "--resource", metavar="NAME=AMOUNT", help="What else each rank takes, such as licence/matlab=1. Repeatable."
+            "--resource",
+            metavar="NAME=AMOUNT",
+            help="A named resource that each rank needs, such as licence/matlab=1. Repeatable.",
         ),
     ] = field(default_factory=list)
     env: Annotated[
@@ -139,8 +141,10 @@ class RunOptions:
             help="Run a task for each combination, such as lr=0.1,0.01 seed=1..5; {lr} is replaced. Repeatable.",
         ),
     ] = field(default_factory=list)
-    max_running: Annotated[Text, typer.Option(metavar="N", help="Tasks of an array at a time.")] = None
-    max_failures: Annotated[Text, typer.Option(metavar="N", help="Cancel an array when more tasks than N fail.")] = None
+    max_running: Annotated[Text, typer.Option(metavar="N", help="How many tasks of an array run at once.")] = None
+    max_failures: Annotated[
+        Text, typer.Option(metavar="N", help="Cancel an array when more than N of its tasks fail.")
+    ] = None
     success: Annotated[
         Text, typer.Option(metavar="all|any|N", help="Tasks of an array that must succeed; default all.")
     ] = None
@@ -149,7 +153,8 @@ class RunOptions:
         list[str],
         typer.Option(
             metavar="NAME[:EVENTS]",
-            help="Tell this notifier: at the end and when held, or of end, failure, hold, stall, recovery. Repeatable.",
+            help="Notify this notifier at the end and on hold, or on these events: end, failure, hold, stall, recovery."
+            " Repeatable.",
         ),
     ] = field(default_factory=list)
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the job's id and return at once.")] = False

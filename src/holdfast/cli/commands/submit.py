@@ -55,11 +55,10 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
     """Submit the jobs, arrays and job sets of some files.
 
     Prints one line per job set, then one per job, in the order of the files. Either every job is accepted or none is:
-    what does not fit into one request of 10,000 is checked as a whole before the first is sent, and so are job sets.
-    Jobs and arrays run as they would in this shell: with the variables that --export names, and in its working
-    directory, unless they say something else, or --export NONE. Job sets and Jobs of Kubernetes run as written.
-    With --after all of them wait for something else, beside what their dependsOn says.
-    With --wait the exit code is 0 when all succeeded and 1 otherwise.
+    job sets, and jobs that take more than one request of 10,000, are all checked before the first is sent. Jobs and
+    arrays run as they would in this shell: with the variables that --export names, and in its working directory, unless
+    they or --export NONE say otherwise. Job sets and Kubernetes Jobs run as written. With --after all of them wait for
+    something, in addition to their own dependsOn. With --wait the exit code is 0 when all succeeded and 1 otherwise.
     """
     flags = Flags()
     form = flags.choice("--output", options.output, ("text", "name", "id", "json"))

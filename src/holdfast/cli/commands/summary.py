@@ -26,18 +26,19 @@ class SummaryOptions:
     ] = DAY
     queue: Annotated[str | None, typer.Option("--queue", "-q", metavar="QUEUE", help="Jobs of this queue.")] = None
     label: Annotated[
-        list[str], typer.Option("--label", "-l", metavar="K=V", help="Jobs with this label. Repeatable; all hold.")
+        list[str],
+        typer.Option("--label", "-l", metavar="K=V", help="Jobs with this label. Repeatable; all must match."),
     ] = field(default_factory=list)
     output: DocumentOption = "text"
 
 
 def summary(options: SummaryOptions, cli: Cli) -> int:
-    """Sum up what became of jobs: states, failures by kind and node, time lost, and how fast jobs recovered.
+    """Summarize jobs: states, failures by kind and node, time lost, and how fast jobs recovered.
 
-    It is about jobs that go on or ended in that time; of what reaches beyond it only the part within counts. ETTR, the
-    effective training time ratio, is the time that attempts ran which succeeded or still run, by the time from each
-    job's first start to its end: waiting for retries and failed attempts count against it. Work that a failed attempt
-    left in a checkpoint is not known, so the true ratio may be higher.
+    It covers jobs that were unfinished or ended in that time, and counts only the part that falls into it. ETTR, the
+    effective training time ratio, is the time spent in attempts that succeeded or still run, divided by the time from
+    each job's first start to its end: failed attempts and waiting for retries count against it. Work that a failed
+    attempt saved in a checkpoint is not known, so the true ratio may be higher.
     """
     flags = Flags()
     form = flags.choice("--output", options.output, TEXT_FORMATS)

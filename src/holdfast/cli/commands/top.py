@@ -26,18 +26,17 @@ class TopOptions:
     name: Annotated[
         str, typer.Option("--name", metavar="TEXT", help="List only jobs whose names contain this, in either case.")
     ] = ""
-    once: Annotated[bool, typer.Option("--once", help="Print one frame and end, as is done without a terminal.")] = (
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and exit, as happens without a terminal.")] = (
         False
     )
 
 
 def top(options: TopOptions, cli: Cli) -> int:
-    """Show everything at a glance: queues, nodes, devices, what runs and what fails.
+    """Show everything at a glance: queues, nodes, devices, what is running and what is failing.
 
-    It is drawn again every second, with one request whose answer does not grow with the number of jobs. Keys: j and k
-    or the arrows move, w or enter says why a job is where it is, l shows what it printed last, c cancels it after a
-    question, r retries it, / lists only jobs whose names contain a text, ? helps, q leaves. ETTR, as holdfast summary
-    has it, is of the last hour.
+    It is redrawn every second, with one request whose answer does not grow with the number of jobs. Keys: j and k or
+    the arrows move, w or Enter explains why a job is where it is, l shows its latest output, c asks and cancels it, r
+    retries it, / filters jobs by name, ? shows help, q quits. ETTR, as in holdfast summary, is for the last hour.
     """
     browser = Browser(cli, options.name)
     drawable = cli.stdin.isatty() and cli.stdout.isatty() and cli.environ.get("TERM") != "dumb"

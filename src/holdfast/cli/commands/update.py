@@ -43,8 +43,8 @@ class UpdateOptions(EditOptions):
         list[str],
         typer.Option(
             metavar="NAME=AMOUNT",
-            help="Settings: what the whole cluster has of something, such as licence/matlab=2; 0 is nothing any more. "
-            "Repeatable.",
+            help="Settings: how much of a named resource the whole cluster has, such as licence/matlab=2; 0 removes it."
+            " Repeatable.",
         ),
     ] = field(default_factory=list)
 
@@ -53,7 +53,7 @@ def update(options: UpdateOptions, cli: Cli) -> int:
     """Change retry policies, queues, categories, job sets or the settings.
 
     Flags change only what they name; files replace the whole thing. A changed policy is a new revision and applies to
-    failures judged from then on; so does a lowered limit, also to jobs that run already.
+    failures judged from then on. So does a lowered limit, including for jobs that are already running.
     """
     flags = Flags()
     if not (options.kind and read_noun(options.kind, _UPDATED) is Noun.SETTINGS):

@@ -44,12 +44,12 @@ class WaitOptions(ChooseOptions):
 def wait(options: WaitOptions, cli: Cli) -> int:
     """Wait until jobs, job sets or arrays have ended.
 
-    The exit code is 0 when all succeeded (or reached the state of --for), 1 when some job failed, was cancelled, or
-    can no longer reach that state, and 124 when the time ran out first. A job set has succeeded when it is Completed.
-    Instead of by names, jobs and arrays can be chosen by a label, a queue, a state, a cause or their age.
+    The exit code is 0 when all succeeded (or reached the state of --for), 1 when some job failed, was cancelled, or can
+    no longer reach that state, and 124 when the time ran out first. A job set has succeeded when it is Completed. Jobs
+    and arrays can also be selected by label, queue, state, cause or age.
 
-    Ends with a line for each: its name and state, why, and the last line it printed; of more than 20 jobs, the others
-    are counted. Ctrl-C leaves the jobs as they are.
+    At the end it prints a line for each, with its name, state, reason and last line of output; beyond 20 jobs the
+    others are only counted. Ctrl-C leaves the jobs as they are.
     """
     flags = Flags()
     chosen = read_choice(

@@ -59,8 +59,8 @@ def why(options: WhyOptions, cli: Cli) -> int:
     """Explain why a job, a job set or an array is where it is.
 
     Shows what happened to an attempt, which rule decided, and what follows; for a job set, each decision about one of
-    its failed jobs; for an array, its failed tasks by how they failed and what was decided. As JSON or YAML it always
-    contains everything that --all shows.
+    its failed jobs; for an array, its failed tasks, grouped by cause and decision. As JSON or YAML it always contains
+    everything that --all shows.
     """
     target = job_or_set(options.what)
     flags = Flags()

@@ -49,8 +49,8 @@ def db(options: DbOptions, cli: Cli) -> int:
     """Maintain the database of the data directory, or the one that HOLDFAST_DATABASE names.
 
     `upgrade` brings it to the schema this version needs. `check` says whether it is sound, and exits with 1 when it is
-    not. `prune` deletes finished jobs with their logs. `backup` copies a SQLite database to FILE, also while a server
-    runs; `restore` puts such a copy back, while none does.
+    not. `prune` deletes finished jobs with their logs. `backup` copies a SQLite database to FILE, even while a server
+    runs; `restore` puts such a copy back, while none runs.
     """
     flags = Flags()
     action = flags.choice("ACTION", options.action, _ACTIONS)

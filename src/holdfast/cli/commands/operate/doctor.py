@@ -32,7 +32,7 @@ class DoctorOptions:
 def doctor(options: DoctorOptions, cli: Cli) -> int:
     """Check this machine, the data directory and the server, and say what to do.
 
-    Each line is ok, warn or fail: jobs run with a warning, but with less protection. The exit code is 1 when anything
+    Each line is ok, warn or fail: with a warning, jobs run with less protection. The exit code is 1 when anything
     fails. Nothing is changed.
     """
     form = read_format(options.output, TEXT_FORMATS)

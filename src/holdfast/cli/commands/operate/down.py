@@ -20,15 +20,15 @@ class DownOptions:
     """What ``down`` can be told."""
 
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="DURATION", help="Give up waiting for its end after this long.")
+        str, typer.Option("--timeout", metavar="DURATION", help="Give up waiting for it to exit after this long.")
     ] = "30s"
 
 
 def down(options: DownOptions, cli: Cli) -> int:
-    """Stop the server of the data directory, and wait until it has ended.
+    """Stop the server on the data directory, and wait until it has exited.
 
-    Running programs are not touched: they go on, and the next server takes them over. With no server running there is
-    nothing to do, which is no error.
+    Running programs are not touched: they go on, and the next server takes them over. It is no error if no server is
+    running.
     """
     flags = Flags()
     timeout_s = flags.duration("--timeout", options.timeout)

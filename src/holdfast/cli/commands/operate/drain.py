@@ -51,11 +51,11 @@ class DrainOptions(NodesOptions):
     """What ``drain`` can be told."""
 
     reason: ReasonOption = ""
-    wait: Annotated[bool, typer.Option("--wait", help="Return once nothing runs there any more.")] = False
+    wait: Annotated[bool, typer.Option("--wait", help="Return once nothing runs there.")] = False
 
 
 def cordon(options: CordonOptions, cli: Cli) -> int:
-    """Have nothing more placed on nodes, or GPUs given to nobody; what runs there goes on."""
+    """Stop placing work on nodes, or handing out GPUs; what is already running goes on."""
     with cli.connect() as client:
         gpus, nodes = _apart(client, options)
         code = _of_gpus(gpus, lambda name: client.cordon_device(name, reason=options.reason), "cordoned", cli)
@@ -65,9 +65,9 @@ def cordon(options: CordonOptions, cli: Cli) -> int:
 
 
 def uncordon(options: UncordonOptions, cli: Cli) -> int:
-    """Let work onto nodes again that were cordoned or drained, and hand out GPUs again.
+    """Place work on cordoned or drained nodes again, and hand out cordoned GPUs again.
 
-    A GPU is cordoned by itself when a run shows that it is faulty.
+    A GPU is cordoned automatically when a run shows that it is faulty.
     """
     with cli.connect() as client:
         gpus, nodes = _apart(client, options)
@@ -78,9 +78,9 @@ def uncordon(options: UncordonOptions, cli: Cli) -> int:
 def drain(options: DrainOptions, cli: Cli) -> int:
     """Cordon nodes and empty them.
 
-    What runs there is warned as its job asks for with `signal`, gets SIGTERM and its grace, and goes on elsewhere, or
-    waits until the node is uncordoned. No job uses a retry for that; pods of Jobs and job sets fail as disrupted
-    (DisruptionTarget), and what follows is their own rules'.
+    Running programs get the warning their job requested with `signal`, then SIGTERM and their grace period, and their
+    jobs continue elsewhere, or wait until the node is uncordoned. This uses up no retry of a job; pods of Jobs and job
+    sets fail as disrupted (DisruptionTarget), and their own rules decide what follows.
     """
     with cli.connect() as client:
         code = _of_nodes(options.names, lambda name: client.drain(name, reason=options.reason), "is being drained", cli)

@@ -28,9 +28,7 @@ _INSTALLED = Path("~/.local/share/man/man1")
 class ManOptions:
     """What ``man`` can be told."""
 
-    page: Annotated[
-        str, typer.Argument(metavar="[COMMAND]", help="The command it is about; default all of holdfast.")
-    ] = ""
+    page: Annotated[str, typer.Argument(metavar="[COMMAND]", help="The command; default holdfast as a whole.")] = ""
     install: Annotated[
         bool,
         typer.Option("--install", help="Write all pages to where man(1) finds them, so that `man holdfast-run` works."),
@@ -43,7 +41,7 @@ class ManOptions:
 def man(options: ManOptions, cli: Cli) -> int:
     """Show the manual page of a command, or install all of them.
 
-    On a terminal man(1) shows it; elsewhere, or where there is no man(1), it is printed as it is written, in roff.
+    On a terminal it is shown by man(1); elsewhere, or without man(1), its roff source is printed.
     """
     if options.install:
         return _install(options.directory.expanduser(), cli)

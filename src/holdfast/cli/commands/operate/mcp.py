@@ -23,7 +23,7 @@ _OWN = {"submitted-by": "agent"}
 class McpOptions:
     """What ``mcp`` can be told."""
 
-    read_only: Annotated[bool, typer.Option("--read-only", help="Offer only tools that look.")] = False
+    read_only: Annotated[bool, typer.Option("--read-only", help="Offer only tools that read.")] = False
     queue: Annotated[
         list[str],
         typer.Option(
@@ -42,7 +42,9 @@ class McpOptions:
             help="Label its jobs, and change only jobs that have it. Repeatable; default submitted-by=agent.",
         ),
     ] = field(default_factory=list)
-    any_job: Annotated[bool, typer.Option("--any-job", help="Let it retry and cancel jobs of others, too.")] = False
+    any_job: Annotated[bool, typer.Option("--any-job", help="Let it retry and cancel other people's jobs, too.")] = (
+        False
+    )
     max_jobs: Annotated[str, typer.Option(metavar="N", help="Jobs it may submit in one session.")] = "100"
     max_per_call: Annotated[str, typer.Option(metavar="N", help="Jobs it may submit at once.")] = "20"
 
@@ -50,7 +52,7 @@ class McpOptions:
 def mcp(options: McpOptions, cli: Cli) -> int:
     """Serve tools for an AI agent on standard input and output (Model Context Protocol).
 
-    The agent can submit jobs, list and read them, ask why they are where they are, read their logs, retry and cancel
+    The agent can submit jobs, list and read them, ask why they are in their state, read their logs, retry and cancel
     them. Submitting means running any program as you: use --read-only where that is too much. Ends when the agent
     closes its input.
     """

@@ -24,9 +24,7 @@ class ServiceOptions:
     """What ``service`` can be told."""
 
     action: Annotated[str, typer.Argument(metavar="ACTION", help="install, uninstall or status.")]
-    user: Annotated[bool, typer.Option("--user", help="A service of yours alone, which needs no administrator.")] = (
-        False
-    )
+    user: Annotated[bool, typer.Option("--user", help="A service for you alone, which needs no root.")] = False
     data: Annotated[
         str | None,
         typer.Option(
@@ -35,7 +33,8 @@ class ServiceOptions:
     ] = None
     port: Annotated[str, typer.Option(metavar="N", help="The port to listen on.")] = "7070"
     run_as: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Whose programs run; default holdfast, with --user you.")
+        str | None,
+        typer.Option(metavar="NAME", help="The user that programs run as; default holdfast, with --user you."),
     ] = None
     show: Annotated[
         bool, typer.Option("--print", "--dry-run", help="`install`: print the unit file and change nothing.")
@@ -43,11 +42,11 @@ class ServiceOptions:
 
 
 def service(options: ServiceOptions, cli: Cli) -> int:
-    """Run the server as a service of systemd, which starts it again whenever it ends and after each reboot.
+    """Run the server as a systemd service, which restarts it whenever it exits and starts it after each reboot.
 
-    `install` writes the unit file and starts it; done again, it writes and restarts it. Programs outlive restarts of
-    the service. `uninstall` stops the server and removes the unit; programs and data stay. `status` exits with 0 while
-    it runs, and with 3 where it is not installed.
+    `install` writes the unit file and starts the service; repeated, it rewrites and restarts it. Programs outlive
+    restarts of the service. `uninstall` stops the server and removes the unit; programs and data stay. `status` exits
+    with 0 while it runs, and with 3 if it is not installed.
     """
     flags = Flags()
     action = flags.choice("ACTION", options.action, _ACTIONS)

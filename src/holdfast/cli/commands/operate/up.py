@@ -23,7 +23,7 @@ class UpOptions:
     """What ``up`` can be told."""
 
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1"
-    port: Annotated[str, typer.Option(metavar="N", help="The port to listen on; 0 takes a free one.")] = str(
+    port: Annotated[str, typer.Option(metavar="N", help="The port to listen on; 0 picks a free one.")] = str(
         _DEFAULT_PORT
     )
     data: Annotated[
@@ -38,8 +38,8 @@ class UpOptions:
 def up(options: UpOptions, cli: Cli) -> int:
     """Serve: API, controller and local executor in one process.
 
-    Leaves its address and token in the data directory, where every other command finds them. Ends on Ctrl-C or SIGTERM.
-    With --daemon it leaves the terminal, and its log is server.log in the data directory.
+    Writes its address and token to the data directory, where every other command finds them. Stops on Ctrl-C or
+    SIGTERM. With --daemon it runs in the background and logs to server.log in the data directory.
     """
     flags = Flags()
     port = flags.integer("--port", options.port, high=65535)

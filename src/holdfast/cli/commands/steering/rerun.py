@@ -30,20 +30,22 @@ class RerunOptions:
     ] = field(default_factory=list)
     index: Annotated[
         str | None,
-        typer.Option("--index", metavar="LIST", help="Only these, such as 3,7-9; alone, however they ended."),
+        typer.Option("--index", metavar="LIST", help="Only these, such as 3,7-9; used alone, however they ended."),
     ] = None
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Default: ARRAY-rerun-1, -2, ...")] = None
     set: SetOption = field(default_factory=list)
     env: EnvOption = field(default_factory=list)
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which tasks it would be; submit nothing.")] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print which tasks would be rerun; submit nothing.")] = (
+        False
+    )
 
 
 def rerun(options: RerunOptions, cli: Cli) -> int:
-    """Run tasks of an array again that failed, as an array of their own.
+    """Rerun the failed tasks of an array as a new array.
 
-    A task keeps its index and its parameters, and finds what the original's task of that index left in its checkpoint
-    folder. Limits and policies are the original's, unless --set and --env change them. What was rerun already is left
-    out. The name of the new array is printed.
+    A task keeps its index and its parameters, and finds what the original task left in its checkpoint folder. Limits
+    and policies are the original's, unless --set and --env change them. Tasks that were already rerun are left out.
+    Prints the name of the new array.
     """
     flags = Flags()
     changes = read_changes(options.set, options.env, flags, cli)

@@ -49,7 +49,7 @@ SetOption = Annotated[
     ),
 ]
 EnvOption = Annotated[
-    list[str], typer.Option("--env", "-e", metavar="K[=V]", help="Set a variable; K alone takes its value from here.")
+    list[str], typer.Option("--env", "-e", metavar="K[=V]", help="Set a variable; K alone takes its current value.")
 ]
 
 
@@ -64,7 +64,7 @@ class RetryOptions(SteerOptions):
 def cancel(options: SteerOptions, cli: Cli) -> int:
     """Cancel jobs, or arrays with all of their tasks.
 
-    Running programs get SIGTERM and, after their grace period, SIGKILL. A cancelled job is never retried by itself.
+    Running programs get SIGTERM and, after their grace period, SIGKILL. A cancelled job is never retried automatically.
     Without a server the command stops the programs itself and ends when they have; it starts no other jobs.
     """
     flags = Flags()
@@ -110,9 +110,10 @@ def _ask(
 def hold(options: SteerOptions, cli: Cli) -> int:
     """Keep jobs and arrays from running until they are released.
 
-    A job that runs is stopped for that, at no cost of its retries: its programs get the warning that it asked for with
-    `signal`, then SIGTERM and, after their grace, SIGKILL. Its next attempt begins when it is released. Of an array no
-    task starts and none is made; those that run go on, and one that fails is held before its retry.
+    A running job is stopped, which uses up none of its retries: its programs get the warning it requested with
+    `signal`, then SIGTERM and, after their grace period, SIGKILL. Its next attempt begins when it is released. No task
+    of a held array starts, and no new ones are created; running tasks go on, and one that fails is held before its
+    retry.
     """
 
     def act(client: "Client") -> "Act":
@@ -136,11 +137,11 @@ def release(options: SteerOptions, cli: Cli) -> int:
 
 
 def retry(options: RetryOptions, cli: Cli) -> int:
-    """Have jobs that have ended make another attempt, and jobs that wait make theirs now.
+    """Start another attempt of jobs that have ended, and retry those that wait for theirs now.
 
-    It is the same job: its attempts are counted on, its checkpoint folder stays, and `why` tells all of it. No retry
-    policy is asked and no limit counts it. --set and --env change what the job asks for from now on; the jobs that are
-    meant by --all, a label or a queue are those that failed or were cancelled.
+    It remains the same job: its attempt numbers go on, its checkpoint folder stays, and `why` shows all of it. No retry
+    policy is consulted, and no limit counts it. --set and --env change the job from now on. --all, a label or a queue
+    selects only jobs that failed or were cancelled.
     """
     flags = Flags()
     changes = read_changes(options.set, options.env, flags, cli)

@@ -32,8 +32,8 @@ class SuspendOptions:
 def suspend(options: SuspendOptions, cli: Cli) -> int:
     """Suspend job sets, or jobs.
 
-    Programs get the warning that they asked for, SIGTERM and, after their grace, SIGKILL; the job set or job stays, and
-    counts no restart or retry. For jobs it is the same as hold.
+    Programs get the warning they asked for, SIGTERM and, after their grace period, SIGKILL. The job set or job remains,
+    and no restart or retry is counted. For jobs this is the same as hold.
     """
     noun = read_noun(options.kind, _KINDS)
     with cli.connect() as client:
@@ -42,7 +42,7 @@ def suspend(options: SuspendOptions, cli: Cli) -> int:
 
 
 def resume(options: SuspendOptions, cli: Cli) -> int:
-    """Resume suspended job sets or jobs; for jobs it is the same as release."""
+    """Resume suspended job sets or jobs; for jobs this is the same as release."""
     noun = read_noun(options.kind, _KINDS)
     with cli.connect() as client:
         ask = client.release if noun is Noun.JOB else client.resume_job_set
