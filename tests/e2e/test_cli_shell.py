@@ -197,9 +197,9 @@ def test_a_server_that_goes_away_leaves_the_name_of_the_job_that_goes_on(shell: 
             server.terminate()
             server.communicate(timeout=PATIENCE_S)
             _, err = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, "lost sight of job" in err, "holdfast up" in err) == (5, True, True)
+    assert (process.returncode, "lost track of job" in err, "holdfast up" in err) == (5, True, True)
     (shell.folder / "over").touch()
-    job_id = err.split("lost sight of job ", 1)[1].partition(";")[0]
+    job_id = err.split("lost track of job ", 1)[1].partition(";")[0]
     assert shell.run("wait", job_id).code == 0
 
 

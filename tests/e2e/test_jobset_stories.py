@@ -333,7 +333,7 @@ def test_read_strictly_the_documents_manifests_are_refused_line_by_line(stage: S
     files = [word for file in MISTAKES for word in ("-f", str(KEP / f"{file}.yaml"))]
     refused = stage.run("apply", *files)
     assert refused.returncode == 2
-    assert "--lenient makes warnings of these" in refused.stderr
+    assert "--lenient turns these into warnings" in refused.stderr
     for file, lines in MISTAKES.items():
         said = [line for line in refused.stderr.splitlines() if f"/{file}.yaml" in line]
         assert sorted(line.partition("(line ")[2].partition(")")[0] for line in said) == [str(one) for one in lines]

@@ -74,14 +74,14 @@ REFUSED = [
     ({"indices": "0-3,3"}, ["spec.array.indices: '3' holds an index that was named before"]),
     ({"indices": "-1"}, ["spec.array.indices: '-1' is not a range of indexes"]),
     ({"indices": "4294967296"}, ["spec.array.indices: '4294967296' is not a range of indexes"]),
-    ({"indices": "0-1000000"}, ["spec.array.indices: '0-1000000' holds 1000001 indexes; at most 1000000 are allowed"]),
+    ({"indices": "0-1000000"}, ["spec.array.indices: '0-1000000' has 1000001 indexes; at most 1000000 are allowed"]),
     ({"lines": []}, ["spec.array.lines: is empty"]),
-    ({"matrix": {}}, ["spec.array.matrix: holds 0 parameters"]),
+    ({"matrix": {}}, ["spec.array.matrix: has 0 parameters"]),
     ({"matrix": {"index": 1, "2x": 1}}, [
         "spec.array.matrix.index: 'index' is not a parameter's name",
         "spec.array.matrix.2x: '2x' is not a parameter's name"]),
     ({"matrix": {"a": []}}, ["spec.array.matrix.a: has no values"]),
-    ({"matrix": {"a": "5..1"}}, ["spec.array.matrix.a: '5..1' holds 0 values"]),
+    ({"matrix": {"a": "5..1"}}, ["spec.array.matrix.a: '5..1' has 0 values"]),
     ({"matrix": {"a": [{"b": 1}]}}, ["spec.array.matrix.a[0]: must be text, not a mapping {'b': 1}"]),
     ({"matrix": {"a": "1..2000", "b": "1..2000"}}, [
         "spec.array.matrix: makes 4000000 tasks; at most 1000000 are allowed"]),

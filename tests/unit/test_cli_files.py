@@ -77,7 +77,7 @@ def test_every_bad_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "twice.yaml").write_text("name: a\nname: b\n")
     (tmp_path / "latin.yaml").write_bytes(b"name: \xe9")
     said = problems(*(str(tmp_path / name) for name in ("empty.yaml", "twice.yaml", "latin.yaml", "absent.yaml")))
-    words = ("holds no documents", "line 2", "not UTF-8", "No such file")
+    words = ("contains no documents", "line 2", "not UTF-8", "No such file")
     assert [any(word in one for one in said) for word in words] == [True] * 4
 
 
@@ -103,10 +103,7 @@ def test_a_lenient_reading_skips_what_is_none_of_holdfasts_kinds_and_says_so() -
     said = io.StringIO()
     cli = Cli(stdin=io.StringIO(MIXED), stderr=said)
     assert [one.name for one in read_manifests(["-"], cli, allowed=(Noun.JOB,), lenient=True)] == ["a"]
-    assert (
-        said.getvalue()
-        == "warning: standard input: kind (line 2): Service is skipped: it is none of Holdfast's kinds\n"
-    )
+    assert said.getvalue() == "warning: standard input: kind (line 2): Service is skipped: Holdfast has no such kind\n"
     assert len(problems("-", text=MIXED)) == 1
 
 

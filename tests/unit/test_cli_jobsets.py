@@ -288,7 +288,7 @@ def test_a_job_of_no_set_is_not_restarted() -> None:
 def test_the_documents_own_manifests_need_lenience_and_get_warnings_with_lines(path: Path, verb: str) -> None:
     strict = said(f"{verb} -f {path}")
     assert (strict.code, strict.server.asked) == (2, [])
-    assert "hint: --lenient makes warnings of these" in strict.err
+    assert "hint: --lenient turns these into warnings" in strict.err
     lenient = said(f"{verb} -f {path} --lenient")
     assert lenient.code == 0
     assert all(line.startswith(f"warning: {path}: ") for line in lenient.err.splitlines())
@@ -320,14 +320,14 @@ def test_a_strict_servers_refusal_offers_lenience_where_it_would_do() -> None:
     refusal = InvalidManifest("no", problems=[Problem("spec.failurePolicy.rules[1].targetReplicatedJobs[0]", "is bad")])
     found = said("create -f -", Server(refusal=refusal), text)
     assert "(line 16)" in found.err
-    assert "--lenient makes warnings of these" in found.err
+    assert "--lenient turns these into warnings" in found.err
 
 
 def test_lenience_is_offered_for_what_only_running_it_needs() -> None:
     pod = "spec: {restartPolicy: Never, containers: [{name: main, image: perl}]}"
     text = f"{JOBSET}    template: {{spec: {{template: {{{pod}}}}}}}\n"
     refusal = InvalidManifest("no", problems=[Problem("spec.replicatedJobs[0]", "is bad")])
-    assert "--lenient makes warnings of these" in said("create -f -", Server(refusal=refusal), text).err
+    assert "--lenient turns these into warnings" in said("create -f -", Server(refusal=refusal), text).err
 
 
 def test_lenience_is_not_offered_where_it_would_not_help() -> None:

@@ -220,7 +220,7 @@ def test_the_short_form_says_it_like_a_job() -> None:
         (document("nobody"), AT, "no job, array or job set has the id or name 'nobody'"),
         (document("train"), AT, "job set 'train' cannot wait for itself"),
         (document("prep:okay"), AT, "'okay' is not a condition"),
-        (document("", "run"), "metadata.annotations.holdfast.dev/on-unmet", "but nothing is waited for"),
+        (document("", "run"), "metadata.annotations.holdfast.dev/on-unmet", "nothing is waited for"),
         (native(dependsOn="nobody"), "spec.dependsOn[0]", "no job, array or job set has the id or name 'nobody'"),
         (native(dependsOn=[7]), "spec.dependsOn[0]", "must be text"),
     ],

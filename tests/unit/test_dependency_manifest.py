@@ -80,7 +80,7 @@ def test_each_form_is_read_alone_or_in_a_list_and_written_so_that_it_reads_back(
             ("byIndex", "condition", "name", "onUnmet"),
         ),
         (["sweep:index"], {}, "dependsOn[0]", "only the tasks of an array can each wait for a task", ()),
-        (["a"] * 1001, {}, "dependsOn", "holds 1001 dependencies; at most 1000 are allowed", ()),
+        (["a"] * 1001, {}, "dependsOn", "has 1001 dependencies; at most 1000 are allowed", ()),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_its_place(

@@ -67,7 +67,7 @@ def test_the_file_system_is_that_of_the_innermost_mount() -> None:
 
 def test_a_database_is_sound_damaged_or_not_there_yet(data: Path) -> None:
     settings = Settings(data=data)
-    assert "will be made" in server.database(settings).detail
+    assert "will be created" in server.database(settings).detail
     with closing(open_store(data / "holdfast.db")):
         pass
     assert server.database(settings).detail.endswith("0 jobs, sound")
@@ -100,7 +100,7 @@ def test_every_finding_has_its_name_and_every_trouble_its_advice(data: Path) -> 
 
 def test_gpus_that_are_not_there_and_those_in_trouble_are_told(data: Path, tmp_path: Path) -> None:
     assert machine.gpus(Settings(data=data)).detail == "0 found, 0 handed out"
-    assert "not there" in machine.gpus(Settings(data=data, gpus=3)).advice
+    assert "do not exist" in machine.gpus(Settings(data=data, gpus=3)).advice
     file = tmp_path / "devices.yaml"
     file.write_text("devices: [{index: 0}, {id: GPU-1, health: no fan}]")
     assert machine.gpus(Settings(data=data, devices=file)).advice == "GPU-1: no fan"

@@ -189,7 +189,7 @@ def test_a_set_that_somebody_else_manages_is_warned_of() -> None:
 )
 def test_a_job_that_somebody_else_manages_is_warned_of(text: str, path: str) -> None:
     told = {warning.path: warning.message for warning in read(text).warnings}
-    assert told[path] == "is managed by other.example/queue, so nothing of it is run here"
+    assert told[path] == "is managed by other.example/queue, so Holdfast does not run it"
 
 
 @pytest.mark.parametrize("path", DOCUMENT, ids=lambda path: path.stem)

@@ -230,7 +230,7 @@ def test_a_misspelt_field_comes_with_what_was_probably_meant() -> None:
 def test_of_very_many_unknown_fields_the_first_are_named_and_the_rest_counted() -> None:
     problems = problems_of({f"field{number}": 1 for number in range(10_000)})
     assert [problem.path for problem in problems[:-1]] == [f"spec.field{number}" for number in range(100)]
-    assert (problems[-1].path, problems[-1].message) == ("spec", "holds 9900 more unknown fields")
+    assert (problems[-1].path, problems[-1].message) == ("spec", "has 9900 more unknown fields")
 
 
 def test_all_problems_are_reported_together_with_their_lines() -> None:

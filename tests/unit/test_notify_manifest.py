@@ -80,7 +80,7 @@ def test_an_array_is_told_of_as_a_whole_and_its_tasks_are_not() -> None:
         ("https://example.org/hook", "spec.notify: must be the name of a notifier, not a URL; hint: create a notifier"),
         ([3], "spec.notify[0]: must be text, not"),
         (["Not A Name"], "spec.notify[0]: "),
-        (["ops"] * 33, "spec.notify: holds 33 entries; at most 32 are allowed"),
+        (["ops"] * 33, "spec.notify: has 33 entries; at most 32 are allowed"),
     ],
 )
 def test_what_is_wrong_with_notify_is_said_with_its_place_and_what_is_allowed(written: object, said: str) -> None:
@@ -128,8 +128,11 @@ IN_CLEAR = "is a secret, which is not written in a manifest; hint: write {env: H
         ({"type": "webhook", "url": "ftp://a.b"}, "spec.url: 'ftp://a.b' is not the URL of a web server"),
         ({"type": "webhook", "url": "https://"}, "spec.url: 'https://' is not the URL of a web server"),
         ({"type": "webhook", "url": "http://a:99999/"}, "spec.url: 'http://a:99999/' is not a URL: Port out of range"),
-        ({"type": "webhook", "url": "http://u:p@a.b/"}, "spec.url: holds a user or a password; hint: a URL with a"),
-        ({"type": "webhook", "url": "http://a.b/c d"}, "spec.url: 'http://a.b/c d' holds characters that no URL has"),
+        ({"type": "webhook", "url": "http://u:p@a.b/"}, "spec.url: contains a user or a password; hint: a URL with a"),
+        (
+            {"type": "webhook", "url": "http://a.b/c d"},
+            "spec.url: 'http://a.b/c d' contains characters that no URL can",
+        ),
         ({"type": "webhook", "url": "https://a.b", "secret": "whsec_c2VjcmV0"}, f"spec.secret: {IN_CLEAR}"),
         ({"type": "slack", "url": "https://hooks.slack.com/services/T/B/xyz"}, f"spec.url: {IN_CLEAR}"),
         ({"type": "apprise", "url": "tgram://token/chat"}, f"spec.url: {IN_CLEAR}"),
@@ -143,7 +146,7 @@ IN_CLEAR = "is a secret, which is not written in a manifest; hint: write {env: H
         ({"type": "command"}, "spec.command: is required"),
         ({"type": "command", "command": ["page"]}, "spec.command[0]: 'page' is not an absolute path"),
         ({"type": "command", "command": []}, "spec.command: must name a program"),
-        ({"type": "command", "command": ["/a"], "url": "x"}, "spec.url: has no place in a notifier of type command"),
+        ({"type": "command", "command": ["/a"], "url": "x"}, "spec.url: does not apply to a notifier of type command"),
         ({"type": "webhook", "url": "https://a.b", "timeout": "2m"}, "spec.timeout: '2m' must be at most 60s"),
         ({"type": "email", "host": "m", "from": "a@b.c", "to": []}, "spec.to: names nobody"),
         ({"type": "email", "host": "m", "from": "a@b.c", "to": ["nobody"]}, "spec.to[0]: 'nobody' is not an e-mail"),

@@ -55,7 +55,7 @@ def test_readiness_names_what_keeps_the_loops_from_working(lab: Lab, monkeypatch
     _observe(lab, telemetry, 1)
     assert telemetry.ready() is None
     lab.clock.time += STALLED_AFTER_S + 1
-    assert telemetry.ready() == "the controller has not turned for 3 s"
+    assert telemetry.ready() == "the controller loop has not run for 3 s"
 
     def refuse(_: object) -> None:
         raise Unavailable

@@ -10,7 +10,7 @@ from holdfast.errors import HoldfastError
 from holdfast.wire.arrays import ArrayRerun, ArrayView
 
 Reference = Annotated[str, Field(description="An array's name, or its id.")]
-Reason = Annotated[str, Field(description="Shown to people who look at it.")]
+Reason = Annotated[str, Field(description="Shown to whoever looks at it.")]
 
 
 class ArrayRequest(JobRequest):
@@ -64,9 +64,13 @@ class ArrayTools(Tools):
     def rerun_array(
         self,
         array: Reference,
-        causes: Annotated[list[str] | None, Field(description="Only what failed with one of these causes.")] = None,
-        indices: Annotated[str | None, Field(description="Only these indexes of what failed, such as 3,7-9.")] = None,
-        memory: Annotated[str | None, Field(description="With another limit, such as 4Gi.")] = None,
+        causes: Annotated[
+            list[str] | None, Field(description="Only tasks that failed with one of these causes.")
+        ] = None,
+        indices: Annotated[
+            str | None, Field(description="Only these indexes of the failed tasks, such as 3,7-9.")
+        ] = None,
+        memory: Annotated[str | None, Field(description="With a different memory limit, such as 4Gi.")] = None,
     ) -> dict[str, Any]:
         """Run the failed tasks of an array again, as an array of their own that keeps indexes and checkpoints."""
         change = {"resources": {"memory": memory}} if memory else {}

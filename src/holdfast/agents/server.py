@@ -31,7 +31,7 @@ def serve(surroundings: Surroundings, limits: Limits) -> None:
 
 
 def _server(tools: ArrayTools, limits: Limits) -> MCPServer[Any]:
-    about = _ABOUT + ("These tools only look." if limits.read_only else _allowed(limits))
+    about = _ABOUT + ("These tools only read." if limits.read_only else _allowed(limits))
     server: MCPServer[Any] = MCPServer("holdfast", version=__version__, instructions=about, log_level="WARNING")
     looks = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for look in (tools.list_jobs, tools.get_job, tools.why_job, tools.job_logs, tools.get_array, tools.why_array):

@@ -37,7 +37,9 @@ class JobRequest(BaseModel):
     cpu: Annotated[float | None, Field(description="Cores; default 1.")] = None
     memory: Annotated[str | None, Field(description="Limit, such as 2Gi.")] = None
     gpu: Annotated[int | float | None, Field(description="GPUs, or a share of one such as 0.25.")] = None
-    retries: Annotated[int | None, Field(ge=0, le=100, description="Retry after a failure, up to so often.")] = None
+    retries: Annotated[int | None, Field(ge=0, le=100, description="Retry after a failure, up to this many times.")] = (
+        None
+    )
     retry_policies: Annotated[list[str], Field(description="Names of stored retry policies, in order.")] = Field(
         default_factory=list
     )
@@ -122,7 +124,7 @@ class Tools:
         return {**plain(accepted), **self._note()}
 
     def retry_job(
-        self, job: Reference, reason: Annotated[str, Field(description="Shown to people who look at it.")] = ""
+        self, job: Reference, reason: Annotated[str, Field(description="Shown to whoever looks at it.")] = ""
     ) -> dict[str, Any]:
         """Give a job another attempt: release it if it is held, or retry one that failed or was cancelled."""
         with self._surroundings.connect() as client:
@@ -136,7 +138,7 @@ class Tools:
             return {"done": "retried", **plain(client.retry(found.id, reason=reason)), **self._note()}
 
     def cancel_job(
-        self, job: Reference, reason: Annotated[str, Field(description="Shown to people who look at it.")] = ""
+        self, job: Reference, reason: Annotated[str, Field(description="Shown to whoever looks at it.")] = ""
     ) -> dict[str, Any]:
         """Cancel a job: its programs are stopped, and it is not retried."""
         with self._surroundings.connect() as client:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from holdfast.app.embedded import Embedded
     from holdfast.app.telemetry import Telemetry
 
-_START_AGAIN = "nothing sent here would be kept; stop this server, see to its data directory, and start it again"
+_START_AGAIN = "nothing sent here would be kept; stop this server, repair its data directory, and start it again"
 
 
 class Readiness:

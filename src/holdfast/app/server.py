@@ -140,7 +140,7 @@ def warn_of_weak_containment(nodes: Sequence[NodeInfo]) -> None:
     """Say so where no control group can hold a run."""
     if any(node.labels.get(CONTAINMENT_LABEL) == "supervisor" for node in nodes):
         _log.warning(
-            "no control groups can be made here: memory is watched, not limited, processes are not counted, and a"
+            "no control groups can be created here: memory is watched, not limited, processes are not counted, and a"
             " program that kills its supervisor and the shim can leave processes behind"
         )
 

@@ -120,7 +120,7 @@ def planned(*, own: bool, data: Path | None, run_as: str | None, port: int, must
     name = run_as or NAME
     if must_exist and not _is_a_user(name):
         made = f"useradd --system --home-dir {_STATE / NAME} --shell /usr/sbin/nologin {NAME}"
-        problem = Problem("--run-as", f"there is no user {name!r}", hint=f"name one, or make it: {made}")
+        problem = Problem("--run-as", f"there is no user {name!r}", hint=f"name one, or create it: {made}")
         raise InvalidRequest(problems=[problem])
     return Service(program, (data or _STATE / NAME).absolute(), name, port)
 
@@ -173,7 +173,7 @@ class Systemd:
         server = DataDir(service.data).server() if service.data.is_dir() else None
         if server is not None and not self.is_active():
             message = f"a server runs on {service.data} already, process {server.pid}"
-            raise Refused(message, hint="stop it first; what runs goes on: holdfast down")
+            raise Refused(message, hint="stop it first, running programs go on: holdfast down")
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             fresh = self.file.with_suffix(".new")
@@ -237,8 +237,8 @@ class Systemd:
 
     def _require_rights(self) -> None:
         if not self._own and os.geteuid() != 0:
-            message = "a service of the machine is its administrator's to change"
-            raise Refused(message, hint="use sudo, or have a service of your own: --user")
+            message = "only an administrator can change a system service"
+            raise Refused(message, hint="use sudo, or install a service for yourself: --user")
 
 
 def is_out_of_reach(program: str) -> bool:

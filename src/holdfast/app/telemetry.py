@@ -99,5 +99,5 @@ class Telemetry:
             return "the controller has not started"
         silent_s = self._now() - self._ticked_at
         if silent_s > STALLED_AFTER_S:
-            return f"the controller has not turned for {silent_s:.0f} s"
+            return f"the controller loop has not run for {silent_s:.0f} s"
         return "the database refuses commits" if self._refused else None

@@ -115,7 +115,7 @@ def manifest_of(noun: Noun, name: str, spec: dict[str, Any]) -> dict[str, Any]:
 def check_target(options: EditOptions, flags: Flags, verb: str) -> None:
     """Note when the command line names neither a file nor a thing, or both."""
     if options.lenient and not options.file:
-        flags.wrong("--lenient", "has nothing to read", hint="it is about the files of -f")
+        flags.wrong("--lenient", "has nothing to read", hint="it applies to the files of -f")
     if bool(options.file) == bool(options.kind):
         flags.wrong("KIND", "give either a kind with names, or files", hint=f"holdfast {verb} queue NAME, or -f FILE")
     elif options.kind and not options.names:

@@ -32,7 +32,7 @@ KINDS = {
     "Notifier": Noun.NOTIFIER,
 }
 _LARGEST_TEXT = 1 << 30
-_LENIENT = "--lenient makes warnings of these"
+_LENIENT = "--lenient turns these into warnings"
 _LARGEST_TRIED_LENIENTLY = 1 << 20
 """Up to this size a text that cannot be read is read once more, to say whether ``--lenient`` would do."""
 _ITEM = re.compile(r"items\[(\d+)\]\.?")
@@ -150,7 +150,7 @@ def _without_others(found: list[Manifest], cli: Cli) -> list[Manifest]:
     if not known:
         return found
     for other in (manifest for manifest in found if manifest.noun is None):
-        skipped = Problem("kind", f"{other.value['kind']} is skipped: it is none of Holdfast's kinds")
+        skipped = Problem("kind", f"{other.value['kind']} is skipped: Holdfast has no such kind")
         cli.say(f"warning: {other.locate(skipped)}")
     return known
 
@@ -204,7 +204,7 @@ def _text_of(file: str) -> str:
 
 def _unusable(file: str, found: list[Manifest], allowed: Sequence[Noun]) -> list[Problem]:
     if not found:
-        return [Problem(file, "holds no documents")]
+        return [Problem(file, "contains no documents")]
     kinds = tuple(kind for kind, noun in KINDS.items() if noun in allowed)
     return [
         manifest.locate(Problem("kind", f"{manifest.value.get('kind', 'Job')!r} cannot be used here", allowed=kinds))
@@ -246,7 +246,7 @@ def read_policy_specs(files: Sequence[str], flags: Flags) -> list[dict[str, Any]
             continue
         policies = [document.value for document in documents if document.value.get("kind") == "RetryPolicy"]
         if len(policies) != len(documents) or not policies:
-            flags.wrong("--policy", f"{file} must hold documents of one kind", allowed=("RetryPolicy",))
+            flags.wrong("--policy", f"{file} must contain documents of one kind", allowed=("RetryPolicy",))
         specs.extend(_inline(policy) for policy in policies)
     return specs
 

@@ -213,7 +213,7 @@ def _check_depth(value: object, text: str, start: int, end: int) -> None:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            msg = "holds half of a surrogate pair, which is no text"
+            msg = "contains half of a surrogate pair, which is not text"
             raise json.JSONDecodeError(msg, text, start) from None
 
 

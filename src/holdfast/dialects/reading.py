@@ -127,7 +127,7 @@ class Fields:
         elif len(value) > longest:
             self.problem(name, f"is {len(value)} characters long; at most {longest} are allowed")
         elif "\0" in value:
-            self.problem(name, "must not hold a NUL character")
+            self.problem(name, "must not contain a NUL character")
         else:
             return True
         return False
@@ -243,7 +243,7 @@ class Fields:
             self.mistyped(name, value, "a list", hint=None if isinstance(value, dict) else f"write [{_bare(value)}]")
             return None
         if len(value) > most:
-            self.problem(name, f"holds {len(value)} entries; at most {most} are allowed")
+            self.problem(name, f"has {len(value)} entries; at most {most} are allowed")
             return None
         return list(value)
 
@@ -263,7 +263,7 @@ class Fields:
             self.mistyped(name, value, "a mapping")
             return {}
         if len(value) > most:
-            self.problem(name, f"holds {len(value)} entries; at most {most} are allowed")
+            self.problem(name, f"has {len(value)} entries; at most {most} are allowed")
             return {}
         return {key: str(text) for key, text in value.items() if self._check_entry(name, key, text, longest)}
 
@@ -303,7 +303,7 @@ class Fields:
         for name in unknown[:MOST_UNKNOWN]:
             self.problem(str(name), f"unknown field {shown(name)}", allowed=allowed, hint=closest(name, allowed))
         if len(unknown) > MOST_UNKNOWN:
-            self.problem("", f"holds {len(unknown) - MOST_UNKNOWN} more unknown fields", allowed=allowed)
+            self.problem("", f"has {len(unknown) - MOST_UNKNOWN} more unknown fields", allowed=allowed)
 
 
 def _bare(value: object) -> str:

@@ -34,17 +34,17 @@ _STALL = (
     _silent(
         "no-output",
         r"^no output for",
-        "It printed nothing for longer than it may: holdfast logs ends with where its processes were.",
+        "It printed nothing for longer than allowed: the end of holdfast logs shows where its processes were.",
     ),
     _silent(
         "no-progress",
         r"^no progress for",
-        "It printed, perhaps, but came no further: holdfast logs ends with where its processes were.",
+        "It may have printed, but made no progress: the end of holdfast logs shows where its processes were.",
     ),
     _silent(
         "idle-device",
         r"^GPUs idle for",
-        "Nothing ran on its GPUs for longer than it may: holdfast logs ends with where its processes were.",
+        "Its GPUs were idle for longer than allowed: the end of holdfast logs shows where its processes were.",
     ),
 )
 _GPU = (
@@ -79,7 +79,7 @@ _GPU = (
         "device-assert",
         r"device-side assert triggered",
         _FAIL,
-        "A kernel was given bad input, mostly an index out of range: run once on the CPU to see which.",
+        "A kernel was given bad input, usually an index out of range: run once on the CPU to see which.",
     ),
     _entry(
         "illegal-access",
@@ -93,13 +93,13 @@ _COLLECTIVE = (
         "timeout",
         r"[Ww]atchdog caught collective operation timeout|Timed out initializing process group|NCCL .*timed? ?out",
         _RETRY,
-        "A rank did not come to a collective operation in time: look for the rank that is late or gone.",
+        "A rank did not join a collective operation in time: look for the rank that is late or gone.",
     ),
     _entry(
         "error",
         r"nccl(?:System|Remote|Internal|UnhandledCuda)Error|NCCL [Ee]rror|NCCL WARN .*(?:failed|closed)",
         _RETRY,
-        "Ranks lost touch: the fabric or another rank failed; NCCL_DEBUG=INFO tells more.",
+        "Ranks lost contact: the network or another rank failed; NCCL_DEBUG=INFO tells more.",
     ),
 )
 _MEMORY = (
@@ -113,7 +113,7 @@ _MEMORY = (
         "killed",
         r"oom[-_]kill event|Out of memory: Killed process|cgroup out-of-memory|OOM Killed",
         _RETRY,
-        "The kernel ended a process for want of memory: ask for more, or let a policy grow it.",
+        "The kernel killed a process to free memory: ask for more, or let a policy grow it.",
     ),
     _entry(
         "shared",
@@ -140,7 +140,7 @@ _DISK = (
         "quota",
         r"[Dd]isk quota exceeded|\bEDQUOT\b",
         _HOLD,
-        "Your share of a disk is used up: delete something or ask for more, then release or retry the job.",
+        "Your disk quota is used up: delete something or ask for more, then release or retry the job.",
     ),
     _entry(
         "stale",
@@ -161,7 +161,7 @@ _NETWORK = (
         r"Temporary failure in name resolution|Name or service not known|Could not resolve host|NameResolutionError"
         r"|getaddrinfo failed|\bEAI_AGAIN\b",
         _RETRY,
-        "A host name was not found: mostly this passes; else check the name and the node's DNS.",
+        "A host name was not found: this usually passes; if not, check the name and the node's DNS.",
     ),
     _entry(
         "reset",
@@ -173,7 +173,7 @@ _NETWORK = (
         "refused",
         r"Connection refused|ConnectionRefusedError|\bECONNREFUSED\b",
         _RETRY,
-        "Nobody answers there: is the service up, and are host and port right?",
+        "Nothing is listening there: is the service up, and are host and port right?",
     ),
     _entry(
         "timeout",
@@ -188,7 +188,7 @@ _SERVICE = (
         r"429 (?:Client Error|Too Many Requests)|Too Many Requests|RateLimitError|\bSlow ?Down\b"
         r"|reduce your request rate|ThrottlingException|RequestLimitExceeded",
         _RETRY,
-        "A service was asked too often: wait longer between tries, or run fewer jobs at once.",
+        "A service was called too often: wait longer between retries, or run fewer jobs at once.",
     ),
     _entry(
         "unavailable",
@@ -202,7 +202,7 @@ _SERVICE = (
         r"(?i)failed to connect to token server|FlexNet Licensing error|license expired|HostID mismatch"
         r"|licensed number of users already reached|cannot connect to license server",
         _HOLD,
-        "There is no licence to be had: is one free, valid, and the licence server up?",
+        "No licence is available: is one free and valid, and is the licence server up?",
     ),
 )
 _ACCESS = (
@@ -217,7 +217,7 @@ _ACCESS = (
         "permission",
         r"PermissionError|[Pp]ermission denied|Access ?Denied|403 (?:Client Error|Forbidden)|\bEACCES\b",
         _HOLD,
-        "It lacks a right: grant it, then release or retry the job.",
+        "It lacks a permission: grant it, then release or retry the job.",
     ),
 )
 _ENVIRONMENT = (
@@ -257,13 +257,13 @@ _PREEMPTION = (
         "notice",
         r"DUE TO PREEMPTION|[Ss]pot interruption|[Ii]nstance is going to be interrupted|[Pp]reemption notice",
         _RETRY,
-        "Its machine was taken for something else: retry from the last checkpoint.",
+        "Its machine was preempted: retry from the last checkpoint.",
     ),
     _entry(
         "time-limit",
         r"DUE TO TIME LIMIT",
         _FAIL,
-        "An outer scheduler's time limit was over: ask for more time, or write checkpoints.",
+        "The time limit of an outer scheduler was reached: ask for more time, or write checkpoints.",
     ),
 )
 _PROGRAM = (
@@ -283,7 +283,7 @@ _PROGRAM = (
         "usage",
         r"SyntaxError|IndentationError|error: unrecognized arguments|error: the following arguments are required",
         _FAIL,
-        "The program or its command line is not well formed: correct it and submit again.",
+        "The program or its command line is malformed: fix it and submit again.",
     ),
     _entry(
         "crash",

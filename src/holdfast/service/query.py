@@ -114,7 +114,7 @@ class Queries(Struct, frozen=True):
         """Return the states of jobs; unknown ids are left out."""
         if len(job_ids) > MOST_STATES:
             msg = "too many ids"
-            raise InvalidRequest(msg, problems=[Problem("ids", f"holds {len(job_ids)}; at most {MOST_STATES}")])
+            raise InvalidRequest(msg, problems=[Problem("ids", f"has {len(job_ids)}; at most {MOST_STATES}")])
         states = self.store.job_states(job_ids)
         retried = self._retried() if JOB_TERMINAL.intersection(states.values()) else frozenset()
         return {key: JobState.QUEUED if key in retried else state for key, state in states.items()}

@@ -124,7 +124,7 @@ def _caller(request: Request) -> Caller:
 async def _read_text(request: Request) -> Text:
     media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if media_type not in _FORMATS:
-        detail = f"a body of type {media_type!r} is not read here; send one of: {', '.join(sorted(_FORMATS))}"
+        detail = f"a body of type {media_type!r} is not accepted here; send one of: {', '.join(sorted(_FORMATS))}"
         raise HTTPException(415, detail)
     return Text.of(await request.body(), _FORMATS[media_type])
 

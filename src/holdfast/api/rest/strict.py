@@ -36,7 +36,7 @@ def known_query_only(request: Request) -> None:
         if name in fields and names.count(name) > 1 and not _is_list(fields[name])
     ]
     problems += [
-        Problem(f"query.{name}", "holds a NUL character")
+        Problem(f"query.{name}", "contains a NUL character")
         for name, value in request.query_params.multi_items()
         if "\0" in value and name in fields
     ]

@@ -185,7 +185,7 @@ def require_database(file: Path) -> None:
 
 
 def _restore_or_begin_anew(file: Path) -> str:
-    return f"put a backup back: holdfast db restore FILE; or start over without its jobs: rm {_mark_of(file)}"
+    return f"restore a backup: holdfast db restore FILE; or start over without its jobs: rm {_mark_of(file)}"
 
 
 def refuse_copy(directory: DataDir) -> None:
@@ -247,4 +247,4 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _unusable(path: Path, error: OSError) -> Unavailable:
-    return Unavailable(f"cannot use {path}: {error.strerror}", hint="is the disk full, read-only, or somebody else's?")
+    return Unavailable(f"cannot use {path}: {error.strerror}", hint="is the disk full, read-only, or another user's?")

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 _FEW_PROCESSES = 4096
 _WATCHED, _NONE = "rss", "none"
-_DELEGATE = "run it as a service with control groups of its own: holdfast service install"
+_DELEGATE = "run it as a service, which has its own control groups: holdfast service install"
 
 
 def memory(settings: Settings) -> Finding:
     """Say who keeps memory limits: the kernel, or only an observer."""
     kept = _containment(settings)[MEMORY_LABEL]
     if kept == _WATCHED:
-        return warn("no control groups can be made here: memory is watched, not limited", _DELEGATE)
+        return warn("no control groups can be created here: memory is watched, not limited", _DELEGATE)
     return ok(f"enforced by the kernel ({kept})")
 
 

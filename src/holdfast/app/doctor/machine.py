@@ -40,7 +40,7 @@ def python(_: Settings) -> Finding:
 def user(_: Settings) -> Finding:
     """Say who programs run as."""
     if os.geteuid() == 0:
-        return warn("root: programs would run as root", "run Holdfast as a user of its own")
+        return warn("root: programs would run as root", "run Holdfast as a dedicated user")
     with suppress(KeyError, OSError):
         return ok(getpass.getuser())
     return ok(f"user number {os.geteuid()}")
@@ -59,7 +59,7 @@ def clock(settings: Settings) -> Finding:
             return warn(f"{shown}, but the database was written {ahead_s:.0f} s later than that", advice)
     synchronised = _synchronised()
     if synchronised is None:
-        return ok(f"{shown}; whether it is synchronised is not known here")
+        return ok(f"{shown}; cannot tell whether it is synchronised")
     return ok(f"{shown}, synchronised") if synchronised else warn(f"{shown}, not synchronised", advice)
 
 
@@ -78,7 +78,7 @@ def gpus(settings: Settings) -> Finding:
     found, offered = find_devices(), running.devices(settings)
     there = f"{len(found)} found, {len(offered)} handed out"
     if settings.devices is None and len(offered) > len(found):
-        return warn(there, "jobs would get devices that are not there: HOLDFAST_GPUS")
+        return warn(there, "jobs would get devices that do not exist: HOLDFAST_GPUS")
     if len(found) > len(offered):
         return warn(there, f"to hand out all: HOLDFAST_GPUS={len(found)}, or leave it out")
     bad = [f"{device.id}: {device.trouble}" for device in offered if device.trouble]

@@ -20,7 +20,7 @@ _REMOTE = frozenset(
 )
 _REMOTE_PREFIX = "fuse."
 _GONE = {"tmpfs": "is in memory: a reboot empties it", "ramfs": "is in memory: a reboot empties it"}
-_GONE["overlay"] = "is a layer of a container: what is written there goes with the container"
+_GONE["overlay"] = "is a layer of a container: what is written there is lost with the container"
 _LITTLE, _TOO_LITTLE = 1 << 30, 64 << 20
 _FEW, _TOO_FEW = 10_000, 500
 _MOVE = "set HOLDFAST_DATA to a directory on a local disk"
@@ -32,8 +32,8 @@ def directory(settings: Settings) -> Finding:
     if not path.exists():
         above = _existing(path)
         if os.access(above, os.W_OK | os.X_OK) and above.is_dir():
-            return ok(f"{path} will be made when it is first needed")
-        return fail(f"{path} does not exist and cannot be made", f"mkdir {path}, or set HOLDFAST_DATA")
+            return ok(f"{path} will be created when it is first needed")
+        return fail(f"{path} does not exist and cannot be created", f"mkdir {path}, or set HOLDFAST_DATA")
     try:
         with tempfile.TemporaryFile(dir=path) as file:
             file.write(b"x")
@@ -43,7 +43,7 @@ def directory(settings: Settings) -> Finding:
     if found.st_uid != os.geteuid():
         return warn(f"{path} belongs to another user", "run Holdfast as that user, or set HOLDFAST_DATA")
     if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        return warn(f"{path} is open to other users, with every log in it", f"chmod 700 {path}")
+        return warn(f"{path} is accessible to other users, including every log in it", f"chmod 700 {path}")
     return ok(f"{path}, writable and private")
 
 
@@ -67,8 +67,11 @@ def disk(settings: Settings) -> Finding:
     """Look what is free."""
     found = os.statvfs(_existing(settings.data))
     free, files = found.f_bavail * found.f_frsize, found.f_favail if found.f_files else None
-    shown = f"{format_memory(free)} free" + ("" if files is None else f", {files:,} files more")
-    advice = "make room, or forget old jobs: holdfast db prune --older-than 30d (HOLDFAST_RETENTION does it by itself)"
+    shown = f"{format_memory(free)} free" + ("" if files is None else f", {files:,} inodes free")
+    advice = (
+        "free some space, or delete old jobs: holdfast db prune --older-than 30d"
+        " (HOLDFAST_RETENTION does it automatically)"
+    )
     if free < _TOO_LITTLE or (files is not None and files < _TOO_FEW):
         return fail(shown, advice)
     if free < _LITTLE or (files is not None and files < _FEW):

@@ -27,10 +27,10 @@ def database(settings: Settings) -> Finding:
     if file is not None:
         require_database(file)
         if not file.exists():
-            return ok(f"{file} will be made when it is first needed")
+            return ok(f"{file} will be created when it is first needed")
     health = upkeep.examine(place)
     if health.problems:
-        return fail(f"{health.place}: {'; '.join(health.problems)}", "holdfast db check says more")
+        return fail(f"{health.place}: {'; '.join(health.problems)}", "for details: holdfast db check")
     return ok(f"{health.place}, {health.rows['jobs']:,} jobs, sound")
 
 

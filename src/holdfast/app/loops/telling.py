@@ -80,7 +80,9 @@ class Telling:
                 left = (self._made or self._make()).drain(DRAIN_S)
                 if left:
                     told = "1 notification is" if left == 1 else f"{left} notifications are"
-                    _log.warning("%s not delivered yet; a server, or the next command that runs jobs, goes on", told)
+                    _log.warning(
+                        "%s not delivered yet; a server, or the next command that runs jobs, will continue", told
+                    )
             if self._made is not None:
                 self._made.stop()
         except HoldfastError as error:

@@ -183,7 +183,7 @@ def run(options: RunOptions, cli: Cli) -> int:
             try:
                 ended = _follow(client, job.id, interrupts, cli)
             except Unavailable:
-                cli.say(f"lost sight of job {job.id}; to see what became of it: holdfast wait {job.id}")
+                cli.say(f"lost track of job {job.id}; to see how it ended: holdfast wait {job.id}")
                 raise
     return exit_codes.of_job(ended) if interrupts.exit_code is None else interrupts.exit_code
 

@@ -103,14 +103,14 @@ def print_array_why(found: ArrayWhy, output: Output) -> None:
         tasks = "task" if group.count == 1 else "tasks"
         output.text("")
         output.paragraph(f"{group.count} {tasks} failed with {group.cause or 'no known cause'}{code}: {group.indexes}.")
-        output.paragraph(f"Decided: {group.decision or 'nothing'}. Such as: {_example(group)}.")
+        output.paragraph(f"Decided: {group.decision or 'nothing'}. Example: {_example(group)}.")
     for cancelled in found.cancelled:
         tasks = "task was" if cancelled.count == 1 else "tasks were"
         output.text("")
-        output.paragraph(f"{cancelled.count} {tasks} cancelled: {cancelled.indexes}. Such as: {cancelled.example}.")
+        output.paragraph(f"{cancelled.count} {tasks} cancelled: {cancelled.indexes}. Example: {cancelled.example}.")
     if found.omitted:
         output.text("")
-        output.paragraph(f"{found.omitted} earlier failures were not looked at.")
+        output.paragraph(f"{found.omitted} earlier failures were not examined.")
     if found.reruns:
         output.text("")
         output.paragraph(f"Rerun in: {', '.join(one.name for one in found.reruns)}.")

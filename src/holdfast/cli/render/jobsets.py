@@ -86,7 +86,7 @@ def jobset_facts(one: JobSetView) -> list[tuple[str, str]]:
         ("Created", when(one.created_at)),
         ("Started", when(one.started_at)),
         ("Ended", when(one.ended_at)),
-        ("Deleted by itself", when(one.expires_at)),
+        ("Deleted automatically", when(one.expires_at)),
     ]
     return [(name, value) for name, value in facts if value]
 

@@ -35,7 +35,7 @@ HELP = [
     "c                cancel it, after a question",
     "r                retry it",
     "/                show only jobs whose names contain a text; enter to end, escape to show all again",
-    "q                leave; from one of these pages: back",
+    "q                quit, or go back from one of these pages",
 ]
 
 

@@ -46,7 +46,7 @@ def array_section(given: ArrayFlags, flags: Flags, stdin: Sequence[str]) -> dict
     if given.matrix:
         section["matrix"] = _values(given.matrix, flags)
     if percent and given.max_running is not None:
-        flags.wrong("--max-running", f"is said already by --array {given.array}")
+        flags.wrong("--max-running", f"is already given by --array {given.array}")
     limits = {
         "maxRunning": flags.integer("--array" if percent else "--max-running", most or given.max_running, low=1),
         "maxFailures": flags.integer("--max-failures", given.max_failures, high=_MOST),

@@ -55,7 +55,7 @@ def _trouble(value: str) -> str:
         return "is not UTF-8 text"
     if size > LARGEST_SECRET:
         return f"is longer than {LARGEST_SECRET} bytes"
-    return "holds a NUL character, which no variable can" if "\0" in value else ""
+    return "contains a NUL character, which no variable can" if "\0" in value else ""
 
 
 def with_secrets(manifests: Sequence[Manifest], named: Mapping[str, object]) -> list[Manifest]:

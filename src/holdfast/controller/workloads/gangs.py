@@ -111,7 +111,7 @@ class Gangs:
     def delete(self, job_id: str, now: float, *, force: bool = False) -> None:
         """Cancel it."""
         del force
-        self._settle(self._state.jobs[job_id], now, asked=Asked.CANCEL, reason="cancelled with what it is part of")
+        self._settle(self._state.jobs[job_id], now, asked=Asked.CANCEL, reason="cancelled with its array or job set")
 
     def suspend(self, job_id: str, now: float, *, suspended: bool) -> None:
         """Hold it, or release it."""

@@ -45,13 +45,13 @@ _TOLD = {
 COUNTED = ("cpu", "memory", GPU)
 """What every engine counts."""
 _STORAGE = "ephemeral-storage"
-_NO_PROBES = "nothing looks whether it works but its exit"
+_NO_PROBES = "only its exit is looked at"
 _AS_WE = "it runs as the user that Holdfast runs as"
 _POD_IGNORED = {
     "affinity": "nodes are chosen by nodeSelector alone",
     "nodeName": "nodes are chosen by nodeSelector alone",
     "topologySpreadConstraints": "nodes are chosen by nodeSelector alone",
-    "schedulingGroup": "the pods of a job start as there are places",
+    "schedulingGroup": "the pods of a job start as room becomes free",
     "priorityClassName": "it has the priority of its job set, or none",
     "priority": "it has the priority of its job set, or none",
     "resourceClaims": "no devices are claimed here",

@@ -53,7 +53,7 @@ def check_runnable(manifest: KubeManifest, notes: Notes) -> None:
 
 def _check_managed(manager: str | None, ours: str, notes: Notes, path: str = "spec") -> None:
     if manager not in {None, ours}:
-        notes.warn(f"{path}.managedBy", f"is managed by {manager}, so nothing of it is run here")
+        notes.warn(f"{path}.managedBy", f"is managed by {manager}, so Holdfast does not run it")
 
 
 def _check_pod(read: ReadProgram, notes: Notes, path: str) -> None:
@@ -62,7 +62,7 @@ def _check_pod(read: ReadProgram, notes: Notes, path: str) -> None:
     for lacking in (*_lacking(read, engine), *_unknown(read, engine, lenient=notes.lenient)):
         notes.forgivable(_at(path, lacking.path), lacking.message, allowed=lacking.allowed, hint=lacking.hint)
     if read.gated:
-        message = "Forbidden: nobody opens gates here, pods start as soon as there is a place"
+        message = "Forbidden: nothing removes gates here; pods start as soon as there is room"
         notes.forgivable(f"{path}.schedulingGates", message, hint="suspend the job until it may start")
     for container, problem in read.unreadable:
         notes.forgivable(_at(path, f"{container}.resources"), f"Invalid value: {problem}", hint=_IGNORED)

@@ -117,7 +117,7 @@ def _read_indexes(part: Fields) -> tuple[Indexes, ...]:
         if read is None or read.last < read.first or read.step < 1 or read.last > LARGEST_INDEX:
             part.problem("indices", f"{shown(word)} is not a range of indexes", hint=_SYNTAX)
         elif len(read) > MOST_TASKS:
-            part.problem("indices", f"{shown(word)} holds {len(read)} indexes; at most {MOST_TASKS} are allowed")
+            part.problem("indices", f"{shown(word)} has {len(read)} indexes; at most {MOST_TASKS} are allowed")
         elif not seen.isdisjoint(numbers := range(read.first, read.last + 1, read.step)):
             part.problem("indices", f"{shown(word)} holds an index that was named before")
         else:
@@ -143,7 +143,7 @@ def _read_axes(part: Fields) -> tuple[Axis, ...]:
     if matrix is None:
         return tuple(axes)
     if not 0 < len(matrix.value) <= MOST_PARAMETERS:
-        matrix.problem("", f"holds {len(matrix.value)} parameters", allowed=(f"1 to {MOST_PARAMETERS}",))
+        matrix.problem("", f"has {len(matrix.value)} parameters", allowed=(f"1 to {MOST_PARAMETERS}",))
         return ()
     for name in matrix.value:
         if not _NAME.fullmatch(str(name)) or name in _RESERVED:
@@ -179,7 +179,7 @@ def _values_of(matrix: Fields, at: str, value: object) -> Sequence[str]:
     first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
     numbers = range(first, last + 1, step) if step else range(0)
     if not 0 < len(numbers) <= MOST_TASKS:
-        matrix.problem(at, f"{shown(value)} holds {len(numbers)} values", allowed=(f"1 to {MOST_TASKS}",))
+        matrix.problem(at, f"{shown(value)} has {len(numbers)} values", allowed=(f"1 to {MOST_TASKS}",))
         return []
     return list(map(str, numbers))
 

@@ -28,7 +28,7 @@ _LONGEST_NAME = 128
 _WORDS = (*(one.value for one in Condition), BY_INDEX)
 _KINDS = tuple(one.value for one in Target)
 _OF_SETS = "annotate the JobSet itself; jobs of it wait for each other by dependsOn"
-_NONE = f"say what is waited for with {DEPENDS_ON}"
+_NONE = f"say what to wait for with {DEPENDS_ON}"
 _FORM = "such as prep, prep:ended, array/sweep or sweep:index"
 
 
@@ -39,7 +39,7 @@ def read_dependencies(spec: Fields, *, is_array: bool) -> tuple[Dependency, ...]
         return ()
     listed = value if isinstance(value, list) else [value]
     if len(listed) > MOST_DEPENDENCIES:
-        spec.problem(FIELD, f"holds {len(listed)} dependencies; at most {MOST_DEPENDENCIES} are allowed")
+        spec.problem(FIELD, f"has {len(listed)} dependencies; at most {MOST_DEPENDENCIES} are allowed")
         return ()
     found = []
     for place, one in enumerate(listed):
@@ -61,7 +61,7 @@ def annotated_dependencies(metadata: Fields, annotations: Mapping[str, str]) -> 
         return read
     at = f"annotations.{ON_UNMET}"
     if not texts:
-        metadata.problem(at, "says what follows when something can never happen, but nothing is waited for", hint=_NONE)
+        metadata.problem(at, "has no effect: nothing is waited for", hint=_NONE)
     on_unmet = Fields({at: annotations[ON_UNMET]}, metadata.path, metadata.problems).choice(at, OnUnmet)
     return tuple(evolve(one, on_unmet=on_unmet or OnUnmet.CANCEL) for one in read)
 

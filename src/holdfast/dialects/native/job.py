@@ -239,7 +239,7 @@ def _read_inline(spec: Fields) -> tuple[RetryPolicy, ...]:
     else:
         listed, paths = value, [f"{spec.at('retry')}[{i}]" for i in range(len(value))]
     if len(listed) > MOST_POLICIES:
-        spec.problem("retry", f"holds {len(listed)} policies; at most {MOST_POLICIES} are allowed")
+        spec.problem("retry", f"has {len(listed)} policies; at most {MOST_POLICIES} are allowed")
         return ()
     policies = [_read_one_inline(spec, one, paths[i], _inline_name(i)) for i, one in enumerate(listed)]
     found = [policy for policy in policies if policy is not None]

@@ -57,7 +57,7 @@ def read_notify(spec: Fields) -> tuple[Notify, ...]:
         return ()
     listed, single = (value, False) if isinstance(value, list) else ([value], True)
     if len(listed) > MOST_NOTIFIED:
-        spec.problem("notify", f"holds {len(listed)} entries; at most {MOST_NOTIFIED} are allowed")
+        spec.problem("notify", f"has {len(listed)} entries; at most {MOST_NOTIFIED} are allowed")
         return ()
     found = [_read_one(spec, each, "notify" if single else f"notify[{place}]") for place, each in enumerate(listed)]
     return tuple(each for each in found if each is not None)
@@ -103,7 +103,7 @@ def annotated_notify(metadata: Fields, annotations: Mapping[str, str]) -> tuple[
     """Read who is told from an annotation."""
     at, parts = f"annotations.{NOTIFY}", [one.partition(":") for one in annotations.get(NOTIFY, "").split()]
     if len(parts) > MOST_NOTIFIED:
-        metadata.problem(at, f"holds {len(parts)} entries; at most {MOST_NOTIFIED} are allowed")
+        metadata.problem(at, f"has {len(parts)} entries; at most {MOST_NOTIFIED} are allowed")
         return ()
     listed = [{"to": to, **({"on": on.split(",")} if colon else {})} for to, colon, on in parts]
     found: list[Problem] = []
@@ -139,7 +139,7 @@ def _read_medium(spec: Fields, medium: Medium | None, notifier: Notifier) -> Not
         return notifier
     for name in sorted(_OF_ONE - _FIELDS[medium]):
         if spec.has(name) and spec.raw(name) is not None:
-            spec.problem(name, f"has no place in a notifier of type {medium}", allowed=sorted(_FIELDS[medium]))
+            spec.problem(name, f"does not apply to a notifier of type {medium}", allowed=sorted(_FIELDS[medium]))
     if medium is Medium.COMMAND:
         return evolve(notifier, command=_read_command(spec))
     if medium is Medium.EMAIL:
@@ -170,9 +170,9 @@ def _check_url(spec: Fields, url: str) -> None:
     if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0:
         spec.problem("url", f"{shown(url)} is not the URL of a web server", hint="such as https://example.org/hook")
     elif parts.username or parts.password:
-        spec.problem("url", "holds a user or a password", hint=f"a URL with a secret in it is one: {_SECRET_HINT}")
+        spec.problem("url", "contains a user or a password", hint=f"a URL with a secret in it is one: {_SECRET_HINT}")
     elif any(not letter.isprintable() or letter.isspace() for letter in url) or not url.isascii():
-        spec.problem("url", f"{shown(url)} holds characters that no URL has", hint="write them as %20 and the like")
+        spec.problem("url", f"{shown(url)} contains characters that no URL can", hint="write them as %20 and the like")
 
 
 def _read_secret(spec: Fields, name: str, *, required: bool = False) -> Secret | None:

@@ -145,7 +145,7 @@ def read_offer(text: str) -> Amounts:
             msg = f"{part!r} is not NAME=AMOUNT; write for example licence/matlab=2,scratch=100Gi"
             raise ValueError(msg)
         if name in COUNTED or name in named:
-            msg = f"{name!r} is there twice" if name in named else f"{name!r} is not counted by a name"
+            msg = f"{name!r} is given twice" if name in named else f"{name!r} is not counted by a name"
             raise ValueError(msg)
         named[name] = parse_amount(amount)
     return tuple(sorted(named.items()))

@@ -44,7 +44,7 @@ def _limit(part: Fields, name: str) -> float | None:
     value = part.duration(name)
     if value is not None and value < SHORTEST_STALL_S:
         shortest = f"{format_duration(SHORTEST_STALL_S)} or more"
-        hint = "leave it out for no limit" if not value else "silence is looked for once a second"
+        hint = "leave it out for no limit" if not value else "silence is checked once a second"
         part.problem(name, f"{format_duration(value)} is too short to be observed", allowed=(shortest,), hint=hint)
         return None
     return value
@@ -81,7 +81,7 @@ def _signal(part: Fields) -> str:
         return DEFAULT_SIGNAL
     name = written.removeprefix("SIG")
     if name in _CANNOT_BE_HEEDED:
-        part.problem("name", f"no program can heed {written}", allowed=SIGNALS, hint="TERM is what most programs heed")
+        part.problem("name", f"no program can heed {written}", allowed=SIGNALS, hint="most programs handle TERM")
     elif name not in SIGNALS:
         part.problem(
             "name", f"{shown(written)} is no signal to warn with", allowed=SIGNALS, hint=closest(name, SIGNALS)

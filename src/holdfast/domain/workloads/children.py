@@ -114,7 +114,7 @@ class Forget(Struct, frozen=True):
 Order: TypeAlias = CreateChild | DeleteChild | SuspendChild | ResumeChild | ResizeChild | Forget
 
 
-HELD_WITH_OWNER = "held with what it is part of"
+HELD_WITH_OWNER = "held with its array or job set"
 """Why a job is held that its owner suspended."""
 _PHASES = {
     JobState.SUCCEEDED: ChildPhase.SUCCEEDED,

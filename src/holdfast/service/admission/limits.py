@@ -82,7 +82,7 @@ def check_count(count: int) -> None:
         msg = "nothing to submit"
         raise InvalidRequest(msg, problems=[Problem("items", "is empty", hint="send at least one manifest")])
     if count > MOST_JOBS:
-        problem = Problem("items", f"holds {count} jobs", allowed=(f"1 to {MOST_JOBS}",), hint="submit in parts")
+        problem = Problem("items", f"has {count} jobs", allowed=(f"1 to {MOST_JOBS}",), hint="submit in parts")
         msg = "there is too much to submit at once"
         raise InvalidRequest(msg, problems=[problem])
 

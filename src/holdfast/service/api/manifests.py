@@ -63,7 +63,7 @@ def one_document(body: Text, *, lenient: bool = False) -> Document:
     """
     documents = documents_of(body, lenient=lenient)
     if len(documents) > 1:
-        refuse(f"holds {len(documents)} documents", hint="send one at a time")
+        refuse(f"has {len(documents)} documents", hint="send one at a time")
     return documents[0]
 
 

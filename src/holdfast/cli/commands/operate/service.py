@@ -89,15 +89,13 @@ def _install(systemd: Systemd, wanted: Service, cli: Cli) -> int:
     from holdfast.app.systemd import NAME, is_out_of_reach
 
     if not wanted.is_own and is_out_of_reach(wanted.program):
-        cli.say(f"warning: {wanted.program} is below a folder that {wanted.run_as} may not enter; install it elsewhere")
+        cli.say(f"warning: {wanted.program} is in a folder that {wanted.run_as} may not enter; install it elsewhere")
     systemd.install(wanted)
     cli.output().text(f"{systemd.file} written; {NAME} is enabled and started")
     flag = " --user" if wanted.is_own else ""
     cli.say(f"its log: journalctl{flag} -u {NAME}; its data: {wanted.data}")
     if wanted.is_own and not systemd.stays():
-        cli.say(
-            "it ends with your last login, and its programs too; to have it stay: sudo loginctl enable-linger $USER"
-        )
+        cli.say("it and its programs end when you log out; to keep it running: sudo loginctl enable-linger $USER")
     return exit_codes.OK
 
 

@@ -273,7 +273,7 @@ class Shim:
             for message in channel.receive():
                 self._handle(channel, message)
         except (LookupError, TypeError, ValueError) as error:
-            sys.stderr.write(f"a client that speaks nonsense was cut off: {error!r}\n")
+            sys.stderr.write(f"a client that sent nonsense was disconnected: {error!r}\n")
             channel.open = False
         if not channel.open:
             self._drop(channel)
