@@ -98,6 +98,10 @@ class DeviceWorld(World):
         super()._ask_for_work(until)
         self._device_operators.plan(until)
 
+    def _make_peace(self) -> None:
+        self._device_operators.make_peace()
+        super()._make_peace()
+
     def _committed(self, changes: Changes) -> None:
         super()._committed(changes)
         self.devices.check(changes)

@@ -22,7 +22,6 @@ CORDONS_EVERY, FIRST_WITH_CORDONS = 13, 9
 _TIMES = (1, 5)
 _DRAINED = 0.6
 _LONGEST_S = 40.0
-_SOON_S = 1.0
 
 
 class Operators:
@@ -87,14 +86,13 @@ class DeviceOperators:
         self._cordoned: set[str] = set()
 
     def plan(self, until: float) -> None:
-        """Put on the agenda what will become of devices until then; soon after, all are as they were."""
+        """Put on the agenda what will become of devices until then."""
         chance, agenda = self._chance, self._scene.agenda
         now = agenda.now()
         for _ in range(chance.randint(*_TIMES)):
             agenda.at(chance.moment(now, until), self._scene.willing(self._cordon))
         for _ in range(chance.randint(*_TIMES)):
             agenda.at(chance.moment(now, until), self._fall_ill)
-        agenda.at(until + _SOON_S, self._make_peace)
 
     def _cordon(self) -> None:
         """Cordon a device, and let it be given away again later."""
@@ -132,7 +130,7 @@ class DeviceOperators:
         devices = tuple(evolve(each, health=health) if each.id == name else each for each in there.devices)
         machine.report(evolve(there, devices=devices))
 
-    def _make_peace(self) -> None:
+    def make_peace(self) -> None:
         """Have every device given away again."""
         for name in sorted(self._cordoned):
             self._uncordon(name)

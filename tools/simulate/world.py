@@ -254,12 +254,16 @@ class World:
         if harsh is not None:
             harsh.heal()
         faults.heal()
-        self._set_people.make_peace()
-        self._operators.make_peace()
-        self.people.make_peace()
+        self._make_peace()
         self.agenda.run_until(until + PEACE_S, enough=self._settled)
         leading = self._leading()
         self._end.check(leading.state if leading is not None else None, self._store)
+
+    def _make_peace(self) -> None:
+        """Have nobody ask for anything any more, and nothing but the work itself keep it from ending."""
+        self._set_people.make_peace()
+        self._operators.make_peace()
+        self.people.make_peace()
 
     def _harsh_faults(self, until: float) -> HarshFaults | None:
         if self.harsh is None:
