@@ -266,7 +266,7 @@ def test_every_link_to_a_file_leads_somewhere(name: str) -> None:
 
 def test_each_row_of_the_failure_table_names_tests_there_are() -> None:
     text = (ROOT / "docs" / "operations.md").read_text()
-    rows = text.partition("## What fails, and what then")[2].partition("\n## ")[0].splitlines()
+    rows = text.partition("## Failure modes")[2].partition("\n## ")[0].splitlines()
     named = [name for row in rows for name in re.findall(r"`(test_\w+(?:\.py)?)`", row)]
     files = {path.name: path.read_text() for path in (ROOT / "tests").rglob("test_*.py")}
     everything = "\n".join(files.values())

@@ -63,33 +63,33 @@ class Settings(BaseModel):
     memory: str | None = None
     """Memory the local executor offers, e.g. ``8Gi``; unset: all there is."""
     gpus: int | None = Field(default=None, ge=0, le=1024)
-    """GPUs the local executor hands out; unset: all that are found; more than are found: so many, known by number."""
+    """GPUs the local executor hands out; unset: all that are found; if more than found: that many, by number."""
     devices: Path | None = None
     """A file that declares them instead: ``devices: [{id: GPU-..., type: A100, memory: 40Gi}]``."""
     avoid_busy_devices: bool = True
-    """Whether GPUs on which programs compute that Holdfast did not start are given to nobody; NVIDIA's only."""
+    """Whether to avoid GPUs in use by programs that Holdfast did not start; NVIDIA only."""
     device_look: Annotated[float, BeforeValidator(_span)] = Field(default="10s", ge=0.05, validate_default=True)
-    """How often GPUs are looked at: for other programs, and for failures."""
+    """How often GPUs are checked for other programs and for failures."""
     resources: Annotated[Amounts, BeforeValidator(_offer)] = ()
-    """What else each local node has, by name, e.g. ``licence/matlab=2,scratch=100Gi``."""
+    """Named resources of each local node, e.g. ``licence/matlab=2,scratch=100Gi``."""
     log_limit: Annotated[int, BeforeValidator(_size)] = Field(default="256Mi", validate_default=True)
-    """Disk the log of one run may take, e.g. ``1Gi``; of a longer one the newest half of that is kept; 0: no limit."""
+    """Disk space for the log of one run, e.g. ``1Gi``; of a longer log the newest half of that is kept; 0: no limit."""
     pids_limit: int = Field(default=0, ge=0)
-    """Processes and threads one run may have at once, where control groups can count them; 0: no limit."""
+    """Processes and threads one run may have at once, if control groups can count them; 0: no limit."""
     pod_backoff: Annotated[float, BeforeValidator(_span)] = Field(default="10s", validate_default=True)
     """How long a Kubernetes Job waits before it replaces its first failed pod; doubles with every further one."""
     pod_backoff_max: Annotated[float, BeforeValidator(_span)] = Field(default="10m", validate_default=True)
     """The longest it waits; programs that start again in their pod (``restartPolicy: OnFailure``) wait 5m at most."""
     connections: int = Field(default=1000, ge=1)
-    """Connections to the API at a time; fewer where the server may not open so many files (``ulimit -n``)."""
+    """Connections to the API at a time; fewer if the server may not open that many files (``ulimit -n``)."""
     request_timeout: Annotated[float, BeforeValidator(_span)] = Field(default="30s", gt=0, validate_default=True)
     """How long a client may take to send a request, with its body; a slower one is disconnected."""
     notify_allow: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(_listed)] = ()
-    """Addresses that are not public and that webhooks and e-mail may go to, such as ``127.0.0.0/8,10.1.2.3``."""
+    """Non-public addresses that webhooks and e-mail may go to, such as ``127.0.0.0/8,10.1.2.3``."""
     notify_commands: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
-    """Programs that notifiers may run, by their absolute paths, with commas between them."""
+    """Programs that notifiers may run, as absolute paths separated by commas."""
     secrets: Path | None = None
-    """The folder with secrets of notifiers and jobs, a file for each; unset: ``secrets`` in the data directory."""
+    """The folder with secrets of notifiers and jobs, one file each; unset: ``secrets`` in the data directory."""
     log_level: str = "warning"
     """Level of the structured log on stderr: debug, info, warning, error."""
 
