@@ -29,7 +29,7 @@ FEW = 50
 """Worlds that are lived in the default run; the others are in the long one."""
 MANY = 200
 NOWHERE = {("job", JobState.QUEUED), ("job", JobState.BACKOFF), ("job", JobState.HELD), ("attempt", "PENDING")}
-ONCE_BROKEN = (200_444, 219, 201_135, 201_203, 661, 11_566)
+ONCE_BROKEN = (200_444, 219, 201_135, 201_203, 661, 11_566, 1_100_247)
 """Seeds that found a fault, or would have found it sooner; one stays worth replaying while its world stays the same."""
 
 

@@ -269,6 +269,23 @@ def test_a_waiting_job_can_be_cancelled_and_nothing_is_remembered_of_it(lab: Wai
     assert lab.controller.state.waits.awaited == {}
 
 
+def test_a_task_can_be_waited_for_as_soon_as_it_is_made_though_others_waited_for_it_before(lab: WaitingLab) -> None:
+    lab.ends = lambda order: exits(0, after_s=5.0 if order.job_name == "prep" else 0.0)
+    lab.add("prep")
+    lab.add_array("sweep", 2, "prep")
+    lab.add_array("each", 2, "sweep:index")
+    lab.pass_s(2)
+    lab.store.put_queue(Queue("default", paused=True))
+    lab.pass_s(6)
+    assert lab.states("prep", "sweep-0", "each-0") == [SUCCEEDED, QUEUED, WAITING]
+    lab.add("report", "sweep-0:ended")
+    lab.pass_s(2)
+    assert lab.states("report") == [WAITING]
+    lab.store.put_queue(Queue("default"))
+    lab.pass_s(3)
+    assert lab.states("sweep-0", "each-0", "report") == [SUCCEEDED, SUCCEEDED, SUCCEEDED]
+
+
 def test_deadlines_and_the_time_for_a_place_begin_when_it_is_ready(lab: WaitingLab) -> None:
     lab.ends = lambda order: exits(0, after_s=100.0 if order.job_name == "slow" else 8.0)
     lab.add("slow")

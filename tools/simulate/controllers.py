@@ -184,7 +184,8 @@ class ControllerHost:
         self._begins()
         ticked = controller.tick(requests, look=True)
         self.controller = controller
-        self._ticked(controller)
+        if self._lease is not None and self._lease.epoch == self._leases.newest:
+            self._ticked(controller)  # one that was deposed, and has not learnt it yet, knows only what was
         return ticked
 
     def _led(self, store: ControllersStore) -> Controller:

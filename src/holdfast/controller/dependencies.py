@@ -51,15 +51,16 @@ class Waits:
         self._unknown: dict[str, None] = {}
 
     def heed(self, key: str, what: Job | Workload | None) -> None:
-        """Note how something stands that is waited for, and have those looked at whose condition that may decide.
+        """Note how something stands, if it is waited for, and look at those whose condition that may decide.
 
         Args:
-            key: Its id, which is in ``awaited``.
+            key: Its id.
             what: Its record as it is now; ``None``: it was forgotten.
         """
-        if isinstance(what, Workload) and not isinstance(what, Owner):
-            return  # the record of a job's pods; the job is what is waited for
-        standing, entry = standing_of(what), self.awaited[key]
+        entry = self.awaited.get(key)
+        if entry is None or (isinstance(what, Workload) and not isinstance(what, Owner)):
+            return  # the record of a job's pods is none: the job is what is waited for
+        standing = standing_of(what)
         if what is None and entry.standing is not None and entry.standing.outcome:
             return  # how it had ended stays, also when it is forgotten before those who wait are looked at
         before, entry.standing = entry.standing, standing

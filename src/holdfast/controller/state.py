@@ -139,8 +139,7 @@ class ControllerState:
         active = self.active.get(job.id) or self.unplaced.get(job.id)
         if active is not None:
             active.job = job
-        if job.id in self.waits.awaited:
-            self.waits.heed(job.id, job)
+        self.waits.heed(job.id, job)
         if job.terminal:
             self.jobs.pop(job.id, None)
             self.unplaced.pop(job.id, None)
@@ -168,8 +167,7 @@ class ControllerState:
         self.changes.runs |= {run.uid: run for run in runs}
         self.changes.jobs[job.id] = ended
         self.outbox.job_changed(self.changes.events, job, ended)
-        if job.id in self.waits.awaited:
-            self.waits.heed(job.id, ended)
+        self.waits.heed(job.id, ended)
 
     def note_reason(self, job_id: str, reason: str, now: float) -> bool:
         """Remember why a job waits; returns whether that is news."""
@@ -203,8 +201,7 @@ class ControllerState:
         self.active[job.id] = active
         self.pending.remove(job.id)
         self.queue.add(active.kind, job.id)
-        if job.id in self.waits.awaited:
-            self.waits.heed(job.id, job)
+        self.waits.heed(job.id, job)
         self.changes.attempts[attempt.key] = attempt
         self.outbox.emit(self.changes.events, started(job, attempt, runs))
         self.capacity.usage[job.queue].jobs += 1
@@ -244,8 +241,7 @@ class ControllerState:
         """Note that a waiting job is running, with these runs."""
         active.job = self.jobs[job.id] = self.changes.jobs[job.id] = job
         self.outbox.emit(self.changes.events, started(job, active.attempt, runs))
-        if job.id in self.waits.awaited:
-            self.waits.heed(job.id, job)
+        self.waits.heed(job.id, job)
 
     def wait(self, group: GroupKey, waiting: Waiting, *, job_id: str = "") -> None:
         """Put a job, or a pod of a job, in the queue for a place."""
@@ -276,21 +272,20 @@ class ControllerState:
     def submit(self, job: Job) -> None:
         """Submit a job with this commit; it is there to be taken in after that."""
         self.changes.new_jobs[job.id] = job
+        self.waits.heed(job.id, job)
         self.outbox.emit(self.changes.events, submitted(job))
 
     def put_workload(self, record: Workload, told: Iterable[Notification] = ()) -> None:
         """Change the record of a workload, and have people told of it."""
         self.changes.workloads[record.id] = record
         self.changes.notifications += told
-        if record.id in self.waits.awaited:
-            self.waits.heed(record.id, record)
+        self.waits.heed(record.id, record)
 
     def forget_workload(self, key: str) -> None:
         """Forget a workload with its log."""
         self.changes.workloads.pop(key, None)
         self.changes.forgotten[key] = None
-        if key in self.waits.awaited:
-            self.waits.heed(key, None)
+        self.waits.heed(key, None)
 
     def log_of_set(self, entry: SetLogEntry, record: EventRecord) -> None:
         """Append to the log of a job set, and to the events."""

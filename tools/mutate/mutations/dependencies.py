@@ -59,6 +59,13 @@ MUTATIONS = (
         ("unit/test_dependencies_on_sets.py",),
     ),
     Mutation(
+        "a task that has just been made is not there for those who wait for it",
+        "controller/state.py",
+        "        self.changes.new_jobs[job.id] = job\n        self.waits.heed(job.id, job)\n",
+        "        self.changes.new_jobs[job.id] = job\n",
+        _TESTS,
+    ),
+    Mutation(
         "a job set does not wait for other work",
         "controller/workloads/jobsets.py",
         "        if not looked.state.terminal and len(looked.state.met) < len(after):",

@@ -111,7 +111,8 @@ class DependencyChecks:
             return self._ended.get(one.id, "")
         job = self._record.jobs.get(one.id)
         if job is None:  # a task that was not made
-            return "Cancelled" if one.array in self._ended else ""
+            ended = self._ended.get(one.array, "")
+            return ended if ended == "deleted" else "Cancelled" if ended else ""
         return job.state.value if job.terminal else ""
 
     def may_wait(self, job: Job, waits: Callable[[Dependency], bool]) -> bool:

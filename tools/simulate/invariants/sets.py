@@ -54,7 +54,7 @@ class SetChecks:
         self._told(changes, len(made))
         for attempt in fresh:
             if attempt.job_id in record.record.pods:
-                self._begun(attempt)
+                self._begun(attempt, changes)
         for set_id in changes.forgotten.keys() & record.jobs.keys():
             self._gone(set_id)
 
@@ -175,7 +175,7 @@ class SetChecks:
         if told != decisions:
             refuse("explained", f"{decisions} decisions of job sets are logged, {told} are told of")
 
-    def _begun(self, attempt: Attempt) -> None:
+    def _begun(self, attempt: Attempt, changes: Changes) -> None:
         """Check that an attempt at a job made of pods was asked for, and not before its time."""
         kept = self._record.kube_jobs.get(attempt.job_id)
         over = attempt.status in ATTEMPT_TERMINAL
@@ -192,7 +192,9 @@ class SetChecks:
                 refuse("asked-for", f"{attempt.key} begins, and nobody restarts that job")
             return
         state, at = row.state, job.of_set
-        if kept.restart > state.restarts or kept.job_restart > state.restarts_of(at.group, at.index):
+        # The last record of a set that this commit deletes is not committed.
+        restarted = kept.restart <= state.restarts and kept.job_restart <= state.restarts_of(at.group, at.index)
+        if not restarted and row.id not in changes.forgotten:
             refuse("asked-for", f"{attempt.key} begins, its set was restarted {state.restarts} times: {kept}")
         if (state.terminal or row.deleting) and not over and kept.deleting_since is None:
             refuse("asked-for", f"{attempt.key} begins while its set is {state.terminal or 'deleted'}")
