@@ -34,9 +34,9 @@ class Telemetry:
         self._ticked_at: float | None = None
         self._refused = False
         self._ticks = Histogram(
-            "holdfast_tick_seconds", "Length of a controller tick.", buckets=_TICK_BUCKETS, registry=self.registry
+            "holdfast_tick_seconds", "Duration of a controller tick.", buckets=_TICK_BUCKETS, registry=self.registry
         )
-        self._refusals = Counter("holdfast_commits_refused", "Ticks the database refused.", registry=self.registry)
+        self._refusals = Counter("holdfast_commits_refused", "Ticks refused by the database.", registry=self.registry)
         self._runs = Counter("holdfast_runs_ended", "Runs that ended.", ["status"], registry=self.registry)
         self._attempts = Counter("holdfast_attempts_ended", "Attempts that ended.", ["ending"], registry=self.registry)
         self._decisions = Counter(
@@ -45,11 +45,11 @@ class Telemetry:
         self._sets = Counter("holdfast_jobsets_ended", "Job sets that ended.", ["outcome"], registry=self.registry)
         self._quarantined = Gauge(
             "holdfast_quarantined_workloads",
-            "Workloads left alone because looking after them failed.",
+            "Workloads left alone because handling them failed.",
             registry=self.registry,
         )
         self._told = Counter(
-            "holdfast_notifications", "Tries to deliver notifications.", ["outcome"], registry=self.registry
+            "holdfast_notifications", "Attempts to deliver notifications.", ["outcome"], registry=self.registry
         )
         judged, labels = "Failed jobs of job sets judged.", ["action", "granted"]
         self._set_decisions = Counter("holdfast_jobset_decisions", judged, labels, registry=self.registry)

@@ -13,14 +13,14 @@ class ArrayEnded(Struct, frozen=True):
     outcome: str
     """``Succeeded``, ``Failed`` or ``Cancelled``."""
     succeeded: int
-    """Tasks that did."""
+    """Number of tasks that did."""
     failed: int
     cancelled: int
     reason: str
 
 
 class ArrayDeleted(Struct, frozen=True):
-    """An array was deleted; its tasks stay."""
+    """An array was deleted; its tasks are kept."""
 
     array: str
     name: str

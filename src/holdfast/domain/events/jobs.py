@@ -11,16 +11,16 @@ LimitUsed = tuple[str, int, int | None]
 
 
 class JobSubmitted(Struct, frozen=True):
-    """A job was accepted; it is Queued, unless something else is to happen first."""
+    """A job was accepted; it is Queued, unless something else must happen first."""
 
     name: str
     queue: str
     priority: int = 0
     gang: int = 1
     cpu_m: int = 0
-    """Millicores each run asks for."""
+    """Millicores each run requests."""
     memory: int = 0
-    """Bytes each run asks for; 0 is no limit."""
+    """Bytes each run requests; 0 is no limit."""
     gpu: int = 0
     job_set: str = ""
     """Id of its job set, if it has one; it is Waiting then."""
@@ -30,15 +30,15 @@ class JobSubmitted(Struct, frozen=True):
     """Id of the array it is a task of, if it is one."""
     array_index: int = 0
     share_m: int = 0
-    """Thousandths of a GPU each run asks for, where that is a share of one."""
+    """Thousandths of a GPU each run requests, if that is a share of one."""
     named: tuple[tuple[str, int], ...] = ()
-    """What else each run asks for, by name, in thousandths."""
+    """Other resources each run requests, by name, in thousandths."""
     waits: str = ""
     """What it waits for; it is Waiting then."""
 
 
 class JobSetAside(Struct, frozen=True):
-    """A job does not run for now: it waits for other work, its job set decides, or its pods wait for their back-off."""
+    """A job is not running for now: it waits for other work, for its job set, or for its pods' back-off."""
 
     attempt: int
     state: str
@@ -56,13 +56,13 @@ class JobQueued(Struct, frozen=True):
 
 
 class JobWaiting(Struct, frozen=True):
-    """Why a Queued job has no place is news."""
+    """The reason why a Queued job cannot be placed has changed."""
 
     reason: str
 
 
 class JobStarted(Struct, frozen=True):
-    """An attempt was given its places; the job is Running."""
+    """An attempt was placed; the job is Running."""
 
     attempt: int
     dispatch: int = 1
@@ -72,7 +72,7 @@ class JobStarted(Struct, frozen=True):
 
 
 class JobRetryScheduled(Struct, frozen=True):
-    """A failed attempt will be followed by another; the job is BackOff until ``retry_at``, or Queued at once."""
+    """A failed attempt will be followed by another; the job is BackOff until ``retry_at``, or Queued immediately."""
 
     attempt: int
     """Number of the attempt that failed."""
@@ -83,9 +83,9 @@ class JobRetryScheduled(Struct, frozen=True):
     retry_at: float | None = None
     """When the retry is due; absent when that is now."""
     counter: str | None = None
-    """The counter that grew by one, as ``<policy>/<rule>``; absent when the retry is not counted."""
+    """The counter that was incremented, as ``<policy>/<rule>``; absent when the retry is not counted."""
     memory: int | None = None
-    """What each run asks for from now on, in bytes, where that changed."""
+    """What each run requests from now on, in bytes, if that changed."""
     avoid_node: str | None = None
     """The node the next attempt avoids."""
     avoid_devices: tuple[str, ...] = ()
@@ -109,13 +109,13 @@ class JobReleased(Struct, frozen=True):
 
 
 class JobRetried(Struct, frozen=True):
-    """A user had a job make another attempt, which no retry policy decided and no limit counts; it is Queued."""
+    """A user requested another attempt, which no retry policy decided and no limit counts; the job is Queued."""
 
     attempt: int
     """Number of the last attempt."""
     reason: str = ""
     cpu_m: int | None = None
-    """What each run asks for from now on; absent where that stays as it was."""
+    """What each run requests from now on; absent if unchanged."""
     memory: int | None = None
     gpu: int | None = None
     share_m: int | None = None
@@ -130,7 +130,7 @@ class JobCancelRequested(Struct, frozen=True):
 
 
 class JobInterrupted(Struct, frozen=True):
-    """A Running job is being stopped though it did nothing wrong: a user holds it, or its node is being drained."""
+    """A Running job is being stopped through no fault of its own: a user holds it, or its node is being drained."""
 
     attempt: int
     reason: str
@@ -141,7 +141,7 @@ class JobSucceeded(Struct, frozen=True):
 
     attempt: int
     ended_at: float | None = None
-    """When the last of them ended; the event may come later, where nobody was there to notice."""
+    """When the last of them ended; the event may come later, if nothing was running to notice."""
 
 
 class JobFailed(Struct, frozen=True):
@@ -159,7 +159,7 @@ class JobFailed(Struct, frozen=True):
     policy: str | None = None
     rule: str | None = None
     ended_at: float | None = None
-    """When the last program ended, where one did; the event may come later."""
+    """When the last program ended, if one did; the event may come later."""
     final: bool = True
     """Always true: a failure that is retried is ``job.retry_scheduled``."""
 
@@ -172,9 +172,9 @@ class JobCancelled(Struct, frozen=True):
 
 
 class AttemptStatusChanged(Struct, frozen=True):
-    """An attempt's programs all run (RUNNING), or what is left of it is being stopped (TERMINATING).
+    """All of an attempt's programs are running (RUNNING), or those left are being stopped (TERMINATING).
 
-    Written for statuses that last; one that is passed within a tick of the controller is in the job's history only.
+    Written for statuses that last; one that lasts less than a controller tick is only in the job's history.
     """
 
     attempt: int
@@ -182,16 +182,16 @@ class AttemptStatusChanged(Struct, frozen=True):
 
 
 class AttemptProgressed(Struct, frozen=True):
-    """How far a running attempt is, as the lowest rank of those that report says; at most every 30 seconds.
+    """The progress of a running attempt, from the lowest rank that reports any; at most every 30 seconds.
 
-    Written only where that is news; never for the tasks of an array. A restart of the server may bring one earlier.
+    Written only when it has changed; never for the tasks of an array. After a server restart one may come earlier.
     """
 
     attempt: int
     rank: int
-    """Of the run that reported."""
+    """The rank that reported."""
     progress: str
-    """What it last wrote to its progress file, the first 256 characters of it."""
+    """The first 256 characters of what it last wrote to its progress file."""
 
 
 class AttemptEnded(Struct, frozen=True):
@@ -203,7 +203,7 @@ class AttemptEnded(Struct, frozen=True):
     started_at: float | None = None
     """When the last of its programs started; absent when they never all ran."""
     cause: str = ""
-    """Of the failure, as are all that follow."""
+    """Of the failure, like all the following fields."""
     category: str = ""
     subcategory: str = ""
     conditions: tuple[str, ...] = ()

@@ -9,13 +9,13 @@ class JobSetCreated(Struct, frozen=True):
     """A job set was accepted."""
 
     job_set: str
-    """Its id, here and in all that follow."""
+    """Its id, in this and all following events."""
     name: str
     jobs: int = 0
 
 
 class JobSetChanged(Struct, frozen=True):
-    """A user changed a job set: its manifest, or suspended, resumed or restarted it."""
+    """A user changed a job set's manifest, or suspended, resumed or restarted it."""
 
     job_set: str
     name: str
@@ -67,7 +67,7 @@ class JobSetEnded(Struct, frozen=True):
 
 
 class JobSetDeleted(Struct, frozen=True):
-    """A job set was deleted, by a user or because its time to live was over."""
+    """A job set was deleted, by a user or because its time to live expired."""
 
     job_set: str
     name: str

@@ -6,7 +6,7 @@ from holdfast.domain.record import Struct
 
 
 class NotificationDelivered(Struct, frozen=True):
-    """Somebody was told."""
+    """A notification was delivered."""
 
     id: str
     to: str

@@ -24,7 +24,7 @@ class PolicyDeleted(Struct, frozen=True):
 
     name: str
     revision: int
-    """The last one."""
+    """The last revision."""
 
 
 class QueueCreated(Struct, frozen=True):
@@ -96,7 +96,7 @@ class OperatorActed(Struct, frozen=True):
     kind: str
     """What it was done to: ``job``, ``retry-policy``, ``queue``, ``failure-category``, ``notifier``, ``settings``."""
     name: str
-    """Which of them; a job by its id."""
+    """Its name; a job's id."""
     origin: str = ""
     request_id: str = ""
 

@@ -6,20 +6,20 @@ from holdfast.domain.record import Struct
 
 
 class NodeLost(Struct, frozen=True):
-    """Jobs were lost with the place they ran at; who was there at loss after loss is suspected."""
+    """Jobs were lost together with their nodes; a job that was running at loss after loss is suspected."""
 
     executor: str
     nodes: tuple[str, ...]
     taken: int
     """How many jobs were lost."""
     longest_s: float = 0.0
-    """How long the one had been there that had been there longest."""
+    """How long the longest-running of them had been there."""
     jobs: tuple[tuple[str, float], ...] = ()
-    """`[job, seconds]`: how long each had been there; of very many only those that came last."""
+    """`[job, seconds]`: how long each had been running there; if very many, only the latest."""
 
 
 class NodeCordoned(Struct, frozen=True):
-    """An operator has nothing more placed on a node, or has it emptied: what runs there goes on elsewhere."""
+    """An operator cordoned a node, or drained it: what runs there continues elsewhere."""
 
     node: str
     drain: bool = False
@@ -27,27 +27,27 @@ class NodeCordoned(Struct, frozen=True):
 
 
 class NodeUncordoned(Struct, frozen=True):
-    """An operator let work onto a node again."""
+    """An operator uncordoned a node."""
 
     node: str
 
 
 class DeviceCordoned(Struct, frozen=True):
-    """A device is given to nobody from here on."""
+    """A device is no longer given to any run."""
 
     executor: str
     node: str
     device: str
     reason: str
-    """The line that shows its fault, or what a person says."""
+    """The line that shows its fault, or the reason a user gave."""
     job: str = ""
-    """The id of the job whose run printed it."""
+    """The id of the job whose run printed that line."""
     actor: str = ""
-    """Who asked for it, if a person did."""
+    """Who requested it, if a user did."""
 
 
 class DeviceUncordoned(Struct, frozen=True):
-    """A device is given away again."""
+    """A device can be given to runs again."""
 
     executor: str
     node: str

@@ -6,17 +6,17 @@ from holdfast.domain.record import Struct
 
 
 class WorkloadQuarantined(Struct, frozen=True):
-    """Looking after a workload failed in Holdfast itself; it is left alone, and nobody else is affected."""
+    """An error inside Holdfast while handling a workload; it is left alone, and no others are affected."""
 
     workload: str
     """Its id."""
     kind: str
-    """``gang``, ``kubejob`` or ``jobset``; ``job`` where it could not even be told which."""
+    """``gang``, ``kubejob`` or ``jobset``; ``job`` if not even the kind could be determined."""
     message: str
 
 
 class WorkloadReleased(Struct, frozen=True):
-    """A workload is looked after again: a person asked for something, or the server was restarted."""
+    """A workload is handled again, after a user's request or a server restart."""
 
     workload: str
     kind: str

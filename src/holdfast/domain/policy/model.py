@@ -18,30 +18,30 @@ class Action(StrEnum):
     RETRY = "Retry"
     """A new attempt, counted against the rule's limit and the global one."""
     FAIL = "Fail"
-    """Give up at once."""
+    """Give up immediately."""
     IGNORE = "Ignore"
-    """A new attempt that is counted against nothing."""
+    """A new attempt that counts against no limit."""
     HOLD = "Hold"
-    """Wait for a person."""
+    """Wait for a user."""
 
 
 class SetAction(StrEnum):
     """What a rule of a job set tells Holdfast to do about a failed job of it (KEP-262)."""
 
     FAIL_JOB_SET = "FailJobSet"
-    """Fail the set at once, whatever ``maxRestarts`` says."""
+    """Fail the set immediately, whatever ``maxRestarts`` says."""
     RESTART_JOB_SET = "RestartJobSet"
-    """Restart every job, finished ones too; counted."""
+    """Restart every job, including finished ones; counted."""
     RESTART_JOB_SET_UNCOUNTED = "RestartJobSetAndIgnoreMaxRestarts"
-    """Restart every job, and count it against nothing."""
+    """Restart every job, without counting it."""
     RESTART_JOB = "RestartJob"
-    """Restart that job and no other; counted."""
+    """Restart only that job; counted."""
     RESTART_JOB_UNCOUNTED = "RestartJobAndIgnoreMaxRestarts"
-    """Restart that job, and count it against nothing."""
+    """Restart only that job, without counting it."""
     RESTART_GROUP = "RestartReplicatedJob"
     """Restart every job of its replicated job; counted."""
     RESTART_GROUP_UNCOUNTED = "RestartReplicatedJobAndIgnoreMaxRestarts"
-    """Restart every job of its replicated job, and count it against nothing."""
+    """Restart every job of its replicated job, without counting it."""
     FAIL_JOB = "FailJob"
     """Leave that job failed; the others continue."""
 
@@ -50,9 +50,9 @@ class ExitCodeOperator(StrEnum):
     """How ``values`` are read."""
 
     IN = "In"
-    """The exit code is one of them."""
+    """The exit code is one of ``values``."""
     NOT_IN = "NotIn"
-    """The exit code is none of them; 0 does not match either."""
+    """The exit code is none of ``values``, and not 0."""
 
 
 class ContainerScope(StrEnum):
@@ -76,11 +76,11 @@ class JitterMode(StrEnum):
     """How a delay is spread (Backend.AI BEP)."""
 
     NONE = "none"
-    """Not at all."""
+    """No jitter."""
     DETERMINISTIC = "deterministic"
-    """From SHA-1 of the job's id and the retry's number: the same everywhere, every time."""
+    """Derived from the SHA-1 of the job's id and the retry's number: the same everywhere, every time."""
     RANDOM = "random"
-    """By a draw of the dice: different every time."""
+    """Random: different every time."""
 
 
 class Backoff(Struct, frozen=True):
@@ -102,9 +102,9 @@ class AntiAffinity(StrEnum):
     NONE = "none"
     """Nothing: any node and any GPU will do."""
     NODE = "node"
-    """The node of the last failed run only; dropped when no other node could ever fit (semantics 4)."""
+    """Only the node of the last failed run; dropped if no other node could ever hold the job (semantics 4)."""
     DEVICE = "device"
-    """The GPUs that the last failed run had, not their node; dropped when no others could ever do (semantics 4)."""
+    """The GPUs that the last failed run had, not their node; dropped if no others could ever run it (semantics 4)."""
 
 
 class MemoryGrowth(Struct, frozen=True):
@@ -244,25 +244,25 @@ class DecisionCode(StrEnum):
     GLOBAL_LIMIT = "fail_global_limit"
     """``globalMaxRetries`` is 0, the kill switch, or the job has been granted that many retries already."""
     FAIL_RULE = "fail_rule"
-    """A rule matched whose action is ``Fail``."""
+    """A rule with action ``Fail`` matched."""
     FAIL_DEFAULT = "fail_default"
     """No rule matched, and the default action is ``Fail``."""
     POLICY_LIMIT = "fail_policy_limit"
-    """The rule's effective limit is spent, whether it came from the rule or its policy."""
+    """The rule's effective limit is used up, whether it came from the rule or its policy."""
     HOLD = "hold"
-    """A rule matched whose action is ``Hold``."""
+    """A rule with action ``Hold`` matched."""
     SUSPECTED = "hold_suspected"
-    """It was there at loss after loss of a place, and each took other jobs with it."""
+    """The job was running at loss after loss of a node, and each loss took other jobs down too."""
     IGNORE = "ignore"
-    """A rule matched whose action is ``Ignore``: it is retried, uncounted."""
+    """A rule with action ``Ignore`` matched: the job is retried, uncounted."""
     RETRY = "retry"
     """A retry was granted and counted."""
     UNSCHEDULABLE = "retry_unschedulable"
-    """A retry was granted, but the grown job fits no node."""
+    """A retry was granted, but the job has grown too large for every node."""
     INTERRUPTED = "interrupted"
-    """It was held as it ran, or its node is being drained: no rule is asked, and nothing is counted."""
+    """The job was held while running, or its node is being drained: no rule applies, and nothing is counted."""
     TOTAL_DEADLINE = "fail_total_deadline"
-    """The job's total deadline is over, or a retry was granted that could only start after it."""
+    """The job's total deadline expired, or a granted retry could only start after it."""
 
 
 class Decision(Struct, frozen=True):

@@ -20,14 +20,14 @@ def list_devices(backend: Backend) -> DevicePage:
     return DevicePage(items=_shown(backend))
 
 
-@_DEVICES.add("POST", "/devices/{ref}/cordon", DeviceView, 404, 409, 413, summary="Set a GPU aside", status=202)
+@_DEVICES.add("POST", "/devices/{ref}/cordon", DeviceView, 404, 409, 413, summary="Cordon a GPU", status=202)
 def cordon(backend: Backend, by: Caller, ref: _Ref, reason: Reason | None = None) -> DeviceView:
     """Ask for a GPU to be given to nobody until that is lifted; who has it keeps it."""
     node, device = Devices(backend.store, backend.clock).cordon(ref, reason.reason if reason else "", by=by)
     return _one(backend, node.executor, node.name, device.id)
 
 
-@_DEVICES.add("POST", "/devices/{ref}/uncordon", DeviceView, 404, 409, 413, summary="Hand a GPU out again", status=202)
+@_DEVICES.add("POST", "/devices/{ref}/uncordon", DeviceView, 404, 409, 413, summary="Uncordon a GPU", status=202)
 def uncordon(backend: Backend, by: Caller, ref: _Ref, reason: Reason | None = None) -> DeviceView:
     """Ask for a GPU that was set aside, by a person or for its faults, to be given away again."""
     node, device = Devices(backend.store, backend.clock).uncordon(ref, reason.reason if reason else "", by=by)

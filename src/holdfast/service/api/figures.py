@@ -22,7 +22,7 @@ _LISTED, _MOST_LISTED = 50, 500
 _MOST_NAMES = 200
 
 
-@_FIGURES.add("GET", "/summary", SummaryView, summary="Sum up what became of jobs")
+@_FIGURES.add("GET", "/summary", SummaryView, summary="Summarize the outcomes of jobs")
 def get_summary(
     backend: Backend,
     *,
@@ -36,7 +36,7 @@ def get_summary(
     return _view(summed_up(backend.store, Scope(max(0.0, now - within_s), now, queue, labels)))
 
 
-@_FIGURES.add("GET", "/overview", OverviewView, summary="See how everything is now")
+@_FIGURES.add("GET", "/overview", OverviewView, summary="Show the current state of everything")
 def get_overview(
     backend: Backend,
     *,
@@ -61,7 +61,7 @@ def get_overview(
     )
 
 
-@_FIGURES.add("GET", "/job-names", JobNames, summary="List names of jobs")
+@_FIGURES.add("GET", "/job-names", JobNames, summary="List job names")
 def list_names(
     backend: Backend,
     *,

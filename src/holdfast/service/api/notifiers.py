@@ -85,7 +85,7 @@ def delete_notifier(backend: Backend, by: Caller, name: Name) -> None:
     Notifiers(backend.store).delete(name, by=by)
 
 
-@_NOTIFIERS.add("POST", "/notifiers/{name}/test", TestView, 404, summary="Try a notifier")
+@_NOTIFIERS.add("POST", "/notifiers/{name}/test", TestView, 404, summary="Test a notifier")
 def test_notifier(backend: Backend, by: Caller, name: Name) -> TestView:
     """Tell something at it at once, with one try, and say what became of that."""
     notifier = Notifiers(backend.store).get(name)

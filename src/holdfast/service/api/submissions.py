@@ -142,7 +142,7 @@ def _item(outcome: Outcome) -> BulkItem:
     )
 
 
-@_JOBS.add("POST", "/secrets", SecretKept, 403, 413, 422, summary="Send a secret ahead", status=201)
+@_JOBS.add("POST", "/secrets", SecretKept, 403, 413, 422, summary="Store a secret before submitting", status=201)
 def keep_secret(backend: Backend, body: SecretBody) -> SecretKept:
     """Keep a secret for jobs that are submitted within an hour, for as long as they are there; nothing shows it."""
     return SecretKept(name=kept(body.value, backend.secrets))
@@ -155,7 +155,7 @@ def keep_secret(backend: Backend, body: SecretBody) -> SecretKept:
     403,
     404,
     409,
-    summary="Check manifests as if they were written, and write none",
+    summary="Check manifests without storing them",
     takes=Takes("Manifests of any kinds, as for `POST /jobs`.", many=True),
 )
 def check(backend: Backend, body: Text, verb: Verb = Verb.APPLY, *, lenient: Lenient = False) -> BulkResult:

@@ -18,13 +18,13 @@ _NODES = Endpoints("nodes")
 ENDPOINTS = (_SYSTEM, _NODES)
 
 
-@_SYSTEM.add("GET", "/healthz", Health, summary="Is the process alive?")
+@_SYSTEM.add("GET", "/healthz", Health, summary="Check that the process is alive")
 def healthz(_: Backend) -> Health:
     """Answer; needs no token."""
     return Health(status="ok")
 
 
-@_SYSTEM.add("GET", "/readyz", Health, summary="Can the server work?")
+@_SYSTEM.add("GET", "/readyz", Health, summary="Check that the server is ready")
 def readyz(backend: Backend) -> Health:
     """Answer 503 with the reason when the store or a loop cannot work; needs no token."""
     if why := backend.ready():
@@ -55,19 +55,19 @@ def _views(backend: Backend, nodes: Sequence[Node]) -> list[NodeView]:
     return node_views(nodes, backend.store.running(), backend.store.catalogue().cordons)
 
 
-@_NODES.add("POST", "/nodes/{name}/cordon", NodePage, 404, 413, summary="Place nothing on a node any more")
+@_NODES.add("POST", "/nodes/{name}/cordon", NodePage, 404, 413, summary="Cordon a node")
 def cordon(backend: Backend, by: Caller, name: Name, reason: Reason | None = None) -> NodePage:
     """Place nothing on the nodes of a name any more; what runs there goes on."""
     return NodePage(items=_views(backend, _nodes(backend).cordon(name, _text(reason), by=by)))
 
 
-@_NODES.add("POST", "/nodes/{name}/drain", NodePage, 404, 413, summary="Empty a node")
+@_NODES.add("POST", "/nodes/{name}/drain", NodePage, 404, 413, summary="Drain a node")
 def drain(backend: Backend, by: Caller, name: Name, reason: Reason | None = None) -> NodePage:
     """Cordon the nodes of a name, and have what runs there stopped, to go on elsewhere."""
     return NodePage(items=_views(backend, _nodes(backend).cordon(name, _text(reason), drain=True, by=by)))
 
 
-@_NODES.add("POST", "/nodes/{name}/uncordon", NodePage, 404, summary="Let work onto a node again")
+@_NODES.add("POST", "/nodes/{name}/uncordon", NodePage, 404, summary="Uncordon a node")
 def uncordon(backend: Backend, by: Caller, name: Name) -> NodePage:
     """Let work onto the nodes of a name again."""
     return NodePage(items=_views(backend, _nodes(backend).uncordon(name, by=by)))

@@ -30,11 +30,11 @@ class RestartStrategy(StrEnum):
     """How a new generation of jobs replaces the old one."""
 
     RECREATE = "Recreate"
-    """Each job starts again as soon as it has gone itself; generations of different jobs may overlap."""
+    """Each job restarts as soon as its own old attempt is gone; generations of different jobs may overlap."""
     BLOCKING_RECREATE = "BlockingRecreate"
-    """Nothing starts before every job of the old generation has gone."""
+    """Nothing starts until every job of the old generation is gone."""
     IN_PLACE = "InPlaceRestart"
-    """Programs start again without giving their place back, behind a barrier."""
+    """Programs restart behind a barrier, without giving up their place."""
 
 
 class Operator(StrEnum):

@@ -53,13 +53,13 @@ class PodAction(StrEnum):
     """What a rule of a podFailurePolicy says about a failed pod."""
 
     COUNT = "Count"
-    """Count it against the back-off limits; what happens without a rule, too."""
+    """Count it against the back-off limits, as happens without a rule."""
     FAIL_INDEX = "FailIndex"
-    """Give its index up at once."""
+    """Give up its index immediately."""
     FAIL_JOB = "FailJob"
-    """Fail the whole Job at once."""
+    """Fail the whole Job immediately."""
     IGNORE = "Ignore"
-    """Replace it and count it against no limit."""
+    """Replace it without counting it."""
 
 
 class PodPhase(StrEnum):
