@@ -45,7 +45,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: str | None = None
-    """Where the server is, e.g. ``http://127.0.0.1:7070``; unset: look in the data directory."""
+    """The server's address, e.g. ``http://127.0.0.1:7070``; unset: look in the data directory."""
     token: SecretStr | None = None
     """The bearer token to send with ``url``."""
     data: Path = Field(default_factory=lambda: platformdirs.user_data_path("holdfast", appauthor=False))
@@ -59,13 +59,13 @@ class Settings(BaseModel):
     nodes: int = Field(default=1, ge=1, le=64)
     """How many nodes the local executor divides this machine into; more than one lets anti-affinity act."""
     cpus: float | None = Field(default=None, gt=0)
-    """Cpus the local executor offers; unset: all there are."""
+    """CPUs the local executor offers; unset: all of them."""
     memory: str | None = None
-    """Memory the local executor offers, e.g. ``8Gi``; unset: all there is."""
+    """Memory the local executor offers, e.g. ``8Gi``; unset: all of it."""
     gpus: int | None = Field(default=None, ge=0, le=1024)
     """GPUs the local executor hands out; unset: all that are found; if more than found: that many, by number."""
     devices: Path | None = None
-    """A file that declares them instead: ``devices: [{id: GPU-..., type: A100, memory: 40Gi}]``."""
+    """A file that declares the GPUs instead: ``devices: [{id: GPU-..., type: A100, memory: 40Gi}]``."""
     avoid_busy_devices: bool = True
     """Whether to avoid GPUs in use by programs that Holdfast did not start; NVIDIA only."""
     device_look: Annotated[float, BeforeValidator(_span)] = Field(default="10s", ge=0.05, validate_default=True)
@@ -77,13 +77,13 @@ class Settings(BaseModel):
     pids_limit: int = Field(default=0, ge=0)
     """Processes and threads one run may have at once, if control groups can count them; 0: no limit."""
     pod_backoff: Annotated[float, BeforeValidator(_span)] = Field(default="10s", validate_default=True)
-    """How long a Kubernetes Job waits before it replaces its first failed pod; doubles with every further one."""
+    """How long a Kubernetes Job waits before it replaces its first failed pod; doubles with each further failure."""
     pod_backoff_max: Annotated[float, BeforeValidator(_span)] = Field(default="10m", validate_default=True)
-    """The longest it waits; programs that start again in their pod (``restartPolicy: OnFailure``) wait 5m at most."""
+    """The longest such wait; programs restarted in their pod (``restartPolicy: OnFailure``) wait 5m at most."""
     connections: int = Field(default=1000, ge=1)
     """Connections to the API at a time; fewer if the server may not open that many files (``ulimit -n``)."""
     request_timeout: Annotated[float, BeforeValidator(_span)] = Field(default="30s", gt=0, validate_default=True)
-    """How long a client may take to send a request, with its body; a slower one is disconnected."""
+    """How long a client can take to send a request, including its body; a slower one is disconnected."""
     notify_allow: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(_listed)] = ()
     """Non-public addresses that webhooks and e-mail may go to, such as ``127.0.0.0/8,10.1.2.3``."""
     notify_commands: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Act(StrEnum):
-    """What was done or asked for."""
+    """What was done or requested."""
 
     CREATE = "create"
     """Wrote something new."""
@@ -77,7 +77,7 @@ class Act(StrEnum):
 
 
 class Subject(StrEnum):
-    """What kind of thing it was done to."""
+    """The kind of object it was done to."""
 
     JOB = "job"
     JOB_SET = "job-set"
@@ -99,7 +99,7 @@ ACCEPTED = "accepted"
 
 
 class Caller(Struct, frozen=True):
-    """Who asks for something, from where and when."""
+    """Who requests something, from where and when."""
 
     actor: str
     """``user:<name>`` inside a process of that user, ``token:<name>`` for whoever showed a token."""
@@ -123,7 +123,7 @@ class AuditEntry(Struct, frozen=True):
 
 
 class StoredAuditEntry(NamedTuple):
-    """An action as it was written."""
+    """An action as it was recorded."""
 
     seq: int
     entry: AuditEntry

@@ -41,7 +41,7 @@ class CategoryMatch(Struct, frozen=True):
 
 
 class CompiledRule(Struct, frozen=True):
-    """One rule of a category, with what rules it out before any of its tests is tried: most failures match few."""
+    """One rule of a category, with what rules it out before any of its tests is run: most failures match few."""
 
     tests: tuple[Test, ...]
     """What must hold, all of it."""

@@ -29,7 +29,7 @@ class Capability(StrEnum):
 
 
 class EngineInfo(Struct, frozen=True):
-    """What is known of an engine before it is given anything."""
+    """What is known about an engine before it is given any work."""
 
     name: str = ""
     """Of its kind: ``process``."""

@@ -1,8 +1,8 @@
-"""Which device a failed run has shown to be faulty, by what it printed.
+"""Which device a failed run has shown to be faulty, judged by what it printed.
 
-One line is enough: each of these is a fault of the device that a program cannot cause. Where a line names the device,
-by its id, its place on the bus or its number among those of the run, it is that one; else it is every one the run
-held, as the bad one would otherwise be handed out again.
+One line is enough: each of these is a device fault that a program cannot cause. If the line names the device, by its
+id, its place on the bus or its number among those of the run, only that one is blamed. Otherwise every device the run
+held is, since the bad one would be handed out again.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ MAKERS = ("nvidia", "amd")
 
 
 class DeviceCordon(Struct, frozen=True):
-    """Why a device is given to nobody until a person lifts that."""
+    """Why a device is cordoned until an operator lifts that."""
 
     reason: str
     at: float
@@ -60,7 +60,7 @@ class Device(Struct, frozen=True):
 
 
 class GpuSelector(Struct, frozen=True):
-    """Which devices will do."""
+    """Which devices are suitable."""
 
     type: str = ""
     """A pattern of the name of the model, with ``*`` and ``?``, whatever its case and with or without the maker."""

@@ -1,4 +1,4 @@
-"""Keeps of what a failed run printed what judges and explains it, so that the output itself need not be stored."""
+"""Keeps the parts of a failed run's output that judge and explain it, so the output itself need not be stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_LINES = 50
 
 
 class LogPatterns:
-    """Patterns that are looked for in what failed runs printed, all of them in about the time of one."""
+    """Patterns searched for in the output of failed runs, all of them in about the time of one."""
 
     __slots__ = ("_beside", "_patterns", "_set", "_texts")
 

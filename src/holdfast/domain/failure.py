@@ -1,4 +1,4 @@
-"""The facts of how a run ended, and the classified failure made of them (``design/semantics`` section 1)."""
+"""The facts of how a run ended, and the classified failure derived from them (``design/semantics`` section 1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.domain.record import Struct
 
 
 class FailureCondition(StrEnum):
-    """Platform conditions a rule may name; any other name in a policy is an error."""
+    """Platform conditions a rule can name; any other name in a policy is an error."""
 
     OOM_KILLED = "OOMKilled"
     """Exceeded its memory limit, with evidence (cgroup event, kubelet reason, engine flag); 137 alone is not enough."""
@@ -126,7 +126,7 @@ class PodEvent(Struct, frozen=True):
 
 
 class LogMatch(Struct, frozen=True):
-    """A pattern of a policy or category that was found in what a run printed."""
+    """A pattern of a policy or category that was found in a run's output."""
 
     pattern: str
     line: str
@@ -134,7 +134,7 @@ class LogMatch(Struct, frozen=True):
 
 
 class RunOutcome(Struct, frozen=True):
-    """The facts of how a run ended, written before anyone judges them."""
+    """The facts of how a run ended, recorded before they are judged."""
 
     containers: tuple[ContainerResult, ...] = ()
     conditions: frozenset[str] = frozenset()
@@ -183,7 +183,7 @@ class RunOutcome(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """A classified failure: the facts of the run that is judged, and what they mean."""
+    """A classified failure: the facts of the judged run, and what they mean."""
 
     cause: Cause
     conditions: frozenset[str]

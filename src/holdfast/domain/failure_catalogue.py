@@ -1,8 +1,8 @@
-"""The failure catalogue: what commonly goes wrong in machine learning and batch work, told by what programs print.
+"""The failure catalogue: what commonly goes wrong in machine learning and batch work, recognised in output.
 
-Built-in categories explain and can be matched by rules; they change no decision by themselves. An operator's categories
-are looked at first, and one of the same name takes the place of a built-in one. ``tests/data/failure_lines.json`` has
-lines that really were printed, with their sources, for each entry.
+Built-in categories explain and can be matched by rules; they change no decision on their own. An operator's categories
+are tried first, and one of the same name replaces a built-in one. ``tests/data/failure_lines.json`` has
+lines that were really printed, with their sources, for each entry.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The durable records: jobs, attempts and runs, and what capacity they ask for.
+"""The durable records: jobs, attempts and runs, and what capacity they request.
 
 Times are seconds since the epoch, UTC.
 """
@@ -27,7 +27,7 @@ Amounts = tuple[tuple[str, int], ...]
 
 
 class Resources(Struct, frozen=True, order=True):
-    """An amount of capacity, asked for by one run or offered by one node."""
+    """An amount of capacity, requested by one run or offered by one node."""
 
     cpu_m: int = 1000
     """Millicores."""
@@ -128,7 +128,7 @@ class ChildOf(Struct, frozen=True):
 
 
 class Job(Struct, frozen=True):
-    """A job without its history: all the controller keeps in memory while it waits."""
+    """A job without its history: all that the controller keeps in memory while the job waits."""
 
     id: str
     name: str
@@ -266,7 +266,7 @@ class Run(Struct, frozen=True):
 
 
 class Ceiling(Struct, frozen=True):
-    """Most of each kind of capacity that may be in use at once; ``None`` is no limit."""
+    """The most of each kind of capacity that can be in use at the same time; ``None`` is no limit."""
 
     cpu_m: int | None = None
     memory: int | None = None

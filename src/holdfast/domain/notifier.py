@@ -1,4 +1,4 @@
-"""Who wants to be told of what, where and how; what is secret in it is named, never written."""
+"""Who wants to be notified of what, where and how; secrets in it are named, never written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECRET_PREFIX = "HOLDFAST_SECRET_"  # noqa: S105 - how names of variables begin
 
 
 class Occasion(StrEnum):
-    """What people ask to be told about."""
+    """What users can be notified about."""
 
     END = "end"
     """It has ended, however."""
@@ -31,7 +31,7 @@ DEFAULT_OCCASIONS = (Occasion.END, Occasion.HOLD)
 
 
 class Notify(Struct, frozen=True):
-    """Who is told, and about what."""
+    """Who is notified, and about what."""
 
     to: str
     """Name of a notifier."""
@@ -39,7 +39,7 @@ class Notify(Struct, frozen=True):
 
 
 class Medium(StrEnum):
-    """How a notifier tells."""
+    """How a notifier delivers."""
 
     WEBHOOK = "webhook"
     """POST as https://www.standardwebhooks.com says, signed."""
@@ -53,7 +53,7 @@ class Medium(StrEnum):
 
 
 class MailSecurity(StrEnum):
-    """How a mail server is spoken to."""
+    """How a mail server is contacted."""
 
     STARTTLS = "starttls"
     TLS = "tls"
@@ -86,7 +86,7 @@ class Mail(Struct, frozen=True):
 
 
 class Notifier(Struct, frozen=True):
-    """One place that people are told at, by its name."""
+    """One place to which notifications are sent, by its name."""
 
     name: str
     medium: Medium

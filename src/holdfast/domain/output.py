@@ -1,6 +1,6 @@
-"""What the end of a program's output says of its failure: the line that tells, and the patterns that are found in it.
+"""What the end of a program's output says about its failure: the telling line, and the patterns found in the output.
 
-Programs print what they like, so everything here is linear in what was printed, and what is kept of it is bounded.
+Programs print what they like, so everything here is linear in the output, and what is kept of it is bounded.
 """
 
 from __future__ import annotations

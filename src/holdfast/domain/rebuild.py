@@ -1,7 +1,7 @@
 """Rebuilds a job from its events: a pure fold, which proves that the events are complete.
 
-What no event carries stays empty: the specification's text, the place in the order of submission, and which of the
-things it waited for happened when.
+What no event carries stays empty: the specification's text, the place in the order of submission, and when each of
+its dependencies was met.
 """
 
 from __future__ import annotations

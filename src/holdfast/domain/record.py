@@ -1,6 +1,6 @@
-"""What every record is made of: a class with typed fields, compared by value, mostly frozen.
+"""The base of every record: a class with typed fields, compared by value, mostly frozen.
 
-These are msgspec's: made, copied and written about ten times as fast as a dataclass is. A restart of many jobs copies
+These are msgspec's: created, copied and written about ten times as fast as a dataclass. A restart of many jobs copies
 some twenty records for each.
 """
 
@@ -21,9 +21,9 @@ else:
     from msgspec.structs import replace as evolve
 
     class Struct(msgspec.Struct, omit_defaults=True, gc=False):
-        """A record; its text leaves out what has its default.
+        """A record; its text omits values that equal their default.
 
-        A frozen one holds only what there was before it, so it is in no cycle and Python's collector need not look at
+        A frozen one holds only what existed before it, so it is in no cycle and Python's collector need not look at
         it: with many jobs that is a seventh of the time. One that is not frozen says ``gc=True``.
         """
 

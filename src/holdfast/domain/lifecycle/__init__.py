@@ -1,7 +1,7 @@
 """How entities move: tables of handlers, promotions and requests for each kind, and one judge for all of them.
 
 Read ``attempts`` first, the table of attempts and their runs; then ``table`` for what rows are made of, ``judge`` for
-what becomes of a handler's report, and ``history`` for how each step is recorded.
+what happens to a handler's report, and ``history`` for how each step is recorded.
 """
 
 from holdfast.domain.lifecycle.attempts import (

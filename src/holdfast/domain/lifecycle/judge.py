@@ -1,7 +1,7 @@
 """Judges the reports of handlers and the statuses of children (retry, expire, give up, promote), and records steps.
 
 Outcomes follow from counts and times, the same way for every kind of entity (BEP-1030, "Coordinator judges
-conditions"; repairs of semantics 6). Steps that repeat each other are one row of an entity's history.
+conditions"; repairs of semantics 6). Repeated steps are one row of an entity's history.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SubStep(Struct, frozen=True):
-    """A part of a step worth recording by itself, such as one run of an attempt."""
+    """A part of a step worth recording separately, such as one run of an attempt."""
 
     name: str
     outcome: Outcome
@@ -106,7 +106,7 @@ def following(last: HistoryRow | None, step: Step, attempt: str, status: str, to
 
 
 class Report(NamedTuple):
-    """What a handler reports of one entity: SUCCESS, FAILURE, SKIPPED or STALE, never a verdict."""
+    """What a handler reports about one entity: SUCCESS, FAILURE, SKIPPED or STALE, never a verdict."""
 
     id: str
     said: Outcome | None

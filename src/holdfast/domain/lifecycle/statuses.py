@@ -50,7 +50,7 @@ class Ending(StrEnum):
 
 
 class Interruption(StrEnum):
-    """Why a run was told to stop that did nothing wrong; what becomes of its job costs no retry."""
+    """Why a run was stopped through no fault of its own; what happens to its job costs no retry."""
 
     HOLD = "hold"
     """A user holds the job: it is Held once it has stopped."""

@@ -28,7 +28,7 @@ class EntityKind(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What becomes of a handler's report; each kind of entity has some of these."""
+    """What happens to a handler's report; each kind of entity has some of these."""
 
     SUCCESS = "SUCCESS"
     FAILURE = "FAILURE"
@@ -54,7 +54,7 @@ class TransitionStatus(Struct, Generic[S, C], frozen=True):
 
 
 class HandlerRow(Struct, Generic[S, C], frozen=True):
-    """One handler: whom it works on and where its outcomes lead."""
+    """One handler: what it works on and where its outcomes lead."""
 
     name: str
     targets: frozenset[S]
@@ -79,7 +79,7 @@ class Match(StrEnum):
 
 
 class PromotionRow(Struct, Generic[S, C], frozen=True):
-    """One promotion: entities move on because of their children's statuses, never because of work done."""
+    """One promotion: entities move on because of their children's statuses, never because of their own work."""
 
     name: str
     targets: frozenset[S]

@@ -1,1 +1,1 @@
-"""What people are told of work: when and what, and in which words."""
+"""Notifications about work: when, what, and in which words."""

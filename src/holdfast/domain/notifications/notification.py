@@ -1,7 +1,7 @@
-"""What people are told about work, and when: once for each outcome, never for each attempt.
+"""What notifications say about work, and when: once for each outcome, never for each attempt.
 
-Pure: the controller stores what follows from a change in the commit that makes the change, and whoever delivers decides
-here when to try again.
+Pure: the controller stores what follows from a change in the commit that makes the change, and delivery uses
+this module to decide when to retry.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ID_LENGTH = 24
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What people are told: exactly what happened, as it was then."""
+    """What is reported: exactly what happened, as it was then."""
 
     event: str
     """``job.failed``, ``array.succeeded``, ``jobset.completed``, ...."""
@@ -69,7 +69,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 class DeliveryState(StrEnum):
-    """How far a notification is."""
+    """The delivery status of a notification."""
 
     WAITING = "Waiting"
     """To be tried, first or again."""
@@ -79,7 +79,7 @@ class DeliveryState(StrEnum):
 
 
 class Notification(Struct, frozen=True, kw_only=True):
-    """One outcome to be told at one place."""
+    """One outcome to be reported to one notifier."""
 
     id: str
     """The same for every try and replay: receivers tell repetitions by it."""

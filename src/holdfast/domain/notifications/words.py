@@ -1,4 +1,4 @@
-"""What people are told, in words, and programs as data."""
+"""The wording of notifications for people, and their data for programs."""
 
 from __future__ import annotations
 

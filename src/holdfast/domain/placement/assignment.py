@@ -1,4 +1,4 @@
-"""Which GPUs each run is given, what is free of each, and why a run is given none.
+"""Which GPUs each run is given, how much of each is free, and why a run is given none.
 
 A run gets whole devices that nobody else has, or a share of one. Amounts are thousandths of a device.
 """
@@ -70,7 +70,7 @@ def all_well(devices: Sequence[Device]) -> dict[str, int]:
 
 
 class DeviceLedger:
-    """What is free of each device of each place, and who has the rest.
+    """How much of each device of each place is free, and which runs have the rest.
 
     Charging and releasing are idempotent by run uid, as for all capacity.
     """

@@ -1,4 +1,4 @@
-"""Nodes that get no new work, because an operator said so."""
+"""Nodes that an operator has closed to new work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Cordon(Struct, frozen=True):
-    """A node that nothing is placed on any more; one that is being drained is emptied, too."""
+    """A node on which nothing more is placed; one that is being drained is emptied, too."""
 
     node: str
     """Its name; nodes of several executors that share it are cordoned together."""

@@ -1,7 +1,7 @@
 """Plans one round: which waiting jobs start now, and where.
 
 First goes the queue with the smallest weighted share, then priority, then order of submission, retries ahead of new
-jobs within their share (semantics 3). A job that has waited too long gets nodes kept free for it.
+jobs within their share (semantics 3). Nodes are kept free for a job that has waited too long.
 
 Waiting jobs are grouped so that the work of a round does not grow with their number: a queue's jobs of equal shape
 share a group and are tried once per round.
@@ -112,7 +112,7 @@ _NO_CEILING = Ceiling()
 
 
 class RoundLimits(Struct, frozen=True):
-    """How much one round does and how it treats retries and the starving."""
+    """How much one round does and how it treats retries and starving jobs."""
 
     most_placements: int = 1_000
     most_pods: int = 5_000

@@ -1,7 +1,7 @@
-"""Finds the job that takes its place down with everything that runs there, from the losses of places alone.
+"""Finds the job that takes down its place and everything else running there, from the losses of places alone.
 
 When a place is lost, all jobs on it are lost alike. What tells the culprit from the victims is the time it was away:
-others ran on, for long enough, and the place was lost only once this one was back.
+the others kept running for long enough, and the place was lost only once the culprit was back.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_NAMED = 5
 
 
 class Loss(Struct, frozen=True):
-    """One moment at which jobs were lost with their place."""
+    """One moment at which jobs were lost together with their place."""
 
     executor: str
     nodes: frozenset[str]
@@ -48,7 +48,7 @@ class Loss(Struct, frozen=True):
 
 
 class Suspicion(Struct, frozen=True):
-    """The evidence of the losses against one job."""
+    """The evidence against one job from the losses."""
 
     nodes: tuple[str, ...]
     executor: str

@@ -1,4 +1,4 @@
-"""The built-in policies: for failures of infrastructure, and for runs that saved what they have."""
+"""The built-in policies: for infrastructure failures, and for runs that saved their work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies compiled for fast decisions: defaults resolved, patterns compiled, most rules rejected at once."""
+"""Policies compiled for fast decisions: defaults resolved, patterns compiled, most rules rejected in one step."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ class _Dimension:
 
 
 class RuleIndex:
-    """Rejects most rules of a set at once; the rules' own matchers then decide.
+    """Rejects most rules of a set in one step; the rules' own matchers then decide.
 
     Each rule is one bit; bit 0 is the first. Every dimension (cause, condition, exit code, ...) gives the bits of the
     rules that could match the failure's value there: those without that matcher and those whose matcher accepts it.

@@ -1,6 +1,6 @@
-"""Computes how much memory the next attempt asks for.
+"""Computes how much memory the next attempt requests.
 
-Amounts are whole bytes. A factor is taken as the decimal number people wrote, so 1.1 x 1000 is 1100 and not 1101.
+Amounts are whole bytes. A factor is taken as the decimal number that was written, so 1.1 x 1000 is 1100 and not 1101.
 """
 
 from __future__ import annotations

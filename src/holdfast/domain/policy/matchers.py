@@ -1,6 +1,6 @@
 """The matchers of rules: whether one holds for a failure, and why, with the values compared (semantics, section 2).
 
-All rule engines here share the first of it: rules are tried in order, the first match decides, and each rule says why.
+All rule engines here share the basics: rules are tried in order, the first match decides, and each rule says why.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def _message_of(container: ContainerResult) -> str:
 
 
 class LogMatcher(Struct, frozen=True):
-    """The pattern was found in what the run printed when it ended, or is in the line that was kept of it."""
+    """The pattern was found in the run's output when it ended, or is in the line that was kept of it."""
 
     pattern: Pattern
 

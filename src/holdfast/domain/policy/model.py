@@ -26,7 +26,7 @@ class Action(StrEnum):
 
 
 class SetAction(StrEnum):
-    """What a rule of a job set tells Holdfast to do about a failed job of it (KEP-262)."""
+    """What a rule of a job set tells Holdfast to do about one of its failed jobs (KEP-262)."""
 
     FAIL_JOB_SET = "FailJobSet"
     """Fail the set immediately, whatever ``maxRestarts`` says."""
@@ -65,7 +65,7 @@ class ContainerScope(StrEnum):
 
 
 class ExitCodes(Struct, frozen=True):
-    """Matches a container's exit code; code 0 never matches, also with ``NotIn``."""
+    """Matches a container's exit code; code 0 never matches, even with ``NotIn``."""
 
     operator: ExitCodeOperator
     values: frozenset[int]
@@ -189,7 +189,7 @@ class RetryPolicy(Struct, frozen=True):
 
 
 class RetrySettings(Struct, frozen=True):
-    """What the operator sets for everyone; read anew at each decision."""
+    """What the operator sets for everyone; read again at each decision."""
 
     global_max_retries: int | None = None
     """Cap on retries granted to one job over all rules; 0 is the kill switch, ``None`` is no cap."""
@@ -201,7 +201,7 @@ class RetrySettings(Struct, frozen=True):
 
 
 class RetryHistory(Struct, frozen=True):
-    """What a decision needs to know of a job's past; counts are of retries granted before this failure."""
+    """What a decision needs to know about a job's past; counts are of retries granted before this failure."""
 
     job_id: str
     attempt: int = 1
@@ -266,7 +266,7 @@ class DecisionCode(StrEnum):
 
 
 class Decision(Struct, frozen=True):
-    """What was decided about one failure and why; complete except what explains it, which is rebuilt on demand."""
+    """What was decided about one failure and why; complete except for its explanation, which is rebuilt on demand."""
 
     action: Action
     code: DecisionCode

@@ -1,6 +1,6 @@
 """Compiles and searches the patterns of policies and categories.
 
-RE2 everywhere: it is what the dialects mean, and no pattern can take more than linear time.
+RE2 everywhere: the dialects specify it, and no pattern can take more than linear time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Pattern:
 
 
 class PatternSet:
-    """Patterns that are searched together, in about the time of one."""
+    """Patterns that are searched for together, in about the time of one."""
 
     __slots__ = ("_any", "_which")
 

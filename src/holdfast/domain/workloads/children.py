@@ -1,4 +1,4 @@
-"""What workloads made of jobs have in common: their jobs as they look, and the orders about them."""
+"""What workloads made of jobs have in common: their jobs as observed, and the orders about them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Child(Struct, frozen=True, kw_only=True):
 
 
 class CreateChild(Struct, frozen=True):
-    """Create a job, or begin it anew."""
+    """Create a job, or start it again from scratch."""
 
     name: str
     """Unique among the jobs of its owner; one with a specification of its own is used once."""
@@ -108,7 +108,7 @@ class ResizeChild(Struct, frozen=True):
 
 
 class Forget(Struct, frozen=True):
-    """Delete the whole workload: its time to live is over."""
+    """Delete the whole workload: its time to live has expired."""
 
 
 Order: TypeAlias = CreateChild | DeleteChild | SuspendChild | ResumeChild | ResizeChild | Forget

@@ -1,7 +1,7 @@
-"""What a job waits for before it may start: other jobs, arrays and job sets, and what has to become of them.
+"""What a job waits for before it may start: other jobs, arrays and job sets, and what has to happen to them.
 
 The conditions are Slurm's (``--dependency=afterok``, ``afternotok``, ``afterany``, ``after``, and ``aftercorr`` for
-tasks of arrays). Unlike there, nothing waits for what can never happen any more (``DependencyNeverSatisfied``).
+tasks of arrays). Unlike in Slurm, nothing waits for what can no longer happen (``DependencyNeverSatisfied``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Target(StrEnum):
 
 
 class Condition(StrEnum):
-    """What has to become of it."""
+    """What has to happen to it."""
 
     OK = "ok"
     """It succeeds."""
@@ -52,7 +52,7 @@ class Condition(StrEnum):
 
 
 class OnUnmet(StrEnum):
-    """What becomes of a job when a condition can never hold any more."""
+    """What happens to a job when a condition can no longer be met."""
 
     CANCEL = "cancel"
     """It is cancelled without a run, and so are those that wait for it to succeed."""
@@ -63,7 +63,7 @@ class OnUnmet(StrEnum):
 
 
 class Dependency(Struct, frozen=True):
-    """Something that has to happen before a job may start."""
+    """Something that has to happen before a job can start."""
 
     name: str
     """Of what is waited for; until it is submitted, whatever someone wrote."""
@@ -92,7 +92,7 @@ SUCCEEDED, FAILED, CANCELLED = (state.value for state in (JobState.SUCCEEDED, Jo
 
 
 class Standing(Struct, frozen=True):
-    """How far something is that is waited for."""
+    """The progress of something that is waited for."""
 
     outcome: str = ""
     """``Succeeded``, ``Failed``, ``Cancelled`` or ``Deleted``; empty until it has ended."""
@@ -160,7 +160,7 @@ def never(dependency: Dependency, standing: Standing) -> str:
 
 
 class Looked(Struct, frozen=True):
-    """What follows from how things stand that are waited for."""
+    """What follows from the state of the things that are waited for."""
 
     met: tuple[int, ...]
     """Places of the dependencies that are waited for no longer."""

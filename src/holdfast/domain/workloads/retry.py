@@ -1,4 +1,4 @@
-"""The one way to retry: classifies how a run failed, and decides about it by the policies in force."""
+"""The one way to retry: classifies how a run failed, and decides what to do by the policies in force."""
 
 from __future__ import annotations
 

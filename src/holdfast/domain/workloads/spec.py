@@ -30,7 +30,7 @@ class Streams(StrEnum):
 
 
 class KubeJob(Struct, frozen=True):
-    """A job whose runs are pods, each replaced by itself: a ``batch/v1`` Job."""
+    """A job whose runs are pods, each replaced individually: a ``batch/v1`` Job."""
 
     spec: KubeJobSpec
     program: Program

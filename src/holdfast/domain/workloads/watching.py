@@ -1,4 +1,4 @@
-"""What is watched while a run goes on: whether it says anything, and how much time it has left."""
+"""What is watched during a run: whether it prints or does anything, and how much time it has left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.domain.units import format_duration
 
 
 class StallLimits(Struct, frozen=True):
-    """How long a run may be silent before it counts as stalled, in seconds; ``None`` is for ever."""
+    """How long a run may be silent before it counts as stalled, in seconds; ``None`` is forever."""
 
     no_output_s: float | None = None
     """Without a byte on stdout and stderr."""
@@ -37,7 +37,7 @@ CHECKPOINTED = 85
 
 
 class EarlyWarning(Struct, frozen=True):
-    """A warning ahead of the end."""
+    """A warning before the end."""
 
     before_s: float
     """How long before SIGTERM."""

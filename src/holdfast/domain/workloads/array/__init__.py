@@ -1,1 +1,1 @@
-"""Arrays: many tasks of one job, each with an index or parameters of its own."""
+"""Arrays: many tasks of one job, each with its own index or parameters."""

@@ -1,6 +1,6 @@
-"""What an array is and what is stored of it; what each of its tasks is made from.
+"""What an array is, what is stored of it, and what each of its tasks is made from.
 
-Its tasks are jobs by themselves: each is retried by its own policies. An array makes them as places come free.
+Its tasks are jobs in their own right: each is retried by its own policies. An array creates them as places become free.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Some(Struct, frozen=True):
 
 
 class Origin(Struct, frozen=True):
-    """An array whose tasks another one runs again."""
+    """An array whose tasks another one reruns."""
 
     id: str
     name: str
@@ -216,7 +216,7 @@ def task_id(array: str, name: str, index: int) -> str:
 
 
 class ArrayState(Struct, frozen=True):
-    """How far an array is."""
+    """The progress of an array."""
 
     made: int = 0
     """Tasks that were made, in order of their places."""

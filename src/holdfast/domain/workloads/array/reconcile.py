@@ -1,4 +1,4 @@
-"""What follows from how an array's tasks stand."""
+"""What follows from the states of an array's tasks."""
 
 from __future__ import annotations
 

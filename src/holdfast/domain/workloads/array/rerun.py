@@ -1,4 +1,4 @@
-"""Which tasks of an array another one runs again, and what that one is."""
+"""Which tasks of an array another one reruns, and what that one is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Wanted(Struct, frozen=True):
-    """Which tasks are meant; all that is said must hold, but failed and cancelled ones add up."""
+    """Which tasks are selected; every condition must hold, but failed and cancelled ones add up."""
 
     failed: bool = False
     cancelled: bool = False
@@ -33,7 +33,7 @@ class Wanted(Struct, frozen=True):
 
 
 class Task(Struct, frozen=True):
-    """A task as it stands."""
+    """The current state of a task."""
 
     index: int
     state: JobState | None

@@ -1,1 +1,1 @@
-"""Gangs, pure: what becomes of a job whose attempt is over, and when it moves on by time alone."""
+"""Gangs, pure: what happens to a job whose attempt is over, and when it moves on by time alone."""

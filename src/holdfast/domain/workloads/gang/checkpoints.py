@@ -1,4 +1,4 @@
-"""What a job says about runs that saved what they have and want to be run again, as a policy."""
+"""What a job specifies for runs that saved their work and want to run again, as a policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How attempts of gangs end that no run explains: cancelled, or never started."""
+"""How gang attempts end when no run explains it: cancelled, or never started."""
 
 from __future__ import annotations
 

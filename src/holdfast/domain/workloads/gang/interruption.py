@@ -1,7 +1,7 @@
-"""What becomes of a gang whose runs were told to stop though they did nothing wrong: it costs no retry.
+"""What happens to a gang whose runs were stopped through no fault of their own: it costs no retry.
 
-Whoever is told to stop may exit at once, however it likes: with its checkpointed exit code, or with 0, which then means
-that it has saved, too, and not that it is done.
+A run told to stop can exit immediately, in any way: with its checkpointed exit code, or with 0, which then also means
+that it has saved, not that it is done.
 """
 
 from __future__ import annotations

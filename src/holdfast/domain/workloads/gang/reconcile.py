@@ -1,7 +1,7 @@
-"""One look at a gang: its specification, its job and what was observed in, what becomes of the job and what to do out.
+"""One look at a gang: its specification, its job and observations in, what happens to the job and what to do out.
 
-The runs of a gang start, fail and restart together. How its attempt moves until it is over is the lifecycle's affair;
-here it is decided what follows: a success, a cancellation, a retry and when it is due, a hold, a failure. Store the
+The runs of a gang start, fail and restart together. The lifecycle moves its attempt until it is over; this
+module decides what follows: a success, a cancellation, a retry and when it is due, a hold, a failure. Store the
 attempts that are over and the job before carrying orders out.
 """
 
@@ -56,7 +56,7 @@ HELD_BY_USER = "held by a user"
 
 
 class Asked(StrEnum):
-    """What a user or an operator asks of a job."""
+    """What a user or an operator requests for a job."""
 
     CANCEL = "cancel"
     HOLD = "hold"
@@ -67,7 +67,7 @@ class Asked(StrEnum):
 
 
 class Over(NamedTuple):
-    """How an attempt came to its end, and what its judgement takes."""
+    """How an attempt ended, and what is needed to judge it."""
 
     attempt: Attempt
     """As it was until then."""
@@ -87,7 +87,7 @@ class Over(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What there is to see of a gang besides its job."""
+    """What can be observed of a gang besides its job."""
 
     attempt: Attempt | None = None
     """In flight."""
@@ -113,7 +113,7 @@ class EndedAttempt(NamedTuple):
 
 
 class StopAttempt(NamedTuple):
-    """Stop the attempt in flight; where it is stopping already, its executors are told the reason as it is now."""
+    """Stop the attempt in flight; if it is already stopping, its executors are sent the current reason."""
 
     row: RequestRow[AttemptStatus]
     why: Interruption | None = None
@@ -121,7 +121,7 @@ class StopAttempt(NamedTuple):
 
 
 class ExpireAttempt(NamedTuple):
-    """Give up the attempt that waits for a place."""
+    """Give up the attempt that is waiting for a place."""
 
     message: str
 

@@ -1,4 +1,4 @@
-"""The jobs of a set: which are past, failed or active, and what is to be done with them."""
+"""The jobs of a set: which are past, failed or active, and what to do with them."""
 
 from __future__ import annotations
 

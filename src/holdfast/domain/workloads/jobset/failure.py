@@ -1,6 +1,6 @@
 """Decides what follows when jobs of a set have failed: fail it, restart it, restart a part of it, leave them failed.
 
-Each failure is judged once per (job, attempt): a restart makes the failed job a part of the past, and ``FailJob``
+Each failure is judged once per (job, attempt): a restart makes the failed job a past one, and ``FailJob``
 is remembered. A restart of the whole set answers all of its failures, so it counts once. Reasons and messages are
 upstream's.
 """

@@ -101,7 +101,7 @@ class SuccessPolicy(Struct, frozen=True):
 
 
 class FailurePolicy(Struct, frozen=True, kw_only=True):
-    """What follows when a job has failed; a set without one fails on its first failed job."""
+    """What happens when a job has failed; a set without one fails on its first failed job."""
 
     max_restarts: int = 0
     """Counted restarts the set may have, shared by every action that counts."""
@@ -127,7 +127,7 @@ class Network(Struct, frozen=True):
 
 
 class Coordinator(Struct, frozen=True):
-    """The pod whose address every other pod is given."""
+    """The pod whose address is given to every other pod."""
 
     replicated_job: str
     job_index: int = 0

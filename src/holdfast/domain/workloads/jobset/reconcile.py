@@ -61,7 +61,7 @@ def dependencies_met(spec: JobSetSpec, group: ReplicatedJob, statuses: Mapping[s
 
 
 class Startup(Struct, frozen=True):
-    """Which replicated jobs may have jobs now."""
+    """Which replicated jobs can have jobs now."""
 
     allowed: Mapping[str, ReplicatedJob]
     """By name."""

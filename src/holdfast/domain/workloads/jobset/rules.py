@@ -2,7 +2,7 @@
 
 Rule-major: rules are tried in order over all failed jobs; within a rule the earliest failure comes first, ties by
 global index. ``maxRestarts`` is one budget, shared by every counted restart of the set, its replicated jobs and its
-jobs; rules and replicated jobs may have limits of their own.
+jobs; rules and replicated jobs can have their own limits.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class GroupStatus(Struct, frozen=True):
 
 
 class JobSetState(Struct, frozen=True, kw_only=True):
-    """What is remembered of a set."""
+    """What is remembered about a set."""
 
     restarts: int = 0
     """Of the whole set, counted or not."""
@@ -199,7 +199,7 @@ MOST_NAMED = 10
 
 
 class Transition(Struct, frozen=True):
-    """A state after a condition changed, and the events of it."""
+    """A state after a condition changed, and the resulting events."""
 
     state: JobSetState
     events: tuple[Event, ...] = ()

@@ -1,4 +1,4 @@
-"""What follows for each pod that failed, as the same record that any retry leaves: the rule, the limits, the wait."""
+"""The consequence of each failed pod, as the same record that any retry leaves: the rule, the limits, the wait."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Judges a failed pod by a podFailurePolicy: rules in order, the first that matches, else Count.
 
-Exit codes are looked up in app containers first, then in init containers; any failed container will do, and a code
+Exit codes are looked up in app containers first, then in init containers; any failed container counts, and a code
 of 0 never matches.
 """
 

@@ -1,4 +1,4 @@
-"""The specification of a Kubernetes Job, its pods as observed, and what is remembered of it.
+"""The specification of a Kubernetes Job, its pods as observed, and what is remembered about it.
 
 The parts of ``batch/v1`` that decisions depend on. Times are seconds since the epoch, UTC.
 """
@@ -182,7 +182,7 @@ class BackoffRecord(Struct, frozen=True):
 
 
 class KubeJobState(Struct, frozen=True):
-    """What is remembered of a Job between two looks at its pods."""
+    """What is remembered about a Job between two looks at its pods."""
 
     started_at: float | None = None
     """``None`` while suspended; begins anew on resume, and with it the deadline."""

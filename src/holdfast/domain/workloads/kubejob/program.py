@@ -61,7 +61,7 @@ class ContainerSpec(Struct, frozen=True, kw_only=True):
 
 
 class Program(ContainerSpec, frozen=True, kw_only=True):
-    """A pod: its first main container, and what there is beside it. ``resources`` is what the pod asks for."""
+    """A pod: its first main container, and everything beside it. ``resources`` is what the pod requests."""
 
     grace_s: float = DEFAULT_GRACE_S
     deadline_s: float | None = None

@@ -1,7 +1,7 @@
 """One look at a Kubernetes Job: its specification, its state and its pods in, the new state and what to do out.
 
 An ending becomes final in two steps: pods that still work are ended first, and ``Failed`` or ``Complete`` follow once
-all have gone, with the reason and message of the interim condition.
+all are gone, with the reason and message of the interim condition.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Whether a program that failed starts again in its pod: with its job set, by a policy, or as ``restartPolicy`` says.
+"""Whether a failed program restarts in its pod: with its job set, by a policy, or as ``restartPolicy`` says.
 
-A policy is asked first: one that grants no retry leaves the pod failed, for its Job to judge.
+A policy is consulted first: one that grants no retry leaves the pod failed, for its Job to judge.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RestartContext(Struct, frozen=True, kw_only=True):
 
 
 class Restart(NamedTuple):
-    """What becomes of a pod whose program failed."""
+    """What happens to a pod whose program failed."""
 
     record: PodRecord | None
     """As it waits for its next program; ``None`` when the pod has failed."""

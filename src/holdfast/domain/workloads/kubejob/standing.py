@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PodsAre(StrEnum):
-    """How far the pods of an attempt are."""
+    """The progress of an attempt's pods."""
 
     RUNNING = "some pod runs"
     GOING = "its pods are being stopped: the Job has failed, or its set deletes it"

@@ -10,7 +10,7 @@ from holdfast.domain.workloads.kubejob.model import KubeJobState
 
 
 class PodRecord(Struct, frozen=True):
-    """What outlives a pod's single programs, of which it may run several in its place."""
+    """What outlives a pod's individual programs, several of which can run in its place."""
 
     name: str
     """``<job name>-<rank>-<number>``, as messages name it; its identity within one attempt of its job."""
