@@ -1,7 +1,8 @@
-"""What tests of every kind share: a PostgreSQL server, started once and only when a test asks for it."""
+"""What tests of every kind share: no variable of the caller's, and one PostgreSQL server, if a test asks for it."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,10 @@ from tests import postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+for variable in [name for name in os.environ if name.startswith("HOLDFAST_")]:
+    del os.environ[variable]  # of whoever runs the tests, before any of them is read
 
 
 @pytest.fixture(scope="session", autouse=True)

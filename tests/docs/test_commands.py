@@ -64,10 +64,9 @@ class Shell:
     """Runs commands as a person in a clone would, with a data directory of its own."""
 
     def __init__(self, data: Path) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
-        path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
         self._data = data
-        self._environ = {**kept, "HOLDFAST_DATA": str(data), "PATH": path}
+        self._environ = {**os.environ, "HOLDFAST_DATA": str(data), "PATH": path}
         self._server: subprocess.Popen[bytes] | None = None
 
     def run(self, command: str) -> str:

@@ -46,9 +46,8 @@ class Server:
         self.folder = folder
         self.data = folder / "data"
         self.log = folder / "server.log"
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
         self.environ: Mapping[str, str] = {
-            **inherited,
+            **os.environ,
             "HOLDFAST_DATA": str(self.data),
             "HOLDFAST_CPUS": "4",
             **environ,

@@ -56,11 +56,10 @@ class Shell:
     @contextmanager
     def start(self, *words: str) -> Iterator[subprocess.Popen[str]]:
         """Start a command; one that does not end by itself is killed with the test."""
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
         with subprocess.Popen(
             [*HOLDFAST, *words],
             cwd=self.folder,
-            env={**inherited, "HOLDFAST_DATA": str(self.folder / "data"), **self.environ},
+            env={**os.environ, "HOLDFAST_DATA": str(self.folder / "data"), **self.environ},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -53,8 +53,7 @@ class Machine:
 
     def environment(self) -> dict[str, str]:
         """Return what every command here is given."""
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
-        return {**inherited, "HOLDFAST_DATA": str(self.data), "HOLDFAST_CPUS": "8", **self.environ}
+        return {**os.environ, "HOLDFAST_DATA": str(self.data), "HOLDFAST_CPUS": "8", **self.environ}
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(

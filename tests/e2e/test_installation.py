@@ -35,7 +35,7 @@ def call(*command: str, **environ: str) -> str:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("HOLDFAST_", "PYTHON", "VIRTUAL_ENV", "PYTEST_", "COV_"))
+        if not name.startswith(("PYTHON", "VIRTUAL_ENV", "PYTEST_", "COV_"))
     }
     done = subprocess.run(
         command,
