@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+from collections import deque
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from holdfast.engines.process.shim.journal import Journal
 from holdfast.engines.process.shim.loop import Shim
 from holdfast.engines.process.shim.pool import Pool, SupervisorHandle, path_of
 from holdfast.engines.process.shim.record import ROOM_BYTES, Record
-from holdfast.engines.process.shim.records import FINISHED, RUNNING, SUPERVISORS, Program, Run
+from holdfast.engines.process.shim.records import FINISHED, RUNNING, SUPERVISORS, Exit, Program, Run
 from holdfast.engines.process.shim.recovery import Recovery
 from holdfast.engines.process.shim.runs import PATIENCE_S, Runs
 from holdfast.engines.process.shim.supervisor import outcomes
@@ -29,6 +30,7 @@ from holdfast.ports.engine import Container, RunOrder
 
 ORDER = RunOrder("run-1", "j", "n", attempt=1, rank=0, size=1, containers=(Container(command=("true",)),))
 FULL = "/dev/full"
+SURROUNDINGS = Surroundings(place="here", boot="now", home=-1, idle_s=0.1)
 
 
 class Ear(Channel):
@@ -46,15 +48,15 @@ class Ear(Channel):
 class Desk(Pool):
     """One supervisor, always there."""
 
-    def __init__(self, ear: Ear) -> None:
-        self.handle = SupervisorHandle(1, 0, ear, child=True)
+    def __init__(self, channel: Channel) -> None:
+        self.handle = SupervisorHandle(1, 0, channel, child=True)
         self.handles = {1: self.handle}
+        self.cgroups = None
+        self._idle = deque()
+        self._returned, self._worn, self._left = [], [], []
 
     def take(self) -> SupervisorHandle:
-        return self.handle
-
-    def give_back(self, handle: SupervisorHandle) -> None:
-        handle.uid = ""
+        return self._idle.pop() if self._idle else self.handle
 
 
 def runs_with(journal: str) -> tuple[Runs, Ear]:
@@ -113,9 +115,8 @@ class Deserted(Desk):
     """One supervisor, dead before anybody could tell it anything."""
 
     def __init__(self, channel: Channel) -> None:
-        self.handle = SupervisorHandle(1, 0, channel, child=True)
+        super().__init__(channel)
         self.handles = {}
-        self.cgroups = None
 
     def take(self) -> SupervisorHandle:
         self.handles[1] = self.handle
@@ -151,6 +152,99 @@ class Heirs(Recovery):
         self.runs.never_begun(self.runs.active[handle.uid])
 
 
+def ended_on(journal: str) -> tuple[Runs, Desk, Ear]:
+    """Return runs of which one was taken over, and whose end has just been told; the dead supervisor was number 7."""
+    Path(SUPERVISORS).mkdir(exist_ok=True)
+    Path(path_of(7)).touch()
+    ear = Ear(journal)
+    desk = Desk(ear)
+    runs = Runs(Journal(journal), desk, {})
+    run = runs.runs[ORDER.uid] = Run(ORDER.uid, "n", "")
+    run.former = 7
+    runs.assign(desk.handle, run)
+    return runs, desk, ear
+
+
+@pytest.mark.parametrize("journal", [FULL, "journal"])
+@pytest.mark.parametrize("worn", [True, False])
+def test_records_stay_until_the_journal_has_what_they_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, journal: str, worn: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs, desk, ear = ended_on(journal)
+    ended = outcomes.never_started("user", ended_at=1.0)
+    report = {"uid": ORDER.uid, "phase": FINISHED, "pid": 0, "started_at": None, "progress": "", "outcome": ended}
+    runs.told(desk.handle, {"run": report, "worn": worn})
+    assert Path(path_of(7)).exists()
+    assert ear.told == []
+    assert runs.settle() is (journal != FULL)
+    assert Path(path_of(7)).exists() is (journal == FULL)
+    sent_away = [(told, '["end"' in written) for told, written in ear.told]
+    assert sent_away == ([({"leave": True}, True)] if worn and journal != FULL else [])
+    assert list(desk._idle) == ([] if worn or journal == FULL else [desk.handle])  # noqa: SLF001 - who may begin again
+
+
+def test_nobody_takes_a_run_over_whose_record_says_what_the_journal_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs, desk, ear = ended_on("journal")
+    runs.finish(runs.runs[ORDER.uid], outcomes.never_started("user", ended_at=1.0))
+    dead = SupervisorHandle(8, 0, Ear("journal"), child=True)
+    killed = runs.runs["run-2"] = Run("run-2", "n", "")
+    runs.assign(dead, killed)
+    leave_record(8, "run-2", tmp_path)
+    Recovery(runs, desk, SURROUNDINGS).of_supervisor(dead)
+    [(told, written)] = ear.told
+    assert told["foster"]["order"]["uid"] == "run-2"
+    assert f'["end","{ORDER.uid}"' in written
+
+
+def leave_record(number: int, uid: str, tmp_path: Path, exit_code: int | None = None) -> None:
+    """Leave a dead supervisor's record of a run whose program was started, and has ended if it has an exit code."""
+    record = Record(path_of(number))
+    program = Program({**message(tmp_path), "uid": uid})
+    program.pid, program.started_at = os.getpid(), 1.0
+    record.begin(program, SURROUNDINGS.place, SURROUNDINGS.boot)
+    record.started(program, 1.0, 2.0)
+    if exit_code is not None:
+        program.exit = Exit(exit_code, None, 0)
+        record.exited(program)
+        program.outcome = outcomes.ended(program, program.exit, ended_at=2.0, oom=False, own_rss=0)
+        record.ended(program)
+    record.close()
+
+
+@pytest.mark.parametrize("knowing", [1, 2])
+def test_of_two_records_of_a_run_the_one_counts_that_says_how_it_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, knowing: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(SUPERVISORS).mkdir()
+    for number in (1, 2):
+        leave_record(number, ORDER.uid, tmp_path, exit_code=3 if number == knowing else None)
+    runs = Runs(Journal("journal"), Inherited(), {ORDER.uid: Run(ORDER.uid, "n", "")})
+    Recovery(runs, Inherited(), SURROUNDINGS).of_earlier_shims()
+    assert (runs.runs[ORDER.uid].outcome or {}).get("exit_code") == 3
+
+
+@pytest.mark.parametrize("knowing", [7, 8])
+def test_what_was_known_of_a_run_is_not_forgotten_by_a_supervisor_that_took_it_over_and_died(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, knowing: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs, desk, _ = ended_on("journal")
+    for number in (7, 8):
+        leave_record(number, ORDER.uid, tmp_path, exit_code=3 if number == knowing else None)
+    dead = SupervisorHandle(8, 0, Ear("journal"), child=True)
+    runs.assign(dead, runs.runs[ORDER.uid])
+    Recovery(runs, desk, SURROUNDINGS).of_supervisor(dead)
+    assert (runs.runs[ORDER.uid].outcome or {}).get("exit_code") == 3
+    assert Path(path_of(7)).exists()
+    runs.settle()
+    assert not list(Path(SUPERVISORS).iterdir())
+
+
 @pytest.mark.timeout(20)
 def test_a_supervisor_that_died_before_it_was_told_anything_is_noticed(tmp_path: Path) -> None:
     ours, theirs = socket.socketpair()
@@ -177,8 +271,7 @@ class Inherited(Deserted):
     """Supervisors of an earlier shim."""
 
     def __init__(self) -> None:
-        self.handles = {}
-        self.cgroups = None
+        super().__init__(Ear(FULL))
 
 
 @pytest.mark.timeout(20)
@@ -200,7 +293,6 @@ def test_what_a_living_supervisor_says_right_after_its_greeting_is_not_lost(
 
     pool = Inherited()
     runs = Runs(Journal("journal"), pool, {ORDER.uid: Run(ORDER.uid, "n", str(tmp_path))})
-    surroundings = Surroundings(place="here", boot="now", home=-1, idle_s=0.1)
     before = signal.set_wakeup_fd(-1)
     with ExitStack() as stack:
         stack.callback(signal.set_wakeup_fd, before)
@@ -211,7 +303,7 @@ def test_what_a_living_supervisor_says_right_after_its_greeting_is_not_lost(
             listener.listen(1)
         supervisor = threading.Thread(target=supervise, args=(theirs,), daemon=True)
         supervisor.start()
-        recovery = Recovery(runs, pool, surroundings)
+        recovery = Recovery(runs, pool, SURROUNDINGS)
         shim = Shim(ours, Journal("other"), runs, pool, recovery)
         recovery.of_earlier_shims()
         shim.run(0.1)

@@ -64,11 +64,12 @@ def serve(directory: str, listener: socket.socket, *, limits: str, idle_s: float
     recovery = Recovery(runs, pool, surroundings)
     shim = Shim(listener, journal, runs, pool, recovery)
     recovery.of_earlier_shims()
-    journal.flush()
+    runs.settle()
     try:
         shim.run(idle_s)
     finally:
-        pool.close()
+        if runs.settle():
+            pool.close()
         journal.close()
         Path(SOCKET).unlink(missing_ok=True)
 
@@ -142,7 +143,7 @@ class Shim:
         for handle in list(self._pool.handles.values()):
             self._listen_to(handle)
             self._supervisor_readable(handle)  # what it said after its greeting is here: nothing calls us for it
-        self._journal.flush()
+        self._runs.settle()
         self._settle_dead()
         while not self._is_idle(idle_s):
             for key, _ in self._selector.select(self._timeout(idle_s)):
@@ -311,7 +312,7 @@ class Shim:
 
     def _report(self) -> None:
         """Journal everything, then tell it."""
-        self._journal.flush()
+        self._runs.settle()
         now = moment.monotonic()
         for channel in list(self._channels):
             soon = channel.urgent or now - channel.told_at >= REPORT_EVERY_S

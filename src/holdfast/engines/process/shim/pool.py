@@ -55,6 +55,12 @@ class Pool:
         self.cgroups = cgroups
         self._fork_server = ForkServer(surroundings, cgroups)
         self._idle: deque[SupervisorHandle] = deque()
+        self._returned: list[SupervisorHandle] = []
+        """Without a run, and with the end of their last one in records where it may be alone."""
+        self._worn: list[SupervisorHandle] = []
+        """Such ones that are to have no other run."""
+        self._left: list[int] = []
+        """Dead ones whose records may be the only ones of an end, too."""
         groups = cgroups.numbers() if cgroups is not None else []  # a program may be in that of a dead supervisor
         self._next = 1 + max([*(number for number, _ in files()), *groups], default=0)
 
@@ -70,7 +76,26 @@ class Pool:
         """Note that a supervisor has no run any more."""
         handle.uid = ""
         handle.idle_since = moment.monotonic()
-        self._idle.append(handle)
+        self._returned.append(handle)
+
+    def give_up(self, handle: SupervisorHandle) -> None:
+        """Note that a supervisor has no run any more, and is to have no other."""
+        handle.uid = ""
+        self._worn.append(handle)
+
+    def leave_files(self, number: int) -> None:
+        """Note that nobody needs the files of a dead supervisor any more, once the journal has what they say."""
+        self._left.append(number)
+
+    def settle(self) -> None:
+        """Let go of records, now that the journal has what they say: reuse them, or have them removed."""
+        self._idle.extend(self._returned)
+        for handle in self._worn:
+            self.dismiss(handle)
+        for number in self._left:
+            for path in (path_of(number), f"{SUPERVISORS}/{number}.sock"):
+                Path(path).unlink(missing_ok=True)
+        self._returned, self._worn, self._left = [], [], []
 
     def shrink(self, now: float) -> None:
         """Dismiss those that have been idle for long."""
@@ -141,12 +166,6 @@ class Pool:
             group = self.cgroups.group(number)
             if not group.kill():
                 group.remove()
-
-    @staticmethod
-    def remove_files(number: int) -> None:
-        """Remove the files a dead supervisor left, once its run is in other hands."""
-        for path in (path_of(number), f"{SUPERVISORS}/{number}.sock"):
-            Path(path).unlink(missing_ok=True)
 
     def find(self) -> dict[int, Message | None]:
         """Connect to the supervisors of earlier shims, and wait a moment for what they say.

@@ -92,6 +92,10 @@ class Record:
     def remove(self) -> None:
         """Remove the file and close it."""
         os.unlink(self.path)  # noqa: PTH108 - beside the calls around it
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, and so give up its lock."""
         os.close(self._fd)
 
 

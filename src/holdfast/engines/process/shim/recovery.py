@@ -38,9 +38,9 @@ class Recovery:
             told = said["run"] if said is not None else None
             kept = None if said is not None else record.read(path_of(number))
             self._living(pool.handles[number], kept, told)
-        for number, path in list(files()):
-            if number not in greetings:
-                self._dead(number, path)
+        dead = [(record.read(path), number) for number, path in files() if number not in greetings]
+        for kept, number in sorted(dead, key=_says, reverse=True):  # of a run taken over there are two for a moment
+            self._dead(number, kept)
         if pool.cgroups is not None:
             pool.cgroups.clear(self._groups_in_use())
         for run in list(runs.runs.values()):
@@ -67,37 +67,38 @@ class Recovery:
             run.phase, run.pid, run.started_at = RUNNING, kept.start["pid"], kept.start["started_at"]
             runs.begun_apart(run)
 
-    def _dead(self, number: int, path: str) -> None:
+    def _dead(self, number: int, kept: record.Kept | None) -> None:
         """Take over from a supervisor that died while there was no shim."""
-        kept = record.read(path)
         run = self._runs.runs.get(kept.uid) if kept is not None else None
         if kept is None or run is None or run.phase == FINISHED or run.uid in self._runs.active:
             self._clear(number)
         elif kept.place != self._surroundings.place:
             started = kept.start is not None
             self._runs.finish(run, outcomes.lost(started=started, ended_at=moment.wall(), note=_OF_ANOTHER))
-            self._pool.remove_files(number)
+            self._pool.leave_files(number)
         else:
             self._take_over(run, kept, number, adopted=False)
 
     def of_supervisor(self, handle: SupervisorHandle) -> None:
         """Hand the run of a killed supervisor to another one."""
         run = self._runs.active.get(handle.uid)
-        kept = record.read(path_of(handle.number))
-        if run is not None and kept is not None and kept.uid == run.uid:
-            self._take_over(run, kept, handle.number, adopted=handle.child)
+        numbers = [handle.number] if run is None or run.former is None else [handle.number, run.former]
+        records = [(number, record.read(path_of(number))) for number in numbers]
+        found = [(kept, number) for number, kept in records if run and kept is not None and kept.uid == run.uid]
+        kept, number = max(found, key=_says, default=(None, 0))
+        if number == handle.number and run is not None and kept is not None:
+            self._take_over(run, kept, number, adopted=handle.child)
             return
         self._clear(handle.number)
-        former = None if run is None or run.former is None else record.read(path_of(run.former))
-        if run is not None and run.former is not None and former is not None:  # it had not begun to go on with it
-            self._take_over(run, former, run.former, adopted=run.pid in self._runs.zombies)
+        if run is not None and kept is not None:  # it had not begun to go on with it, or not noted all that is known
+            self._take_over(run, kept, number, adopted=run.pid in self._runs.zombies)
         elif run is not None:
             self._runs.begin_again(run)
 
     def _clear(self, number: int) -> None:
         if number not in self._groups_in_use():
             self._pool.end_group(number)
-        self._pool.remove_files(number)
+        self._pool.leave_files(number)
 
     def _groups_in_use(self) -> set[int]:
         """List the control groups of living supervisors, and those of dead ones that hold what others took over."""
@@ -136,6 +137,7 @@ class Recovery:
         self._clear(number)
 
     def _foster(self, run: Run, message: Message, number: int, *, adopted: bool) -> None:
+        self._runs.settle()  # whoever takes it over forgets how its last run ended
         try:
             handle = self._pool.take()
         except OSError as error:
@@ -144,12 +146,20 @@ class Recovery:
             return
         if adopted:
             self._runs.zombies[message["pid"]] = run.uid
+        if run.former is not None and run.former != number:
+            self._pool.leave_files(run.former)
         run.takeovers += 1
         run.warned_s = lead_s(message["order"])
         run.former, run.group, run.pid = number, message["order"]["group"], message["pid"]
         run.started_at, run.phase = message["started_at"], RUNNING
         self._runs.hand(handle, run, {"foster": {**message, "groups": self._pool.group_of(run.group)}})
         self._runs.repeat_stop(run)
+
+
+def _says(found: tuple[record.Kept | None, int]) -> int:
+    """Measure how far a run got, as a supervisor's record says."""
+    kept, _ = found
+    return 0 if kept is None else 1 + bool(kept.start) + 2 * bool(kept.exit) + 4 * bool(kept.end)
 
 
 def _leader_of(run: Run) -> Message | None:

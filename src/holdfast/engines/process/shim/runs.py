@@ -144,11 +144,20 @@ class Runs:
             self._timers.prune(lambda uid: uid in self.active)
         return gone
 
+    def settle(self) -> bool:
+        """Journal everything, and let go of what else tells it; returns whether a full disk keeps nothing back."""
+        written = self._journal.flush()
+        if written:
+            self._pool.settle()
+        return written
+
     # starting
 
     def start_some(self) -> bool:
         """Hand a few queued runs to supervisors; returns whether more wait."""
         handed: list[tuple[SupervisorHandle, Run, Message]] = []
+        if self._queue:
+            self.settle()  # so that those who had runs a moment ago can have others
         while self._queue and len(handed) < LAUNCHES_PER_ROUND:
             run = self._queue.popleft()
             if run.phase == STARTING and run.order is not None:
@@ -295,7 +304,7 @@ class Runs:
         if message.get("watched"):
             self.watched[run.uid] = run
         if run.former is not None:
-            self._pool.remove_files(run.former)
+            self._pool.leave_files(run.former)
             run.former = None
         self.changed(run)
 
@@ -305,8 +314,7 @@ class Runs:
 
     def _release(self, handle: SupervisorHandle, *, worn: bool) -> None:
         if worn:
-            handle.uid = ""
-            self._pool.dismiss(handle)
+            self._pool.give_up(handle)
         else:
             self._pool.give_back(handle)
 
@@ -321,7 +329,7 @@ class Runs:
             del self.zombies[pid]
         self.ports.release(run.uid)
         if run.former is not None:
-            self._pool.remove_files(run.former)
+            self._pool.leave_files(run.former)
         run.order = None
         self._journal.ended(run)
         self.changed(run)
