@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.controller import publisher
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.events import WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.job import JobState
@@ -21,6 +23,7 @@ from holdfast.errors import Unavailable
 from holdfast.ports.store import Changes, JobFilter, RequestKind, Submission
 from holdfast.storage.sql import open_store
 from tests.unit.conftest import exits, job_named, retrying
+from tests.unit.jobset_lab import SetLab, group, manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from tests.unit.conftest import Lab
 
 FOREVER = SimulatedRun(duration_s=1e9)
+LASTS = {"bad-w-0": FOREVER, "good": exits(0, after_s=10.0), "late": exits(0)}
 
 
 class Poison:
@@ -173,6 +177,55 @@ def test_a_request_that_fails_is_about_its_workload_alone(lab: Lab, monkeypatch:
     assert lab.store.requests(limit=10) == []
 
 
+def test_what_a_program_did_is_taken_in_once_that_works_again(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    Poison(monkeypatch, lab.controller._observations, "_log_patterns", "bad")  # noqa: SLF001 - fails only where a bug is
+    bad, good = lab.submit(job_named("bad"), exits(0)), lab.submit(job_named("good"), exits(0))
+    lab.pass_s(5)
+    assert lab.job(good).state is JobState.SUCCEEDED
+    assert lab.store.quarantined()[bad].message.startswith("taking in what its programs did: KeyError")
+    assert lab.engine.observe().keys() == {run.uid for run in lab.runs(bad)}  # its result is kept
+    monkeypatch.undo()
+    lab.ask(RequestKind.RELEASE, bad)
+    lab.pass_s(1)
+    assert lab.job(bad).state is JobState.SUCCEEDED
+
+
+def test_a_run_that_is_missing_is_missed_again_once_that_works(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    Poison(monkeypatch, lab.controller._observations, "_log_patterns", "bad")  # noqa: SLF001 - fails only where a bug is
+    bad, good = lab.submit(job_named("bad"), FOREVER), lab.submit(job_named("good"), FOREVER)
+    lab.pass_s(2)
+    lab.use(*lab.engine.nodes())
+    lab.pass_s(5)
+    assert [lab.job(job).attempt for job in (bad, good)] == [1, 2]
+    monkeypatch.undo()
+    lab.ask(RequestKind.RELEASE, bad)
+    lab.pass_s(5)
+    assert lab.job(bad).attempt == 2
+
+
+def test_an_order_that_cannot_be_written_keeps_no_other_run_from_starting(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = publisher.sooner
+
+    def poisoned(deadline_s: float | None, *rest: Any, **more: Any) -> Any:
+        if deadline_s == 1234.0:
+            message = "cannot be written"
+            raise RuntimeError(message)
+        return written(deadline_s, *rest, **more)
+
+    monkeypatch.setattr(publisher, "sooner", poisoned)
+    bad = lab.submit(job_named("bad", deadline_s=1234.0), exits(0))
+    good = lab.submit(job_named("good"), exits(0))
+    lab.pass_s(5)
+    assert lab.job(good).state is JobState.SUCCEEDED
+    assert lab.store.quarantined()[bad].message == "writing its orders: RuntimeError: cannot be written"
+    monkeypatch.undo()
+    lab.ask(RequestKind.RELEASE, bad)
+    lab.pass_s(5)
+    assert lab.job(bad).state is JobState.SUCCEEDED
+
+
 def test_the_trouble_of_the_store_is_nobodys_in_particular(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*_: Any) -> Any:
         message = "the database is away"
@@ -206,3 +259,26 @@ def test_a_stored_record_that_cannot_be_read_is_left_alone_and_the_jobs_beside_i
         assert found.message.startswith("taking it in: Internal: the stored jobset bad")
         assert lab.job(good).state is JobState.SUCCEEDED
         assert told(lab) == [WorkloadQuarantined("bad", "jobset", found.message)]
+
+
+@pytest.mark.parametrize("column", ["spec", "state"])
+def test_a_damaged_set_whose_job_runs_keeps_no_executor_from_its_orders(tmp_path: Path, column: str) -> None:
+    lab, path = SetLab(), tmp_path / "holdfast.db"
+    with closing(open_store(path)) as store:
+        lab.store = store  # type: ignore[assignment] # the real one, since only its rows can be damaged
+        lab.restart_controller()
+        lab.submit_set(manifest("bad", replicatedJobs=[group("w")]), lambda order: LASTS[order.job_name])
+        good = lab.submit(job_named("good"))
+        lab.pass_s(2)
+        with closing(sqlite3.connect(path)) as database:
+            database.execute(f"UPDATE workloads SET {column} = '{{' WHERE id = 'set-bad'")  # noqa: S608 - two of our own
+            database.commit()
+        lab.restart_controller()
+        late = lab.submit(job_named("late"))
+        lab.pass_s(20)
+        assert [lab.job(job).state for job in (good, late)] == [JobState.SUCCEEDED] * 2
+        assert {(each.id, each.kind) for each in store.quarantined().values()} == {
+            ("set-bad", "jobset"),
+            ("id-bad-w-0", "kubejob"),
+        }
+        assert lab.engine_runs() == []  # nobody can say what should run of it

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.controller.coordinator import Patience
 from holdfast.controller.drains import Drains
 from holdfast.controller.kind import ForEach, Pace
-from holdfast.controller.observations import Losses, Observations
+from holdfast.controller.observations import Observations
 from holdfast.controller.placement import Placement
 from holdfast.controller.policy_catalog import Judging, PolicyCatalog
 from holdfast.controller.publisher import Publisher
@@ -111,25 +111,25 @@ class Controller:
         self._controller_epoch = controller_epoch
         self._patience = Patience(clock)
         self.state = ControllerState(load_spec, since=self._patience.since)
+        self.quarantine = Quarantine(self.state)
         self._catalog = PolicyCatalog(store)
         self.state.outbox.queue_notify = self._catalog.queue_notify
         snapshot = store.load()
-        self._losses = Losses(self.state, snapshot.losses)
         lease_s = self._settings.executor_lease_s
         self._observations = Observations(
             self.state,
-            self._losses,
+            self.quarantine,
             controller_epoch=controller_epoch,
             lease_s=lease_s,
             steady=clock.steady,
             log_patterns=self._catalog.log_patterns,
         )
+        self._observations.losses.restore(snapshot.losses)
         cordons = self._observations.cordons
         cordons.restore(store.nodes())
-        self._publisher = Publisher(self.state)
+        self._publisher = Publisher(self.state, self.quarantine)
         made = self._settings.kinds(self._wiring())
         self.state.kinds = {kind.name: kind for kind in made.jobs}
-        self.quarantine = Quarantine(self.state)
         self._requests = Requests(self.state, store, made.owners, self.quarantine, cordons)
         self._reconciler = Reconciler(self.state, (*made.jobs, *made.owners), self.quarantine)
         limits = self._settings.round_limits
@@ -162,7 +162,7 @@ class Controller:
         return Wiring(
             state=self.state,
             store=self._store,
-            judging=Judging(self._catalog, self._losses, self._dice.draw),
+            judging=Judging(self._catalog, self._observations.losses, self._dice.draw),
             pods=evolve(settings.pods, patience_s=(lease_s or 0.0) + KILL_ALLOWANCE_S),
             alive=self._observations.alive,
             lease_s=lease_s,

@@ -7,6 +7,7 @@ belief that it was there.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.controller.cordons import Cordons
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from holdfast.controller.active import Active
+    from holdfast.controller.reconcile import Quarantine
     from holdfast.controller.state import ControllerState
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.events import StoredEvent
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 PROGRESS_WRITTEN_EVERY_S = 5.0
 _NEVER = (float("-inf"), 0)
+_TAKING_IN = "taking in what its programs did"
 _STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.SUSPENSION, EndedBy.CASCADE})
 
 
@@ -46,7 +49,7 @@ class Observations:
     def __init__(
         self,
         state: ControllerState,
-        losses: Losses,
+        quarantine: Quarantine,
         *,
         controller_epoch: str,
         lease_s: float | None,
@@ -57,20 +60,22 @@ class Observations:
 
         Args:
             state: The controller's memory.
-            losses: Told of the runs that end.
+            quarantine: Keeps a run that cannot be looked after from affecting others.
             controller_epoch: The controller's name, which executors acknowledge.
             lease_s: Silence after which an executor counts as lost; ``None`` is never.
             steady: The monotonic clock leases are counted by.
             log_patterns: Says what is looked for in the output of a job's failed runs.
         """
         self._state = state
-        self._losses = losses
+        self._quarantine = quarantine
+        self.losses = Losses(state)
         self.cordons = Cordons(state)
         self._steady = steady
         self._log_patterns = log_patterns
         self._controller_epoch = controller_epoch
         self._lease_s = lease_s
-        self._seen: dict[str, Mapping[str, Observation]] = {}
+        self._seen: dict[str, Mapping[str, Observation | None]] = {}
+        """The last report of each executor; ``None`` is one that could not be taken in, to be tried again."""
         self._heard: dict[str, float] = {}
         self._newest: dict[str, tuple[float, int]] = {}
         """Incarnation and sequence of each executor's last request."""
@@ -125,16 +130,18 @@ class Observations:
         self._heard[request.executor] = self._steady()
         self._see_nodes(request, now)
         before = self._seen.get(request.executor, {})
+        failed: dict[str, None] = {}
         for uid, observation in request.observed.items():
             # Unchanged is the same object within a process, and an equal one over a wire.
             seen = before.get(uid)
             if seen is not observation and seen != observation:
-                self._report(uid, observation, now)
+                if not self._take(uid, observation, now):
+                    failed[uid] = None
                 self._progress[uid] = observation.progress
         self._miss([*before, *self._expected.pop(request.executor, ())], request, now)
-        self._seen[request.executor] = request.observed
-        if self._losses.ended:
-            self._losses.record_ended(now)
+        self._seen[request.executor] = {**request.observed, **failed} if failed else request.observed
+        if self.losses.ended:
+            self.losses.record_ended(now)
         return True
 
     def _miss(self, known: list[str], request: ExchangeRequest, now: float) -> None:
@@ -152,7 +159,7 @@ class Observations:
                 continue
             found = self._find(uid)
             if found is not None and found[1].executor == request.executor and found[1].status in _HANDED_OUT:
-                self._end(*found, lost(found[1], now), now)
+                self._lose(*found, now)
 
     def _see_nodes(self, request: ExchangeRequest, now: float) -> None:
         nodes, engine, seen_at = self._nodes.get(request.executor, (None, None, 0.0))
@@ -185,20 +192,29 @@ class Observations:
             self._expected.pop(executor, None)
             self._state.lose_places(executor)
             self._lose_runs(executor, now)
-        if self._losses.ended:
-            self._losses.record_ended(now)
+        if self.losses.ended:
+            self.losses.record_ended(now)
 
     def _lose_runs(self, executor: str, now: float) -> None:
         for active in list(self._state.active.values()):
             for run in list(active.runs.values()):
                 if run.executor == executor and run.status in _HANDED_OUT:
-                    self._end(active, run, lost(run, now), now)
+                    self._lose(active, run, now)
 
-    def _report(self, uid: str, observation: Observation, now: float) -> None:
+    def _lose(self, active: Active, run: Run, now: float) -> None:
+        end = partial(self._end, active, run, lost(run, now), now)
+        if not self._quarantine.attempt_anyway(active.kind, run.job_id, now, _TAKING_IN, end):
+            self._expected.setdefault(run.executor, []).append(run.uid)
+
+    def _take(self, uid: str, observation: Observation, now: float) -> bool:
+        """Take in what one run was seen doing; returns whether that could be done."""
         found = self._find(uid)
         if found is None:
-            return
-        active, run = found
+            return True
+        report = partial(self._report, *found, observation, now)
+        return self._quarantine.attempt_anyway(found[0].kind, found[1].job_id, now, _TAKING_IN, report)
+
+    def _report(self, active: Active, run: Run, observation: Observation, now: float) -> None:
         if observation.outcome is not None:
             self._end(active, run, observation.outcome, now)
             return
@@ -241,11 +257,11 @@ class Observations:
             ended_at=ended_at,
             outcome=outcome,
         )
-        if is_lost(outcome):
-            self._losses.ended.append(ended)
         if run.devices and not outcome.succeeded:
             self.cordons.judge(ended, active.job, now)
         self._state.put_run(active, ended)
+        if is_lost(outcome):
+            self.losses.ended.append(ended)
 
 
 _SEEN_AS = {
@@ -282,14 +298,17 @@ class Losses:
     Each loss is written as an event, so that it is still known after a restart of the controller.
     """
 
-    def __init__(self, state: ControllerState, stored: Iterable[StoredEvent]) -> None:
-        """Restore the losses from before this controller."""
+    def __init__(self, state: ControllerState) -> None:
+        """Start with none."""
         self._state = state
         self._losses: dict[str, tuple[Loss, ...]] = {}
         self._culprits: dict[str, tuple[str, Suspicion] | None] = {}
         """Who is to blame for the last of them; nobody else is suspected of it then."""
         self.ended: list[Run] = []
         """Runs that were lost and of which no loss is recorded yet."""
+
+    def restore(self, stored: Iterable[StoredEvent]) -> None:
+        """Restore the losses from before this controller."""
         for each in stored:
             if isinstance(each.event, NodeLost):
                 self._remember(_read(each.at, each.event))

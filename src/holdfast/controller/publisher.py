@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.controller.active import Active
+    from holdfast.controller.reconcile import Quarantine
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Run
 
@@ -29,34 +30,42 @@ _SHORTEST_S = 0.001
 class Publisher:
     """Desired sets by executor."""
 
-    def __init__(self, state: ControllerState) -> None:
+    def __init__(self, state: ControllerState, quarantine: Quarantine) -> None:
         """Start with nothing published."""
         self._state = state
+        self._quarantine = quarantine
         self._sets: dict[str, dict[str, DesiredRun]] = {}
         self.published: dict[str, Mapping[str, DesiredRun]] = {}
         """By executor, as of the last commit."""
 
     def publish(self, now: float) -> frozenset[str]:
-        """Bring the sets up to date with every run that changed; returns the executors whose set changed."""
-        changed = set()
-        for uid, (active, run) in self._state.take_runs_changed().items():
-            wanted = self._sets.setdefault(run.executor, {})
-            known = wanted.get(uid)
-            order = active.order or partial(_order, active)
-            prepare = run.status in _PREPARES
-            if prepare or run.status in _RUNS:
-                if known is not None and known.prepare is prepare:
-                    continue
-                wanted[uid] = DesiredRun(order(run, now), prepare=prepare)
-            elif run.status is RunStatus.TERMINATING:
-                kept = known.order if known is not None and known.stop is None else order(run, now)
-                wanted[uid] = DesiredRun(kept, stop=stop_reason(active, run, now))
-            elif wanted.pop(uid, None) is None:
-                continue
-            changed.add(run.executor)
+        """Bring the sets up to date with every run that changed; returns the executors whose set changed.
+
+        A run whose order cannot be written stays as it was published: one that never was is not started, or is stopped.
+        """
+        changed: set[str] = set()
+        for active, run in self._state.take_runs_changed().values():
+            follow = partial(self._follow, active, run, now, changed)
+            self._quarantine.attempt_anyway(active.kind, run.job_id, now, "writing its orders", follow)
         for executor in changed:
             self.published[executor] = dict(self._sets[executor])
         return frozenset(changed)
+
+    def _follow(self, active: Active, run: Run, now: float, changed: set[str]) -> None:
+        wanted = self._sets.setdefault(run.executor, {})
+        known = wanted.get(run.uid)
+        order = active.order or partial(_order, active)
+        prepare = run.status in _PREPARES
+        if prepare or run.status in _RUNS:
+            if known is not None and known.prepare is prepare:
+                return
+            wanted[run.uid] = DesiredRun(order(run, now), prepare=prepare)
+        elif run.status is RunStatus.TERMINATING:
+            kept = known.order if known is not None and known.stop is None else order(run, now)
+            wanted[run.uid] = DesiredRun(kept, stop=stop_reason(active, run, now))
+        elif wanted.pop(run.uid, None) is None:
+            return
+        changed.add(run.executor)
 
 
 def _order(active: Active, run: Run, now: float) -> RunOrder:

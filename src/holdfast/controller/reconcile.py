@@ -30,7 +30,8 @@ _log = logging.getLogger(__name__)
 class Quarantine:
     """The workloads that are left alone, by id.
 
-    An exception while a workload is restored, reconciled, placed or acted on is a bug of ours or corrupt stored data.
+    An exception while a workload is restored, reconciled, placed or acted on, while its orders are written or what its
+    runs did is taken in, is a bug of ours or corrupt stored data.
     The workload is then left alone, and says so, until someone makes a request about it or a new controller starts.
     What its programs do is still recorded.
     """
@@ -56,16 +57,22 @@ class Quarantine:
 
     def attempt(self, kind: str, key: str, now: float, doing: str, call: Callable[[], None]) -> None:
         """Do something with one workload, unless it is quarantined; quarantine it if that fails."""
-        if key in self._known:
-            return
+        if key not in self._known:
+            self.attempt_anyway(kind, key, now, doing, call)
+
+    def attempt_anyway(self, kind: str, key: str, now: float, doing: str, call: Callable[[], None]) -> bool:
+        """Do something with one workload, even if it is quarantined; quarantine it if that fails, and return False."""
         try:
             call()
         except Unavailable:
             raise  # a fault of the store affects all workloads
         except Exception as error:  # noqa: BLE001 - any bug with this workload
-            _log.exception("the %s %s was quarantined: %s", kind, key, doing)
-            message = f"{doing}: {type(error).__name__}: {error}"[:_LONGEST_MESSAGE]
-            self._put(Quarantined(key, kind, now, message))
+            if key not in self._known:
+                _log.exception("the %s %s was quarantined: %s", kind, key, doing)
+                message = f"{doing}: {type(error).__name__}: {error}"[:_LONGEST_MESSAGE]
+                self._put(Quarantined(key, kind, now, message))
+            return False
+        return True
 
     def attempt_to_take_in(self, kind: str, key: str, now: float, call: Callable[[], None]) -> None:
         """Take a workload in; if that fails, nothing of it is kept in memory."""
@@ -93,6 +100,9 @@ class Quarantine:
         known = self._known.pop(key, None)
         if known is not None:
             self._released(known, now)
+            active = self._state.active.get(key)
+            if active is not None:
+                self._state.tell_again(active)
             if known.kind != UNREAD:
                 self._state.queue.add(known.kind, key)
 
