@@ -17,7 +17,7 @@ import psycopg
 from psycopg import sql
 
 from holdfast.storage.sql import migrations
-from holdfast.storage.sql.tables import metadata
+from holdfast.storage.sql.declared import metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -58,7 +58,7 @@ def test_tasks_of_an_array_are_rerun_with_changes_once_and_every_refusal_says_wh
     [warning] = client.rerun_array("train", ArrayRerun(cancelled=True, indices="2-3", name="other")).warnings
     assert warning.message == "task 3 was rerun already, in train-rerun-1, and left out"
     for bad, error, message in (
-        (ArrayRerun(cancelled=True, indices="1-3"), Conflict, "rerun already: other, train-rerun-1"),
+        (ArrayRerun(cancelled=True, indices="1-3"), Conflict, r"already: other \(job0*3\), train-rerun-1 \(job0*2\)"),
         (ArrayRerun(indices="0", name="Not-a-name"), InvalidManifest, "name 'Not-a-name' is invalid"),
         (ArrayRerun(indices="0", set={"queue": "x"}), InvalidManifest, "queue: cannot be changed"),
         (ArrayRerun(indices="0", set={"deadlin": "1h"}), InvalidManifest, "hint: did you mean deadline\\?"),

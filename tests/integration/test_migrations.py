@@ -20,21 +20,23 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Boolean, LargeBinary, MetaData, Table, column, delete, insert, table, text
 
-from holdfast.compiled.codec import dump_set_spec
+from holdfast.compiled.codec import dump_set_spec, dump_spec
 from holdfast.domain.failure import Cause, Failure
 from holdfast.domain.job import Ceiling, ChildOf
 from holdfast.domain.lifecycle import EntityKind, HistoryRow, Outcome
 from holdfast.domain.policy.model import Action, Decision, DecisionCode
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes, Origin, spans
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import Event, JobSet, SetLogEntry
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict
 from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
-from holdfast.storage.sql import migrations, open_store
+from holdfast.storage.sql import codec, migrations, open_store, tables
+from holdfast.storage.sql.declared import metadata
 from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.migrations import steps
-from holdfast.storage.sql.tables import metadata
 from tests.contract.test_store_jobsets import DECISION, POD_JOB, STATE
 
 STORED = Path(__file__).parents[1] / "data" / "stored"
@@ -277,6 +279,52 @@ def test_what_was_asked_of_sets_is_kept_and_those_that_have_ended_say_when_they_
     assert {row.name: row.expires_at for row in store.workloads(JobSet)} == {
         "going": None, "kept": 130.0, "odd": None, "old": None,
     }  # fmt: skip
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_of_arrays_that_run_a_task_again_at_once_the_first_goes_on(
+    kind: str, path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
+    spec = ArraySpec(JobSpec("sweep", ("true",)), (Indexes(0, 9),))
+    sweep, origins = Array("sweep", name="sweep", created_at=1.0), (Origin("sweep", "sweep"),)
+    reruns = {
+        "over": ((1, 2), origins, ArrayState(status="Failed")),
+        "first": ((1, 2, 3), origins, ArrayState()),
+        "again": ((2,), (Origin("over", "over"), *origins), ArrayState()),
+        "second": ((3, 4), origins, ArrayState()),
+        "other": ((4, 5), origins, ArrayState()),
+    }
+    rows = [sweep] + [
+        Array(
+            name,
+            name=name,
+            created_at=float(at),
+            state=state,
+            origins=of,
+            spec=dump_spec(evolve(spec, only=spans(only))),
+        )
+        for at, (name, (only, of, state)) in enumerate(reruns.items(), 2)
+    ]
+    database = Database(url)
+    with database.writing() as connection:
+        command.upgrade(steps.configuration(connection), "0022")
+        names = tables.workloads.columns.keys()
+        for row in (
+            *map(codec.workload_row, rows),
+            ("odd", "array", None, "odd", 1, "{", "", False, None, 1, 1.0, 1.0, "{"),
+        ):
+            values = dict(zip(names, row, strict=True))
+            connection.execute(insert(table("workloads", *map(column, names))).values(values))
+    database.close()
+    migrations.upgrade(url)
+    store = open_store(url)
+    assert [(one.kind, one.targets, one.cancel_reason) for one in store.requests(limit=9)] == [
+        (RequestKind.CANCEL, (name,), "array first, which was submitted first, runs the same tasks again")
+        for name in ("again", "second")
+    ]
+    assert store.reran("sweep") == {1: "first", 2: "again", 3: "first", 4: "second", 5: "other"}
     store.close()
 
 

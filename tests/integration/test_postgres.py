@@ -21,8 +21,8 @@ from holdfast.domain.record import evolve
 from holdfast.errors import Conflict, InvalidSetting, Unavailable
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.storage.sql import engine, migrations, open_store, upkeep
+from holdfast.storage.sql.declared import metadata
 from holdfast.storage.sql.engine import Database
-from holdfast.storage.sql.tables import metadata
 from tests import postgres
 
 if TYPE_CHECKING:

@@ -127,6 +127,7 @@ class MemoryStore(
             for each in submission.also:
                 self.require_new_workload(each)
             self._require_new(submission)
+            self.claim_tasks(submission.rerun)
             if submission.owner is not None:
                 self._table.workloads[submission.owner.id] = submission.owner
             self._table.workloads.update({each.id: each for each in submission.also})

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.record import evolve
 from holdfast.ports.store import AskedOf, RequestKind
-from holdfast.storage.rules import gone_workload, known_workload, no_such_workload, require_version, unknown_workload
+from holdfast.storage.rules import (
+    gone_workload,
+    known_workload,
+    no_such_workload,
+    require_version,
+    reran_meanwhile,
+    unknown_workload,
+)
 from tools.memory_store.jobs import in_set
 
 if TYPE_CHECKING:
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.ports.store import Changes, Request
-    from holdfast.ports.workloads import W
+    from holdfast.ports.workloads import Rerun, W
     from tools.memory_store.jobs import JobTable
 
 
@@ -29,6 +36,8 @@ class MemoryWorkloadStore:
         self._workloads_lock = lock
         self._of_jobs = jobs
         self._requests: dict[int, Request] = {}
+        self._reruns: dict[tuple[str, int, int], str] = {}
+        """Ids of the arrays that run tasks again, by root, task and number."""
         self._log: list[SetLogEntry] = []
         self._logged = 0
 
@@ -52,6 +61,11 @@ class MemoryWorkloadStore:
         with self._workloads_lock:
             known = self._of_jobs.workloads
             return {key: known[key] for key in ids if isinstance(known.get(key), kind)}  # type: ignore[misc] # of this kind
+
+    def reran(self, root: str) -> Mapping[int, str]:
+        """Return which tasks of an array run again, and the id of the last array that does; also by way of others."""
+        with self._workloads_lock:
+            return {task: array for (of, task, _), array in sorted(self._reruns.items()) if of == root}
 
     def asked_of(self, kind: type[W], reference: str) -> AskedOf[W]:
         """Find a workload by id, or by name, with its pending requests."""
@@ -111,6 +125,24 @@ class MemoryWorkloadStore:
         ):
             raise known_workload(workload)
 
+    def claim_tasks(self, rerun: Rerun | None) -> None:
+        """Make sure that nobody else runs tasks again.
+
+        Raises:
+            NotFound: The array whose tasks they are is gone.
+            VersionConflict: Another one does.
+        """
+        if rerun is None:
+            return
+        if rerun.of not in self._of_jobs.workloads:
+            raise gone_workload(rerun.of)
+        number = rerun.number
+        for (root, task, other), array in self._reruns.items():
+            is_taken = other >= number or (other == number - 1 and array != rerun.of)
+            if root == rerun.root and task in rerun.indexes and is_taken:
+                raise reran_meanwhile()
+        self._reruns.update({(rerun.root, index, number): rerun.array for index in rerun.indexes})
+
     def require_known_workloads(self, changes: Changes) -> None:
         """Check that every workload a commit changes or logs about is there, or is a job's.
 
@@ -135,5 +167,6 @@ class MemoryWorkloadStore:
             self._log.append(evolve(entry, seq=self._logged))
         for key in changes.forgotten:
             known.pop(key, None)
+        self._reruns = {key: array for key, array in self._reruns.items() if array not in changes.forgotten}
         if changes.forgotten:
             self._log = [entry for entry in self._log if entry.set_id not in changes.forgotten]

@@ -16,7 +16,7 @@ from holdfast.ports.events import AuditStore, EventStore
 from holdfast.ports.notifications import NotificationStore
 from holdfast.ports.overview import OverviewStore
 from holdfast.ports.retention import RetentionStore
-from holdfast.ports.workloads import W, WorkloadQueries
+from holdfast.ports.workloads import Rerun, W, WorkloadQueries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -105,6 +105,8 @@ class Submission(Struct, frozen=True):
     """The workload all of these jobs belong to; the request is to take it in, and it may have no jobs."""
     also: Sequence[Workload] = ()
     """Workloads of their own, to append and to take in with the jobs."""
+    rerun: Rerun | None = None
+    """What one of these runs again."""
 
 
 class Changes(Struct, gc=True):
@@ -282,6 +284,7 @@ class SubmissionStore(Protocol):
             Conflict: The idempotency key is known with another fingerprint.
             AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
                 workload of that kind and name.
+            NotFound, VersionConflict: An array whose tasks are to run again is gone, or another runs one of them again.
         """
         ...
 

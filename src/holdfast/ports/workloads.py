@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from holdfast.domain.record import Struct
 from holdfast.domain.workloads.base import Workload
 
 if TYPE_CHECKING:
@@ -12,6 +13,20 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import SetLogEntry
 
 W = TypeVar("W", bound=Workload)
+
+
+class Rerun(Struct, frozen=True):
+    """Tasks of an array that another one runs again."""
+
+    array: str
+    """Id of the one that runs them again."""
+    of: str
+    """Id of the one whose tasks they were."""
+    root: str
+    """Id of the one that all of it began with, where they have the same indexes."""
+    number: int
+    """For which time they run again, from 1."""
+    indexes: Sequence[int]
 
 
 class WorkloadQueries(Protocol):
@@ -31,6 +46,10 @@ class WorkloadQueries(Protocol):
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
         """Return those workloads, by id; others are left out. ``Workload`` itself stands for every kind."""
+        ...
+
+    def reran(self, root: str) -> Mapping[int, str]:
+        """Return which tasks of an array run again, and the id of the last array that does; also by way of others."""
         ...
 
     def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:

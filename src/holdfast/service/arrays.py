@@ -128,15 +128,18 @@ class Arrays(Struct, frozen=True):
             Refused: A limit of its queue could never hold one of its tasks.
             AlreadyExists: There is one of that name.
         """
+        with audited(self.store, None if dry_run else by, Act.CREATE, Subject.ARRAY, written.spec.name):
+            return self.made(written, key=key, dry_run=dry_run)
+
+    def made(self, written: Written, *, key: str | None = None, dry_run: bool = False) -> Array:
+        """Submit an array as ``create`` does, for a caller who tells the audit log of a refusal."""
         submitter = Submitter(self.store, self.clock, self.ids, nodes=self.nodes, secrets=self.secrets)
-        name = written.spec.name
-        with audited(self.store, None if dry_run else by, Act.CREATE, Subject.ARRAY, name):
-            if not dry_run:
-                return submitter.submit_array(written, key=key)
-            for error in submitter.refusals([written]).values():
-                raise error
-            row = new_array(written.array or ArraySpec(written.spec), NOTHING, "", "", self.clock.now())
-            return evolve(row, origins=written.origins)
+        if not dry_run:
+            return submitter.submit_array(written, key=key)
+        for error in submitter.refusals([written]).values():
+            raise error
+        row = new_array(written.array or ArraySpec(written.spec), NOTHING, "", "", self.clock.now())
+        return evolve(row, origins=written.origins)
 
     def get(self, reference: str) -> Progress:
         """Find an array by name or id.

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.codec import load_array
+from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import Array, task_id
 from holdfast.domain.workloads.array.rerun import Task, causes_of, is_meant, origins_of, some_of, unused_name
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
-from holdfast.errors import Conflict, InvalidRequest, NotFound, Problem
+from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Problem, VersionConflict
+from holdfast.service.audit import audited
 from holdfast.service.naming import MOST_LISTED
 from holdfast.service.submit import Written
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from holdfast.service.arrays import Arrays
 
 _WAYS = ("failed", "cancelled", "causes", "indices")
+_MOST_TRIES = 100
+"""Each that is lost was won by another caller, so only as many others could use them up."""
 
 
 class Reran(Struct, frozen=True):
@@ -69,23 +73,61 @@ def rerun(
     """
     if wanted.any_end and wanted.indexes is None:
         raise InvalidRequest(problems=[Problem("", "nothing says which tasks to run again", allowed=_WAYS)])
+    with audited(arrays.store, None if dry_run else by, Act.CREATE, Subject.ARRAY, reference):
+        for _ in range(_MOST_TRIES):
+            try:
+                return _rerun(arrays, reference, wanted, change, dry_run=dry_run)
+            except VersionConflict:  # somebody else reran tasks of it at the same time
+                continue
+        return _rerun(arrays, reference, wanted, change, dry_run=dry_run)
+
+
+def _rerun(
+    arrays: Arrays, reference: str, wanted: Wanted, change: Callable[[ArraySpec, str], ArraySpec], *, dry_run: bool
+) -> Reran:
+    """Submit a rerun of what nobody else runs again by now.
+
+    Raises:
+        VersionConflict: Others were accepted since that was looked up.
+    """
     found = arrays.get(reference)
     array, spec = found.array, found.spec
     indexes = _chosen(arrays.store, array, spec, wanted)
-    others = reruns_of(arrays.store, array)
-    has = {index: one.name for one in others for index in load_array(one.spec).every_index()}
-    left = [index for index in indexes if index not in has]
-    out = [index for index in indexes if index in has]
-    told = ", ".join(one.name for one in others if one.name in {has[index] for index in out})
+    left, out, others = _divided(arrays.store, array, indexes)
     if not left:
+        told = ", ".join(f"{one.name} ({one.id})" for one in others)
         msg = f"{_tasks(out)} of array {array.name!r} {_were(out)} rerun already: {told}"
-        raise Conflict(msg, hint=f"run what fails there again: holdfast rerun {others[-1].name} --failed")
-    made = change(some_of(spec, left), unused_name(array, {one.name for one in arrays.store.workloads(Array)}))
+        raise Conflict(msg, hint=_in_its_place(others[-1]))
+    unused = unused_name(array, {one.name for one in arrays.store.workloads(Array)})
+    made = change(some_of(spec, left), unused)
     written = Written(made.job, array=made, origins=origins_of(array))
+    told = ", ".join(one.name for one in others)
     warnings = (
         (Problem("indices", f"{_tasks(out)} {_were(out)} rerun already, in {told}, and left out"),) if out else ()
     )
-    return Reran(arrays.create(written, by=by, dry_run=dry_run), made, warnings)
+    try:
+        return Reran(arrays.made(written, dry_run=dry_run), made, warnings)
+    except AlreadyExists as error:
+        if made.name != unused:
+            raise
+        raise VersionConflict(error.message) from error  # somebody took the name that nobody had
+
+
+def _divided(store: Store, array: Array, indexes: Iterable[int]) -> tuple[list[int], list[int], list[Array]]:
+    """Return which tasks nobody runs again yet, which others do, and those others by name."""
+    has = store.reran(origins_of(array)[-1].id)
+    left, out = list[int](), list[int]()
+    for index in indexes:
+        (left if has.get(index, array.id) == array.id else out).append(index)
+    found = store.workloads_by_id(Array, [*{has[index] for index in out}])
+    return left, out, sorted(found.values(), key=attrgetter("name"))
+
+
+def _in_its_place(other: Array) -> str:
+    """Say what to do instead of rerunning tasks that another array runs again."""
+    if other.deleting:
+        return f"array {other.name} is being deleted; once it is gone, its tasks can run again"
+    return f"run what fails there again: holdfast rerun {other.name} --failed"
 
 
 def _chosen(store: Store, array: Array, spec: ArraySpec, wanted: Wanted) -> Sequence[int]:

@@ -9,13 +9,14 @@ import hashlib
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
-from holdfast.compiled.codec import dump_spec
+from holdfast.compiled.codec import dump_spec, load_array
 from holdfast.domain.job import Job
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Origin
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import AlreadyExists, HoldfastError, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import Submission
+from holdfast.ports.workloads import Rerun
 from holdfast.service.admission.dependencies import NOTHING, Resolver, Submitted
 from holdfast.service.admission.limits import check, check_count, check_key
 from holdfast.service.admission.secrets import unknown_secrets
@@ -244,6 +245,7 @@ class Submitter(Struct, frozen=True):
             fingerprint=_fingerprint(accepted) if key else "",
             newest=newest,
             also=[*arrays.values()],
+            rerun=next(filter(None, map(_rerun_of, arrays.values())), None),
         )
         stored = self.store.submit(submission)
         if stored[0] != ids[next(iter((*jobs, *arrays)))]:
@@ -285,6 +287,14 @@ def new_array(spec: ArraySpec, awaited: Resolved, manifest: str, key: str, now: 
         updated_at=now,
         state=ArrayState(met=awaited.met),
     )
+
+
+def _rerun_of(array: Array) -> Rerun | None:
+    """Say which tasks an array runs again, if any; those that do are submitted alone."""
+    origins = array.origins
+    if not origins:
+        return None
+    return Rerun(array.id, origins[0].id, origins[-1].id, len(origins), [*load_array(array.spec).every_index()])
 
 
 def array_exists(name: str) -> AlreadyExists:

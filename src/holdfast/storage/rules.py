@@ -92,6 +92,11 @@ def gone_workload(key: str) -> NotFound:
     return NotFound(f"{key!r} was deleted meanwhile")
 
 
+def reran_meanwhile() -> VersionConflict:
+    """Say that another array runs tasks again that this one was to."""
+    return VersionConflict("tasks were rerun at the same time", hint="look which, and rerun the others")
+
+
 def require_version(workload: Workload, version: int) -> None:
     """Check that a workload still has the version its reader knows.
 

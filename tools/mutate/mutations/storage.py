@@ -6,6 +6,20 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "a task that another array runs again is run again",
+        "storage/sql/submission.py",
+        "if batches.reruns.run(connection, rows) != len(rows):",
+        "if not batches.reruns.run(connection, rows):",
+        ("contract/test_store_races.py",),
+    ),
+    Mutation(
+        "a task is run again from an array that no longer has it",
+        "storage/sql/submission.py",
+        "(table.c.number > rerun.number) | former",
+        "table.c.number > rerun.number",
+        ("contract/test_store_races.py",),
+    ),
+    Mutation(
         "secrets that jobs name are swept",
         "service/admission/secrets.py",
         "found.difference_update(_QUOTED.findall(text))",

@@ -25,7 +25,7 @@ from holdfast.errors import UnreadableSpec
 from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
 from holdfast.storage import rules
-from holdfast.storage.sql import tables
+from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.logs import append_audited
 from holdfast.storage.sql.query import ACTIVE_STATES
 
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from holdfast.storage.sql.engine import Database
 
 _SETTINGS = "settings"
-_POLICIES = select(tables.policies.c.name, tables.policies.c.revision, tables.policy_revisions.c.body).join(
-    tables.policy_revisions
+_POLICIES = select(declared.policies.c.name, declared.policies.c.revision, declared.policy_revisions.c.body).join(
+    declared.policy_revisions
 )
 
 
@@ -74,7 +74,7 @@ class SqlCatalogueStore:
             NotFound: It does not, and ``create`` is false.
             VersionConflict: It has none of the revisions in ``if_match``.
         """
-        pointers, revisions = tables.policies, tables.policy_revisions
+        pointers, revisions = declared.policies, declared.policy_revisions
         name = policy.name
         with self._editing() as (connection, before):
             presence.require_presence(presence.POLICY, name, known=before.policies.keys(), create=create)
@@ -100,7 +100,7 @@ class SqlCatalogueStore:
         Raises:
             NotFound: There is none.
         """
-        table = tables.policy_revisions
+        table = declared.policy_revisions
         query = select(table.c.body).where(table.c.name == name, table.c.revision == revision)
         with self._database.reading() as connection:
             body = connection.execute(query).scalar()
@@ -120,7 +120,7 @@ class SqlCatalogueStore:
             presence.require_presence(presence.POLICY, name, known=before.policies.keys(), create=False)
             presence.require_revision(before.policies[name], if_match)
             rules.require_unused_policy(name, queues=before.queues.values(), default_policy=before.default_policy)
-            _delete(connection, tables.policies, name)
+            _delete(connection, declared.policies, name)
             self._tell(connection, audit.on_policy(by, Act.DELETE, before.policies[name]))
 
     def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
@@ -136,7 +136,7 @@ class SqlCatalogueStore:
             rules.require_notifiers(queue, before.notifiers.keys())
             current = before.queues.get(queue.name)
             if current != queue or f"{presence.QUEUE} {queue.name}" in before.unreadable:
-                _put(connection, tables.queues, queue.name, dump_entry(queue))
+                _put(connection, declared.queues, queue.name, dump_entry(queue))
                 self._tell(connection, audit.on_queue(by, _put_act(current), queue.name))
 
     def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
@@ -153,7 +153,7 @@ class SqlCatalogueStore:
             rules.require_not_default_queue(name)
             if connection.execute(waiting).scalar():
                 raise rules.waiting_jobs(name)
-            _delete(connection, tables.queues, name)
+            _delete(connection, declared.queues, name)
             self._tell(connection, audit.on_queue(by, Act.DELETE, name))
 
     def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
@@ -167,7 +167,7 @@ class SqlCatalogueStore:
             presence.require_presence(presence.CATEGORY, category.name, known=known.keys(), create=create)
             current = known.get(category.name)
             if current != category or f"{presence.CATEGORY} {category.name}" in before.unreadable:
-                _put(connection, tables.categories, category.name, dump_entry(category))
+                _put(connection, declared.categories, category.name, dump_entry(category))
                 self._tell(connection, audit.on_category(by, _put_act(current), category.name))
 
     def delete_category(self, name: str, *, by: Caller | None = None) -> None:
@@ -179,7 +179,7 @@ class SqlCatalogueStore:
         with self._editing() as (connection, before):
             known = {each.name for each in before.categories}
             presence.require_presence(presence.CATEGORY, name, known=known, create=False)
-            _delete(connection, tables.categories, name)
+            _delete(connection, declared.categories, name)
             self._tell(connection, audit.on_category(by, Act.DELETE, name))
 
     def put_notifier(self, notifier: Notifier, *, create: bool | None = None, by: Caller | None = None) -> None:
@@ -195,7 +195,7 @@ class SqlCatalogueStore:
             presence.require_presence(presence.NOTIFIER, name, known=known, create=create)
             current = before.notifiers.get(name)
             if current != notifier:
-                _put(connection, tables.notifiers, name, dump_entry(notifier))
+                _put(connection, declared.notifiers, name, dump_entry(notifier))
                 self._tell(connection, audit.on_notifier(by, _put_act(current), name))
 
     def delete_notifier(self, name: str, *, by: Caller | None = None) -> None:
@@ -209,21 +209,21 @@ class SqlCatalogueStore:
             known = {*before.notifiers, *(what.removeprefix(f"{presence.NOTIFIER} ") for what in before.unreadable)}
             presence.require_presence(presence.NOTIFIER, name, known=known, create=False)
             rules.require_unused_notifier(name, queues=before.queues.values())
-            _delete(connection, tables.notifiers, name)
+            _delete(connection, declared.notifiers, name)
             self._tell(connection, audit.on_notifier(by, Act.DELETE, name))
 
     def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:
         """Cordon a node, or drain it."""
         with self._editing() as (connection, before):
             if before.cordons.get(cordon.node) != cordon:
-                _put(connection, tables.cordons, cordon.node, dump_entry(cordon))
+                _put(connection, declared.cordons, cordon.node, dump_entry(cordon))
                 self._tell(connection, audit.on_cordon(by, cordon))
 
     def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:
         """Let work onto a node again; one that is not cordoned is left alone."""
         with self._editing() as (connection, before):
             if node in before.cordons:
-                _delete(connection, tables.cordons, node)
+                _delete(connection, declared.cordons, node)
                 self._tell(connection, audit.on_uncordon(by, node))
 
     def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
@@ -236,7 +236,7 @@ class SqlCatalogueStore:
             rules.require_default_policy(default_policy, before.policies.keys())
             if (settings, default_policy) != (before.settings, before.default_policy) or _SETTINGS in before.unreadable:
                 body = dump_entry(OperatorSettings(settings, default_policy))
-                connection.execute(update(tables.settings).values(body=body))
+                connection.execute(update(declared.settings).values(body=body))
                 _move_version(connection)
                 self._tell(connection, audit.on_settings(by, settings, default_policy))
 
@@ -247,7 +247,7 @@ class SqlCatalogueStore:
     def _editing(self) -> Iterator[tuple[Connection, Catalogue]]:
         """Open a transaction with the catalogue, which no other edit can change meanwhile."""
         with self._database.writing() as connection:
-            connection.execute(select(tables.settings.c.id).with_for_update())
+            connection.execute(select(declared.settings.c.id).with_for_update())
             yield connection, _read(connection)
 
 
@@ -276,26 +276,26 @@ def _policy_instead(name: str, revision: int) -> RetryPolicy:
 
 def _read(connection: Connection) -> Catalogue:
     read = _Reader()
-    version, body = connection.execute(select(tables.settings.c.catalogue_version, tables.settings.c.body)).one()
+    version, body = connection.execute(select(declared.settings.c.catalogue_version, declared.settings.c.body)).one()
     set_ = OperatorSettings()
     if body is not None:
         set_ = read.entry(OperatorSettings, body, _SETTINGS, set_)
     policies = {
         name: read.entry(RetryPolicy, text, f"{presence.POLICY} {name}", _policy_instead(name, revision))
-        for name, revision, text in connection.execute(_POLICIES.order_by(tables.policies.c.name))
+        for name, revision, text in connection.execute(_POLICIES.order_by(declared.policies.c.name))
     }
     queues = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE)}
-    for name, text in connection.execute(select(tables.queues).order_by(tables.queues.c.name)):
+    for name, text in connection.execute(select(declared.queues).order_by(declared.queues.c.name)):
         queues[name] = read.entry(Queue, text, f"{presence.QUEUE} {name}", Queue(name, paused=True))
     categories = [
         read.entry(FailureCategory, text, f"{presence.CATEGORY} {name}", FailureCategory(name, ()))
-        for name, text in connection.execute(select(tables.categories))
+        for name, text in connection.execute(select(declared.categories))
     ]
     categories.sort(key=attrgetter("precedence", "name"))
     notifiers = _notifiers(connection, read)
     cordons = {
         name: read.entry(Cordon, text, f"cordon {name}", Cordon(name, 0.0))
-        for name, text in connection.execute(select(tables.cordons).order_by(tables.cordons.c.name))
+        for name, text in connection.execute(select(declared.cordons).order_by(declared.cordons.c.name))
     }
     return Catalogue(
         version, queues, policies, categories, set_.settings, set_.default_policy, notifiers, cordons, read.unreadable
@@ -305,7 +305,7 @@ def _read(connection: Connection) -> Catalogue:
 def _notifiers(connection: Connection, read: _Reader) -> dict[str, Notifier]:
     """Read the notifiers; nothing stands in for one that cannot be read, and what is to be told there is given up."""
     found = {}
-    for name, text in connection.execute(select(tables.notifiers).order_by(tables.notifiers.c.name)):
+    for name, text in connection.execute(select(declared.notifiers).order_by(declared.notifiers.c.name)):
         what = f"{presence.NOTIFIER} {name}"
         notifier = read.entry(Notifier, text, what, Notifier(name, Medium.WEBHOOK))
         if what not in read.unreadable:
@@ -325,5 +325,5 @@ def _delete(connection: Connection, table: Table, name: str) -> None:
 
 
 def _move_version(connection: Connection) -> None:
-    version = tables.settings.c.catalogue_version
-    connection.execute(update(tables.settings).values({version: version + 1}))
+    version = declared.settings.c.catalogue_version
+    connection.execute(update(declared.settings).values({version: version + 1}))

@@ -12,7 +12,7 @@ from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.record import astuple
 from holdfast.ports.store import Snapshot
 from holdfast.storage.rules import overtaken, require_free_lease, unknown_job, unknown_workload
-from holdfast.storage.sql import codec, tables
+from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.logs import append_events, recent_losses
 from holdfast.storage.sql.notifications import notification_row
 from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, JOBS, RUNS, chunks, going_on, read_quarantined
@@ -48,7 +48,7 @@ _EPOCH = select(tables.leadership.c.epoch).with_for_update(read=True)
 _PATIENCE = text("SET LOCAL lock_timeout = '5s'")
 """As long as SQLite waits: a lost session may hold the row for longer."""
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
-_NEWS = select(tables.settings.c.catalogue_version, select(tables.requests.c.id).exists())
+_NEWS = select(declared.settings.c.catalogue_version, select(tables.requests.c.id).exists())
 _earlier = tables.history.alias("earlier")
 _WAITING_STATES = tuple(state.value for state in (JobState.QUEUED, JobState.HELD))
 

@@ -208,6 +208,12 @@ class SqlQueryStore:
                 found += _workloads(connection, kind, select(_TABLE).where(_TABLE.c.id.in_(some)))
         return {each.id: each for each in found}
 
+    def reran(self, root: str) -> Mapping[int, str]:
+        """Return which tasks of an array run again, and the id of the last array that does; also by way of others."""
+        table = tables.reruns
+        query = select(table.c.task, table.c.array).where(table.c.root == codec.storable(root))
+        return {row.task: row.array for row in self._rows(query.order_by(table.c.task, table.c.number))}
+
     def asked_of(self, kind: type[W], reference: str) -> AskedOf[W]:
         """Find a workload by id, or by name, with its pending requests.
 

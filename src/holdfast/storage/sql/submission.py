@@ -20,6 +20,7 @@ from holdfast.storage.rules import (
     newer_job,
     request_of,
     require_version,
+    reran_meanwhile,
     reused_key,
     submission_events,
 )
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
     from holdfast.ports.store import Request, Submission
+    from holdfast.ports.workloads import Rerun
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
 
@@ -64,6 +66,7 @@ class SqlSubmissionStore:
             Conflict: The idempotency key is known with another fingerprint.
             AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
                 job set of that name.
+            NotFound, VersionConflict: An array whose tasks are to run again is gone, or another runs one of them again.
         """
         ids = ids_of(submission)
         owner = submission.owner
@@ -83,6 +86,8 @@ class SqlSubmissionStore:
             for each in submission.also:
                 if self._batches.new_workloads.run(connection, [codec.workload_row(each)]) != 1:
                     raise known_workload(each)
+            if submission.rerun is not None:
+                _claim_tasks(connection, self._batches, submission.rerun)
             _refuse_known(connection, tuple(job.id for job in submission.jobs))
             if submission.newest is not None:
                 _require_newest(connection, submission.jobs[0].name, submission.newest)
@@ -148,6 +153,21 @@ def _move_versions(connection: Connection, request: Request, version: int | None
 
 def _append(connection: Connection, request: Request) -> None:
     connection.execute(insert(tables.requests).values(codec.request_row(request)))
+
+
+def _claim_tasks(connection: Connection, batches: Batches, rerun: Rerun) -> None:
+    """Make sure that nobody else runs these tasks again; that of the same number is refused by the key."""
+    workloads, table = tables.workloads, tables.reruns
+    there = select(workloads.c.id).where(workloads.c.id == rerun.of).with_for_update(read=True, key_share=True)
+    if connection.execute(there).first() is None:
+        raise gone_workload(rerun.of)
+    rows: Rows = [(rerun.root, index, rerun.number, rerun.array) for index in sorted(rerun.indexes)]
+    if batches.reruns.run(connection, rows) != len(rows):
+        raise reran_meanwhile()
+    former = (table.c.number == rerun.number - 1) & (table.c.array != rerun.of)
+    others = select(table.c.task).where(table.c.root == rerun.root, (table.c.number > rerun.number) | former)
+    if not {*rerun.indexes}.isdisjoint(connection.execute(others).scalars()):
+        raise reran_meanwhile()
 
 
 def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -> None:

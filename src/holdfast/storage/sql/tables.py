@@ -273,6 +273,18 @@ set_log = Table(
 )
 """The decisions about a set's failed jobs and their facts; deleted with the set."""
 
+reruns = Table(
+    "reruns",
+    metadata,
+    Column("root", Key, primary_key=True),
+    Column("task", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("array", Key, nullable=False, index=True),
+    ForeignKeyConstraint(["array"], ["workloads.id"], ondelete="CASCADE"),
+    sqlite_with_rowid=False,
+)
+"""Which array runs a task again for which time, counted from the array all of it began with; deleted with it."""
+
 quarantine = Table(
     "quarantine",
     metadata,
@@ -351,16 +363,6 @@ Index("ix_notifications_waiting", notifications.c.next_at, sqlite_where=text("st
 _settled = notifications.c.settled_at.is_not(None)
 Index("ix_notifications_settled", notifications.c.settled_at, sqlite_where=_settled)
 
-settings = Table(
-    "settings",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("catalogue_version", BigInteger, nullable=False),
-    Column("body", Text),
-    CheckConstraint("id = 1", name="one_row"),
-)
-"""One row, there from the first migration on; locking it serialises edits of the catalogue."""
-
 leadership = Table(
     "leadership",
     metadata,
@@ -371,25 +373,3 @@ leadership = Table(
     CheckConstraint("id = 1", name="one_row"),
 )
 """One row, there from its migration on; its epoch grows with every change of owner."""
-
-policies = Table(
-    "policies",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("revision", Integer, nullable=False),
-    ForeignKeyConstraint(["name", "revision"], ["policy_revisions.name", "policy_revisions.revision"]),
-)
-
-policy_revisions = Table(
-    "policy_revisions",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("revision", Integer, primary_key=True, autoincrement=False),
-    Column("body", Text, nullable=False),
-    CheckConstraint("revision >= 1", name="revision"),
-)
-
-queues, categories, notifiers, cordons = (
-    Table(name, metadata, Column("name", Text, primary_key=True), Column("body", Text, nullable=False))
-    for name in ("queues", "categories", "notifiers", "cordons")
-)

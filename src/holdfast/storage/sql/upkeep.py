@@ -15,7 +15,7 @@ from sqlalchemy import func, inspect, select, text
 
 from holdfast.domain.record import Struct
 from holdfast.errors import Conflict, Unavailable
-from holdfast.storage.sql import migrations, tables
+from holdfast.storage.sql import declared, migrations, tables
 from holdfast.storage.sql.engine import Database, damaged, is_damage, read_url, translated
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _damage(connection: Connection) -> list[str]:
 
 
 def _count(connection: Connection, name: str) -> int:
-    return int(connection.execute(select(func.count()).select_from(tables.metadata.tables[name])).scalar_one())
+    return int(connection.execute(select(func.count()).select_from(declared.metadata.tables[name])).scalar_one())
 
 
 def _size(connection: Connection, *, sqlite: bool) -> int:

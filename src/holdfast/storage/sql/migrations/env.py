@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from holdfast.storage.sql.tables import metadata
+from holdfast.storage.sql.declared import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

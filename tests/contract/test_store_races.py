@@ -1,0 +1,130 @@
+"""What is asked for at one moment: of two callers who exclude each other one is accepted, and the other is told why.
+
+Each of them has looked before any of them writes; every store is a connection of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from holdfast.compiled.codec import dump_spec, load_array
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes
+from holdfast.domain.workloads.array.rerun import Wanted
+from holdfast.domain.workloads.spec import JobSpec
+from holdfast.errors import Conflict, NotFound, VersionConflict
+from holdfast.ports.store import Changes, Submission
+from holdfast.ports.workloads import Rerun
+from holdfast.service.arrays import Arrays
+from holdfast.service.reruns import Reran, rerun
+from tests.contract.test_store_versions import at_once
+from tests.unit.conftest import VirtualClock
+from tests.unit.jobset_service import Counting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.ports.store import Store
+
+CALLERS = 4
+
+
+class Place(Protocol):
+    def open(self) -> Store: ...
+
+
+def array(key: str, tasks: int = 6) -> Array:
+    """An array that was cancelled before any of its tasks was made."""
+    spec = dump_spec(ArraySpec(JobSpec(key, ("true",)), (Indexes(0, tasks - 1),)))
+    return Array(id=key, name=key, spec=spec, created_at=1.0, state=ArrayState(status="Cancelled"))
+
+
+def tasks_of(one: Array) -> list[int]:
+    return [*load_array(one.spec).every_index()]
+
+
+class Callers:
+    """People who rerun tasks of one array at one moment: whoever has looked waits until all have."""
+
+    def __init__(self, place: Place, ids: Counting) -> None:
+        self.reran: list[Reran] = []
+        self._place = place
+        self._ids = ids
+        self._looked = threading.Barrier(CALLERS)
+        self._lock = threading.Lock()
+
+    def rerun(self, indexes: set[int], name: str = "") -> Callable[[], object]:
+        arrays, looked = Arrays(self._place.open(), VirtualClock(), self._ids), list[bool]()
+
+        def change(spec: ArraySpec, unused: str) -> ArraySpec:
+            if not looked:
+                looked.append(True)
+                self._looked.wait()
+            return evolve(spec, job=evolve(spec.job, name=name or unused))
+
+        def ask() -> None:
+            found = rerun(arrays, "sweep", Wanted(cancelled=True, indexes=frozenset(indexes)), change)
+            with self._lock:
+                self.reran.append(found)
+
+        return ask
+
+
+@pytest.fixture
+def callers(place: Place) -> Callers:
+    place.open().submit(Submission([], owner=array("sweep")))
+    return Callers(place, Counting())
+
+
+def test_of_reruns_at_one_moment_one_is_accepted_and_the_others_are_told_which(callers: Callers, store: Store) -> None:
+    raised = at_once([callers.rerun({1, 3}, f"mine-{number}") for number in range(CALLERS)])
+    [won] = callers.reran
+    assert [one.name for one in store.workloads(Array)] == [won.array.name, "sweep"]
+    assert [type(error) for error in raised] == [Conflict] * (CALLERS - 1)
+    told = f"tasks 1,3 of array 'sweep' were rerun already: {won.array.name} ({won.array.id})"
+    assert {str(error).partition("\n")[0] for error in raised} == {told}
+
+
+def test_of_reruns_at_one_moment_each_gets_what_no_other_has(callers: Callers, store: Store) -> None:
+    raised = at_once([callers.rerun({number, number + 1}, f"mine-{number}") for number in range(CALLERS)])
+    made = [one for one in store.workloads(Array) if one.origins]
+    assert sorted(index for one in made for index in tasks_of(one)) == [0, 1, 2, 3, 4]
+    assert store.reran("sweep") == {index: one.id for one in made for index in tasks_of(one)}
+    assert {bool(one.warnings) for one in callers.reran if len(tasks_of(one.array)) == 1} <= {True}
+    assert len(raised) + len(callers.reran) == CALLERS
+
+
+def test_reruns_at_one_moment_of_other_tasks_get_names_of_their_own(callers: Callers, store: Store) -> None:
+    assert at_once([callers.rerun({number}) for number in range(CALLERS)]) == []
+    names = [one.name for one in store.workloads(Array)]
+    assert names == ["sweep", *(f"sweep-rerun-{number}" for number in range(1, CALLERS + 1))]
+
+
+def claim(store: Store, new: str, of: str, number: int, *indexes: int) -> None:
+    store.submit(Submission([], also=[array(new)], rerun=Rerun(new, of, "a", number, indexes)))
+
+
+def test_a_task_is_run_again_from_the_array_that_had_it_last_and_by_one(store: Store) -> None:
+    store.submit(Submission([], owner=array("a")))
+    claim(store, "b", "a", 1, 0, 1, 2)
+    claim(store, "c", "b", 2, 0, 1)
+    assert store.reran("a") == {0: "c", 1: "c", 2: "b"}
+    for number, (of, task) in enumerate((("a", 2), ("b", 1), ("a", 1))):
+        with pytest.raises(VersionConflict):
+            claim(store, f"no{number}", of, 1 if of == "a" else 2, 5, task)
+    assert (store.reran("b"), [one.name for one in store.workloads(Array)]) == ({}, ["a", "b", "c"])
+    store.commit(Changes(forgotten={"b": None}))
+    with pytest.raises(VersionConflict):
+        claim(store, "no", "a", 1, 0)
+    with pytest.raises(NotFound):
+        claim(store, "no", "b", 2, 2)
+    claim(store, "d", "a", 1, 2)
+    store.commit(Changes(forgotten={"c": None}))
+    claim(store, "e", "a", 1, 0)
+    with pytest.raises(VersionConflict):  # of one that never had it
+        claim(store, "no", "d", 2, 0)
+    assert Counter(store.reran("a").values()) == {"d": 1, "e": 1}
