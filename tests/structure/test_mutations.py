@@ -7,6 +7,8 @@ from collections import Counter
 
 import pytest
 
+from tools.mutate.drawn.argued import ARGUED
+from tools.mutate.drawn.reading import mutants_of
 from tools.mutate.mutation import ROOT, Mutation
 from tools.mutate.mutations import MUTATIONS
 
@@ -25,6 +27,14 @@ def test_mutations_have_names_of_their_own_and_are_in_every_part() -> None:
     parts = Counter(each.file.partition("/")[0] for each in MUTATIONS)
     assert len(MUTATIONS) >= 40
     assert parts.keys() >= {"controller", "domain", "storage", "executor", "engines", "notify", "cli", "service"}
+
+
+def test_what_is_argued_for_can_still_be_drawn_and_has_a_reason() -> None:
+    sources = {each.source: (ROOT / each.source).read_bytes() for each in ARGUED}
+    there = {each.about for file, source in sources.items() for each in mutants_of(file, source)}
+    assert [each for each in ARGUED if each.about not in there] == []
+    assert len({each.about for each in ARGUED}) == len(ARGUED)
+    assert all(each.why.endswith(".") for each in ARGUED)
 
 
 def test_a_mutation_whose_text_is_gone_says_so() -> None:

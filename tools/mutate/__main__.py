@@ -1,4 +1,7 @@
-"""`./dev mutate`: breaks the code in every listed way and prints who noticed; fails if nobody did."""
+"""`./dev mutate`: breaks the code in every listed way, or in ways drawn at random, and prints who noticed.
+
+Fails if nobody did.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from tools.mutate.drawn.command import mutate
+from tools.mutate.drawn.project import Project
 from tools.mutate.mutations import MUTATIONS
 from tools.mutate.running import Outcome, Verdict, run
 
@@ -20,9 +25,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code, 1 when a mutation survived or cannot be tried."""
     parser = argparse.ArgumentParser(prog="./dev mutate", description="Break the code and see which test notices.")
     parser.add_argument("words", nargs="*", help="only mutations whose name or file has one of these in it")
+    parser.add_argument("--random", type=int, metavar="N", help="draw N mutants instead; a later run goes on with them")
+    parser.add_argument("--seed", type=int, default=1, help="which N (default 1)")
     cores = multiprocessing.cpu_count()
     parser.add_argument("--processes", type=int, default=cores, help=f"how many at a time (default {cores})")
     options = parser.parse_args(arguments)
+    if options.random is not None:
+        return mutate(Project(), options.random, options.seed, words=options.words, processes=options.processes)
     chosen = [
         each
         for each in MUTATIONS

@@ -57,11 +57,11 @@ class Outcome:
 class Copies:
     """Copies of the repository to break."""
 
-    def __init__(self, folder: Path, many: int) -> None:
+    def __init__(self, folder: Path, many: int, of: Path = ROOT) -> None:
         """Make so many."""
         self._free: SimpleQueue[Path] = SimpleQueue()
         for number in range(many):
-            self._free.put(_copied(folder / str(number)))
+            self._free.put(copied(folder / str(number), of))
 
     @contextmanager
     def one(self) -> Iterator[Path]:
@@ -73,12 +73,15 @@ class Copies:
             self._free.put(root)
 
 
-def _copied(to: Path) -> Path:
+def copied(to: Path, root: Path = ROOT) -> Path:
+    """Copy what a repository has of what tests need."""
     ignored = shutil.ignore_patterns("__pycache__")
     for folder in _COPIED:
-        shutil.copytree(ROOT / folder, to / folder, ignore=ignored)
+        if (root / folder).is_dir():
+            shutil.copytree(root / folder, to / folder, ignore=ignored)
     for name in _ALONE:
-        shutil.copy2(ROOT / name, to / name)
+        if (root / name).is_file():
+            shutil.copy2(root / name, to / name)
     return to
 
 
@@ -97,7 +100,7 @@ def _try(mutation: Mutation, copies: Copies) -> Outcome:
         tests = [f"tests/{test}" for test in mutation.tests]
         original = mutation.apply(root)
         try:
-            code, said = _pytest(root, tests)
+            code, said = run_tests(root, tests)
         finally:
             (root / mutation.source).write_text(original)
         verdict = _verdict(root, code, tests if code is None else [said])
@@ -108,11 +111,11 @@ def _verdict(root: Path, code: int | None, blamed: Sequence[str]) -> Verdict:
     """Judge by whether the tests that failed, or never ended, pass on the code as it is."""
     if code == 0:
         return Verdict.SURVIVED
-    sound = code in {None, _ONE_FAILED} and _pytest(root, blamed)[0] == 0
+    sound = code in {None, _ONE_FAILED} and run_tests(root, blamed)[0] == 0
     return Verdict.NOTICED if sound else Verdict.UNUSABLE
 
 
-def _pytest(root: Path, tests: Sequence[str]) -> tuple[int | None, str]:
+def run_tests(root: Path, tests: Sequence[str], longest_s: float = _LONGEST_S) -> tuple[int | None, str]:
     """Run tests on a copy; returns pytest's exit code, ``None`` when it had to be stopped, and which test failed."""
     command = [sys.executable, "-m", "pytest", "-x", "--no-header", "--tb=no", f"--basetemp={root}/basetemp", *tests]
     env = {**os.environ, "PYTHONPATH": f"{root}/src"}  # noqa: TID251 - a child's
@@ -120,7 +123,7 @@ def _pytest(root: Path, tests: Sequence[str]) -> tuple[int | None, str]:
         command, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
     try:
-        told, _ = process.communicate(timeout=_LONGEST_S)
+        told, _ = process.communicate(timeout=longest_s)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()

@@ -1,0 +1,67 @@
+"""A plugin of pytest: has coverage tell apart which test runs a line, and notes how long each took."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from coverage import Coverage
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+NOTES = "--notes-of-tests"
+"""The option that names the file for what each test took."""
+SETUP = " (setup)"
+"""At the end of a context: what ran before the test itself, maybe for others, too."""
+_took_s: defaultdict[str, float] = defaultdict(float)
+_sound: set[str] = set()
+
+
+def _switch(context: str) -> None:
+    running = Coverage.current()
+    if running is not None:
+        running.switch_context(context)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take where to write."""
+    parser.addoption(NOTES, type=Path, required=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    """Count what fixtures run."""
+    _switch(item.nodeid + SETUP)
+    yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Count what the test runs."""
+    _switch(item.nodeid)
+    yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None]:
+    """Count no longer."""
+    _switch("")
+    yield
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note how long it took, and whether it passed."""
+    _took_s[report.nodeid] += report.duration
+    if report.when == "call" and report.passed:
+        _sound.add(report.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write it down."""
+    took = {name: round(took_s, 3) for name, took_s in _took_s.items() if name in _sound}
+    notes: Path = session.config.getoption(NOTES)
+    notes.write_text(json.dumps(took))
