@@ -14,7 +14,7 @@ from holdfast.domain.job import JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array import reconcile
 from holdfast.domain.workloads.array.model import ArraySpec
-from holdfast.service import reruns
+from holdfast.service import reruns, submit
 from tools.simulate.run import simulate
 from tools.simulate.world import ARRAYS_EVERY, FIRST_WITH_ARRAYS
 
@@ -84,7 +84,7 @@ def tasks_that_go_on_are_run_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_was_rerun_is_run_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reruns, "reruns_of", lambda _store, _array: [])
+    patch.setattr(submit, "_rerun_of", lambda _array: None)
 
 
 def a_held_array_goes_on_after_a_restart(patch: pytest.MonkeyPatch) -> None:

@@ -95,10 +95,12 @@ class ArrayChecks:
         going = [one for one in others if one in self._record.jobs and not self._record.jobs[one].terminal]
         if going:
             refuse("reruns-follow", f"task {job.id} is made while {going} go on")
-        rival = self.rows.get(self._reruns.get(others[0], ""))
-        if rival is not None and not rival.deleting:
-            refuse("reruns-follow", f"{others[0]} is run again in {row.name}, and was in {rival.name}")
-        self._reruns[others[0]] = row.id
+        before = {one.id for one in row.origins}
+        for other in others:
+            rival = self.rows.get(self._reruns.get(other, ""))
+            if rival is not None and rival.id not in before:
+                refuse("reruns-follow", f"{other} is run again in {row.name}, and is in {rival.name}")
+        self._reruns |= dict.fromkeys(others, row.id)
 
     def _ends(self, row: Array) -> None:
         counts = Counter(self._record.jobs[job_id].state for job_id in self._made[row.id].values())
