@@ -336,6 +336,15 @@ def test_a_snapshot_holds_what_is_going_on_and_nothing_else(store: Store) -> Non
     assert snapshot.history == {attempt_id(going.id, 2): last}
 
 
+def test_a_snapshot_holds_what_last_happened_to_jobs_in_line_if_anything_did(store: Store) -> None:
+    names = {f"job-{state}": state for state in JobState}
+    store.submit(Submission([job(name, attempt=1) for name in (*names, "job-untouched")]))
+    changed = [evolve(job(name, attempt=1), state=state, updated_at=101.0) for name, state in names.items()]
+    store.commit(changes_of(*changed, *[step(each, 2, seq) for each in (*names, "job-untouched") for seq in (3, 4)]))
+    in_line = {f"job-{state}" for state in (JobState.QUEUED, JobState.HELD)}
+    assert store.load().history == {attempt_id(each, 2): step(each, 2, 4) for each in in_line}
+
+
 def test_equal_specifications_and_requests_are_one_object_after_loading(store: Store) -> None:
     store.submit(Submission([job(f"job-{number}", spec="{" + " " * 100 + "}") for number in range(3)]))
     jobs = store.load().jobs

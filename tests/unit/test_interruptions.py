@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S
 from holdfast.domain.failure import Cause, EndedBy
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Interruption
 from holdfast.domain.policy.model import Action, DecisionCode
 from holdfast.domain.workloads.watching import EarlyWarning
 from holdfast.engines.simulated.life import SimulatedRun
+from holdfast.ports.exchange import ExchangeRequest
 from holdfast.ports.store import RequestKind
 from holdfast.service.control import Control
 from holdfast.service.explain import Explainer
@@ -62,6 +64,23 @@ def test_who_does_not_heed_the_warning_has_all_of_its_time_and_then_its_grace(la
     assert lab.job(job).state is JobState.RUNNING
     lab.pass_s(2)
     assert lab.job(job).state is JobState.HELD
+
+
+@pytest.mark.parametrize("lease_s", [None, 60.0])
+def test_a_stop_that_nobody_confirms_is_given_up_once_lease_warning_and_grace_are_over(
+    make_lab: type[Lab], lease_s: float | None
+) -> None:
+    lab, spec = make_lab(lease_s=lease_s), warned(warning=EarlyWarning(300.0))
+    job = lab.submit(spec, ENDLESS)
+    lab.pass_s(10)
+    lab.ask(RequestKind.HOLD, job)
+    lab.step()
+    began, seen = lab.clock.now(), lab.engine.observe()
+    while lab.job(job).state is JobState.RUNNING and lab.clock.now() < began + 1000.0:
+        lab.clock.time += 1.0
+        lab.controller.tick([ExchangeRequest("local", 1, lab.engine.nodes(), seen, lab.clock.now(), "memory 1")])
+    allowed_s = 300.0 + (lease_s or 0.0) + spec.grace_s + KILL_ALLOWANCE_S
+    assert (lab.job(job).state, lab.clock.now() - began) == (JobState.HELD, allowed_s + 1.0)
 
 
 def test_a_controller_that_dies_in_the_middle_of_a_warning_gives_no_second_one_and_knows_what_follows(lab: Lab) -> None:

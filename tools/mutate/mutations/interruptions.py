@@ -92,4 +92,11 @@ MUTATIONS = (
         "ctypes.byref(handle)) != 0:\n            return False",
         _GPUS,
     ),
+    Mutation(
+        "a job that is held is given up while its warning lasts",
+        "controller/workloads/gang_attempts.py",
+        "timeout_s=warned_s + self._lease_s +",
+        "timeout_s=self._lease_s +",
+        _HELD,
+    ),
 )

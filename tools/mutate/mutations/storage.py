@@ -89,4 +89,11 @@ MUTATIONS = (
         "",
         ("contract/test_store_jobsets.py",),
     ),
+    Mutation(
+        "what last happened to jobs that are held is not loaded",
+        "storage/sql/controller.py",
+        "for state in (JobState.QUEUED, JobState.HELD))",
+        "for state in (JobState.QUEUED,))",
+        ("contract/test_store_contract.py",),
+    ),
 )
