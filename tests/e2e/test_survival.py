@@ -277,5 +277,5 @@ def test_all_of_us_killed_together_never_have_two_of_a_program(server: Server, t
     if processes.can_be_waited_for(os.getpid()):
         assert len(view.attempts) == 1
     else:
-        assert [attempt.conditions for attempt in view.attempts] == [["ExecutorLost"], []]
+        assert [attempt.conditions for attempt in view.attempts] == [["EndUnknown", "ExecutorLost"], []]
     assert not server.programs()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.failure import EndedBy, FailureCondition
+from holdfast.domain.workloads.watching import StallLimits
 from holdfast.ports.engine import RunPhase, StopReason
 from tests.integration.conftest import Machine, ours
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from holdfast.ports.engine import RunOrder
     from tests.integration.conftest import NewMachine
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -108,6 +110,40 @@ def test_what_does_not_start_in_time_could_not_be_launched(
     assert outcome.containers[0].reason == "LaunchTimeout"
     assert "did not answer for 0.5 s" in outcome.message
     assert machine.run("true").succeeded
+
+
+def unheard(machine: Machine, silent: Path, script: str) -> RunOrder:
+    """Start a program whose supervisor then hangs, before it can write down that it did: it looks for py-spy."""
+    return machine.start(
+        "/bin/sh", "-c", script, stall=StallLimits(no_output_s=600.0), env={"PATH": str(silent / "bin")}
+    )
+
+
+def test_a_program_whose_supervisor_was_killed_before_it_said_so_may_have_run(machine: Machine, silent: Path) -> None:
+    done = machine.directory / "done"
+    order = unheard(machine, silent, f"echo once >> {done}")
+    until(machine, done.exists)
+    until(machine, lambda: not machine.survivors())
+    machine.engine.close()
+    for process in [machine.shim(), *machine.supervisors()]:
+        process.kill()
+    until(machine, lambda: not ours(machine.directory))
+    machine.open()
+    outcome = machine.finish(order)
+    assert (outcome.started, outcome.started_at, outcome.end_unknown) == (True, None, True)
+    assert "may have run" in outcome.message
+    assert done.read_text() == "once\n"
+
+
+def test_a_program_that_runs_is_not_ended_with_the_supervisor_that_hangs_before_it_says_so(
+    new_machine: NewMachine, silent: Path, tmp_path: Path
+) -> None:
+    machine = new_machine(tmp_path, launch_limit_s=0.5)
+    go = tmp_path / "go"
+    order = unheard(machine, silent, f"while ! test -e {go}; do :; done; exit 6")
+    machine.until(order, lambda seen: seen.phase is RunPhase.RUNNING)
+    go.touch()
+    assert machine.finish(order).containers[0].exit_code == 6
 
 
 def test_files_that_do_not_answer_any_more_hide_only_what_they_say(machine: Machine) -> None:

@@ -7,6 +7,7 @@ import pytest
 from holdfast.controller.mailbox import Mailbox
 from holdfast.domain.failure import FailureCondition
 from holdfast.domain.job import JobState, Resources
+from holdfast.domain.lifecycle import AttemptStatus, Ending
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import NodeInfo, RunPhase
@@ -103,6 +104,24 @@ def test_a_run_that_a_new_controller_misses_is_lost_at_the_second_exchange_and_n
     assert first is not None
     assert first.conditions == {FailureCondition.EXECUTOR_LOST}
     assert [order.attempt for order in lab.orders] == [1, 2]
+
+
+@pytest.mark.parametrize("seen_running", [False, True])
+def test_a_run_that_was_handed_out_to_a_lost_executor_may_have_run(lab: Lab, *, seen_running: bool) -> None:
+    lab.pass_s(1)
+    job = lab.submit(job_named("job", retrying(3)), FOREVER)
+    lab.step()
+    if seen_running:
+        lab.pass_s(3)
+    lab.transport.broken = True
+    for _ in range(70):
+        lab.clock.time += 1.0
+        lab.tick()
+    [attempt] = lab.attempts(job)
+    assert (attempt.ending, attempt.status) == (Ending.FAILED, AttemptStatus.ERROR)
+    assert attempt.failure is not None
+    assert (attempt.failure.started, attempt.failure.conditions) == (True, frozenset({"ExecutorLost", "EndUnknown"}))
+    assert ("may have run" in attempt.failure.message) is not seen_running
 
 
 def test_an_attempt_is_not_given_up_while_its_silent_executor_may_still_run_it(make_lab: type[Lab]) -> None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from holdfast.controller.cordons import Cordons
 from holdfast.controller.progress import ProgressEvents
 from holdfast.controller.state import NODE_WRITTEN_EVERY_S
-from holdfast.domain.classify import LOST
 from holdfast.domain.events import EventRecord, NodeLost
 from holdfast.domain.evidence import with_evidence
 from holdfast.domain.failure import EndedBy, FailureCondition, RunOutcome
@@ -260,7 +259,7 @@ class Observations:
         if run.devices and not outcome.succeeded:
             self.cordons.judge(ended, active.job, now)
         self._state.put_run(active, ended)
-        if is_lost(outcome):
+        if outcome.lost:
             self.losses.ended.append(ended)
 
 
@@ -279,16 +278,16 @@ _HANDED_OUT = frozenset({RunStatus.CREATING, RunStatus.RUNNING, RunStatus.TERMIN
 
 
 def lost(run: Run, now: float) -> RunOutcome:
-    """Make the outcome of a run whose executor is gone."""
+    """Make the outcome of a run whose executor is gone; one it was to start may have run."""
+    what = f"executor {run.executor} was lost"
     return RunOutcome(
         conditions=frozenset({FailureCondition.EXECUTOR_LOST}),
         ended_by=EndedBy.LOST,
-        started=run.started_at is not None,
         started_at=run.started_at,
         ended_at=now,
         node=run.node,
         executor=run.executor,
-        message=f"executor {run.executor} was lost",
+        message=what if run.started_at is not None else f"{what}; the program may have run",
     )
 
 
@@ -325,7 +324,7 @@ class Losses:
     def suspicion(self, job_id: str, runs: Sequence[Run]) -> Suspicion | None:
         """Return the suspicion against a job whose attempt is over, if it was lost with its place."""
         for run in runs if self._losses else ():
-            if run.outcome is not None and is_lost(run.outcome):
+            if run.outcome is not None and run.outcome.lost:
                 return self._against(job_id, run.executor)
         return None
 
@@ -351,11 +350,6 @@ class Losses:
             before = ()  # losses with a culprit say nothing against others, nor twice against it
         self._losses[lost.executor] = blame.noted(before, lost)
         self._culprits[lost.executor] = blame.culprit(self._losses[lost.executor])
-
-
-def is_lost(outcome: RunOutcome) -> bool:
-    """Whether a run was lost with its place."""
-    return outcome.ended_by is EndedBy.LOST or bool(outcome.conditions & LOST)
 
 
 def _read(at: float, event: NodeLost) -> Loss:

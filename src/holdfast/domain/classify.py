@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition
+from holdfast.domain.failure import LOST, Cause, EndedBy, Failure, FailureCondition
 from holdfast.domain.policy.matchers import ConditionMatcher, ContainerSelector, ExitCodeMatcher, MessageMatcher
 from holdfast.domain.policy.patterns import Pattern
 from holdfast.domain.record import Struct, evolve
@@ -198,8 +198,6 @@ _CAUSES: tuple[tuple[FailureCondition, Cause], ...] = (
 """The first condition that holds gives the cause."""
 IMPOSSIBLE = frozenset({"CommandNotFound", "NotExecutable", "InvalidCommand"})
 """Reasons a program could not be started that another try does not change."""
-LOST = frozenset({FailureCondition.NODE_LOST, FailureCondition.EXECUTOR_LOST})
-"""Conditions under which its place is gone, with whatever ran there."""
 
 
 def classify(outcome: RunOutcome, *, rank: int = 0, categories: CompiledCategories = NO_CATEGORIES) -> Failure:
@@ -273,6 +271,8 @@ def _conditions(outcome: RunOutcome) -> frozenset[str]:
         found.add(_MEANS[outcome.ended_by])
     if outcome.ended_by is EndedBy.LOST and not found & LOST:
         found.add(FailureCondition.EXECUTOR_LOST)
+    if outcome.end_unknown:
+        found.add(FailureCondition.END_UNKNOWN)
     reasons = set()
     for container in outcome.containers:
         if container.exit_code:

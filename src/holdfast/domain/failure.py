@@ -28,12 +28,19 @@ class FailureCondition(StrEnum):
     """The node stopped answering."""
     EXECUTOR_LOST = "ExecutorLost"
     """The executor was silent for longer than its lease."""
+    END_UNKNOWN = "EndUnknown"
+    """Nobody knows how the program ended, or whether it ran: all that watched it is gone. Always beside `ExecutorLost`
+    or `NodeLost`."""
     LAUNCH_FAILED = "LaunchFailed"
     """The program could not be started at all."""
     STALLED = "Stalled"
     """Printed or did nothing for longer than its ``stall`` allows."""
     APP_ERROR = "AppError"
     """The program itself ended with a non-zero exit code or by its own signal."""
+
+
+LOST = frozenset({FailureCondition.NODE_LOST, FailureCondition.EXECUTOR_LOST})
+"""Conditions under which its place is gone, with whatever ran there."""
 
 
 class Cause(StrEnum):
@@ -141,7 +148,7 @@ class RunOutcome(Struct, frozen=True):
     """Conditions the engine has evidence for (values of ``FailureCondition``)."""
     ended_by: EndedBy = EndedBy.ITSELF
     started: bool = True
-    """Whether the program ever started."""
+    """Whether the program started; also where it may have, which nobody knows: then ``started_at`` is ``None``."""
     started_at: float | None = None
     ended_at: float = 0.0
     warned_at: float | None = None
@@ -173,6 +180,17 @@ class RunOutcome(Struct, frozen=True):
             and self.ended_by is EndedBy.ITSELF
             and set(map(attrgetter("exit_code"), self.containers)) == {0}
         )
+
+    @property
+    def lost(self) -> bool:
+        """Whether its place is gone, with whatever ran there."""
+        return self.ended_by is EndedBy.LOST or bool(self.conditions & LOST)
+
+    @property
+    def end_unknown(self) -> bool:
+        """Whether nobody knows how it ended; it may have succeeded."""
+        seen = self.containers and None not in map(attrgetter("exit_code"), self.containers)
+        return self.started and self.lost and not seen
 
     @property
     def ran_s(self) -> float | None:

@@ -260,6 +260,11 @@ class Run(Struct, frozen=True):
         """Which placement of its attempt it belongs to, the last part of its uid."""
         return int(self.uid.rpartition("-")[2])
 
+    @property
+    def may_have_run(self) -> bool:
+        """Whether its program started, or nobody can tell that it did not."""
+        return self.started_at is not None if self.outcome is None else self.outcome.started
+
     def entered(self, status: RunStatus, at: float) -> Run:
         """Return it in another status."""
         return evolve(self, status=status, status_since=at)

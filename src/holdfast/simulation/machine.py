@@ -131,6 +131,7 @@ class Machine(Engine):
             if uid in ended and each.outcome is not None:
                 gone = evolve(
                     each.outcome,
+                    containers=(),
                     conditions=frozenset({FailureCondition.NODE_LOST}),
                     ended_by=EndedBy.LOST,
                     message=f"node {node} stopped answering",

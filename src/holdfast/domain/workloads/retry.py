@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.classify import LOST
+from holdfast.domain.failure import LOST
 from holdfast.domain.placement.fit import Place, Shape, ever_fits, on_nodes, why_not
 from holdfast.domain.policy.decide import decide, delay_s
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory, RetrySettings

@@ -260,7 +260,7 @@ def conclude(spec: JobSpec, job: Job, over: Over, now: float) -> GangResult:
         done = evolve(job, state=JobState.SUCCEEDED, reason="", ended_at=ended_at, updated_at=now)
         return Result(state=done, decisions=(EndedAttempt(last, over.step),))
     if job.cancel_requested:
-        last = cancelled(attempt, job.reason, now, started=any(run.started_at is not None for run in over.runs))
+        last = cancelled(attempt, job.reason, now, started=any(run.may_have_run for run in over.runs))
         done = cancelled_while_pending(job, job.reason, now)
         return Result(state=done, decisions=(EndedAttempt(last, over.step),))
     over = over._replace(attempt=attempt)

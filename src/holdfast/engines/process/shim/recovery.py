@@ -73,8 +73,7 @@ class Recovery:
         if kept is None or run is None or run.phase == FINISHED or run.uid in self._runs.active:
             self._clear(number)
         elif kept.place != self._surroundings.place:
-            started = kept.start is not None
-            self._runs.finish(run, outcomes.lost(started=started, ended_at=moment.wall(), note=_OF_ANOTHER))
+            self._runs.finish(run, outcomes.lost(ended_at=moment.wall(), note=_OF_ANOTHER))
             self._pool.leave_files(number)
         else:
             self._take_over(run, kept, number, adopted=False)
@@ -120,7 +119,7 @@ class Recovery:
             run.started_at, run.progress = (kept.start or {}).get("started_at"), kept.progress
             self._runs.finish(run, kept.end)
         elif start is None:
-            self._runs.never_begun(run)
+            self._runs.begun_unseen(run)
         elif kept.exit is not None and run.takeovers:
             self._runs.finish(run, outcomes.bare(Exit(*kept.exit["exit"]), start, ended_by=kept.exit["ended_by"]))
         else:
@@ -142,7 +141,7 @@ class Recovery:
             handle = self._pool.take()
         except OSError as error:
             _end_program(run.uid, message)
-            self._runs.finish(run, outcomes.lost(started=True, ended_at=moment.wall(), note=str(error)))
+            self._runs.finish(run, outcomes.lost(ended_at=moment.wall(), note=str(error)))
             return
         if adopted:
             self._runs.zombies[message["pid"]] = run.uid
@@ -196,7 +195,7 @@ def take_over_old_journal(runs: dict[str, Run], new: Journal) -> None:
         processes.kill(pid)
     for run in old.values():
         if run.phase != FINISHED:
-            run.outcome = outcomes.lost(started=bool(run.pid), ended_at=moment.wall())
+            run.outcome = outcomes.lost(ended_at=moment.wall())
             run.phase = FINISHED
         if run.uid not in runs:
             runs[run.uid] = run

@@ -235,7 +235,6 @@ class Runs:
             if run is None:
                 continue
             if what == "launch" and run.phase == STARTING:
-                run.hung = True
                 self._kill_supervisor(run)
             elif what == "given up" and run.phase == STARTING:
                 self._give_up(run)
@@ -261,12 +260,13 @@ class Runs:
             processes.resume(handle.pid)
 
     def _kill_supervisor(self, run: Run) -> None:
-        """Kill the supervisor of a run, that hangs; another takes its program over, if it has one."""
+        """Kill the supervisor of a run, that hangs; another takes its program over, if that has begun."""
         handle = self._pool.handles.get(run.supervisor or 0)
         if handle is None or not handle.pid:
             return
-        begun = processes.children_of(handle.pid) if run.phase == STARTING else []
-        for pid in (handle.pid, *begun):
+        run.hung = run.phase == STARTING
+        hanging = processes.children_of(handle.pid) if run.hung else []
+        for pid in (handle.pid, *[pid for pid in hanging if processes.uid_of(pid) != run.uid]):
             processes.kill(pid)
         self._timers.add(moment.monotonic() + PATIENCE_S, run.uid, "given up")
 
@@ -339,7 +339,9 @@ class Runs:
         del self.active[run.uid]
         run.supervisor = None
         run.tries += 1
-        if run.order is None or run.stop_reason or run.hung:
+        if run.order is None:
+            self.begun_unseen(run)
+        elif run.stop_reason or run.hung:
             self.never_begun(run)
         elif run.tries < MOST_TRIES:
             self._queue.append(run)
@@ -352,8 +354,14 @@ class Runs:
         """Finish a run whose program was never started."""
         if run.stop_reason:
             self.finish(run, outcomes.never_started(run.stop_reason, ended_at=moment.wall()))
-        elif run.hung:
+        else:
             why = f"its directory or its program did not answer for {self.launch_limit_s:g} s"
             self._refuse(run, "LaunchTimeout", f"cannot start it: {why}")
+
+    def begun_unseen(self, run: Run) -> None:
+        """Finish a run whose supervisor died with it, and left no word of its program: that may have run and ended."""
+        if run.hung:
+            self.never_begun(run)  # what it waited for had not come when it was killed
         else:
-            self.finish(run, outcomes.lost(started=False, ended_at=moment.wall()))
+            note = outcomes.DIED_UNSEEN if run.pid else outcomes.MAY_HAVE_RUN
+            self.finish(run, outcomes.lost(ended_at=moment.wall(), note=note))

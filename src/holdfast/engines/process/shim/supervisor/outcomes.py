@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from ..records import Exit, Message, Program
 
 _CONDITION_OF = {"deadline": "DeadlineExceeded", "stall": "Stalled"}
-_DIED_UNSEEN = "every process that watched this run was killed; nobody saw the run end"
+DIED_UNSEEN = "every process that watched this run was killed; nobody saw the run end"
+MAY_HAVE_RUN = "every process that watched this run was killed; it may have run, and nobody saw it end"
 
 
 def ended(program: Program, end: Exit, *, ended_at: float, oom: bool, own_rss: int) -> Message:
@@ -104,14 +105,14 @@ def never_started(reason: str, *, ended_at: float) -> Message:
     return {"started": False, "ended_at": ended_at, "ended_by": reason, "note": "stopped before it started"}
 
 
-def lost(*, started: bool, ended_at: float, note: str = _DIED_UNSEEN) -> Message:
-    """Report a run whose end nobody saw."""
-    return {"started": started, "ended_at": ended_at, "ended_by": "lost", "note": note, "conditions": ["ExecutorLost"]}
+def lost(*, ended_at: float, note: str = DIED_UNSEEN) -> Message:
+    """Report a run that may have ended in any way, as nobody saw it; without ``started_at`` it may not have started."""
+    return {"started": True, "ended_at": ended_at, "ended_by": "lost", "note": note, "conditions": ["ExecutorLost"]}
 
 
 def lost_program(program: Program, *, ended_at: float) -> Message:
     """Report a program that is over and whose end nobody saw, with what it left."""
-    facts = lost(started=True, ended_at=ended_at)
+    facts = lost(ended_at=ended_at)
     return {**facts, "message": files.read_head(program.path(TERMINATION)), **_printed(program)}
 
 
