@@ -8,6 +8,7 @@ import os
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
+from holdfast.app.data.trust import open_trusted, trusted_folder
 from holdfast.domain.record import Struct
 from holdfast.errors import Unavailable
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 RESERVE_BYTES = 1 << 20
 _PLENTY = 4
+_PRIVATE = 0o600
 _LOOK_AGAIN_S = 5.0
 
 
@@ -36,11 +38,14 @@ class DataDir:
 
         Raises:
             Unavailable: It cannot be made or written.
+            Refused: It is another user's, or others can write there.
         """
         self.path = path
         self._announced: IO[str] | None = None
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with trusted_folder(path):
+                pass
         except OSError as error:
             msg = f"cannot use {path} as data directory: {error.strerror}"
             raise Unavailable(msg, hint="set HOLDFAST_DATA to a directory you can write") from error
@@ -74,9 +79,14 @@ class DataDir:
 
         A server holds the lock of the file it left; a file of one that was killed is locked by nobody, whoever
         has its process number by now.
+
+        Raises:
+            Refused: The directory or the file is another user's, or others can write it.
         """
         try:
-            with self._server_file.open() as file:
+            with trusted_folder(self.path) as folder:
+                fd = open_trusted(self._server_file, os.O_RDONLY, folder=folder)
+            with os.fdopen(fd) as file:
                 found = json.loads(file.read())
                 address = ServerAddress(found["url"], found["token"], int(found["pid"]))
                 return address if _is_locked(file) else None
@@ -97,7 +107,7 @@ class DataDir:
 
     def _announce(self, text: str) -> None:
         fresh = self._server_file.with_suffix(".new")
-        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, _PRIVATE)
         self._announced = os.fdopen(fd, "w")
         fcntl.flock(fd, fcntl.LOCK_EX)  # before anybody can find it
         self._announced.write(text)
@@ -127,7 +137,8 @@ class Reserve:
         if not self._file.exists() and self._room() > _PLENTY * RESERVE_BYTES:
             fresh = self._file.with_suffix(".new")
             with suppress(OSError):
-                fresh.write_bytes(os.urandom(RESERVE_BYTES))  # what holds no zeros is stored in full everywhere
+                with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE), "wb") as file:
+                    file.write(os.urandom(RESERVE_BYTES))  # what holds no zeros is stored in full everywhere
                 fresh.replace(self._file)
         return _LOOK_AGAIN_S
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
+
+from holdfast.app.data.trust import open_trusted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,15 +19,16 @@ _OTHERS = 0o077
 class PrivateLock:
     """A locked file that nobody else of the machine can open: whoever can open it can keep us out."""
 
-    def __init__(self, path: Path) -> None:
-        """Take the lock without waiting.
+    def __init__(self, path: Path, *, folder: int | None = None) -> None:
+        """Take the lock without waiting; ``folder`` is the descriptor of its directory, where that was looked at.
 
         Raises:
             BlockingIOError: Somebody else has it.
+            Refused: It is another user's, or others can write it.
             OSError: The file cannot be had.
         """
         self._path = path
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, _PRIVATE)
+        fd = open_trusted(path, os.O_RDWR | os.O_CREAT, folder=folder)
         self._file = os.fdopen(fd, "r+")
         try:
             found = os.fstat(fd)
@@ -69,10 +72,24 @@ class PrivateLock:
 def is_held(path: Path) -> bool:
     """Tell whether a process holds a file; also of another owner of it, if we may read it."""
     try:
-        with path.open() as file:
+        with _opened_at_once(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
         return False
     return False
+
+
+def read_at_once(path: Path) -> str:
+    """Read what is written in a file of whoever, which may be a pipe by now.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with _opened_at_once(path) as file:
+        return file.read()
+
+
+def _opened_at_once(path: Path) -> IO[str]:
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), errors="replace")

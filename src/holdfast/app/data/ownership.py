@@ -14,7 +14,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.app.data.locks import PrivateLock, is_held
+from holdfast.app.data.locks import PrivateLock, is_held, read_at_once
+from holdfast.app.data.trust import read_trusted, trusted_folder
 from holdfast.domain.record import Struct, asdict, evolve
 from holdfast.engines.process.client import is_in_use
 from holdfast.errors import Conflict, DataDirLocked, Unavailable
@@ -70,6 +71,7 @@ class Ownership:
         Raises:
             DataDirLocked: Another process has the directory or the file; the message says which.
             Conflict: The directory is a copy of one that is in use.
+            Refused: The directory or a lock is another user's, or others can write it.
             Unavailable: It cannot be read or written.
         """
         holder = f"holdfast {purpose}, process {os.getpid()}"
@@ -80,8 +82,7 @@ class Ownership:
         self._watched: dict[Path, tuple[int, int]] = {}
         with ExitStack() as stack:
             stack.callback(self.release)
-            lock = self._take(self._path / _LOCK, self._path, told_in=self._path / _LOCK)
-            record = self._take(self._path / _IDENTITY, self._path, told_in=self._path / _LOCK)
+            lock, record = self._take_both()
             self.word = self._identify(record, directory)
             if database is not None:
                 self._mark = self._take(_mark_of(database), database, told_in=_mark_of(database))
@@ -91,9 +92,18 @@ class Ownership:
             self._watch(self._path)
             stack.pop_all()
 
-    def _take(self, path: Path, what: Path, *, told_in: Path) -> PrivateLock:
+    def _take_both(self) -> tuple[PrivateLock, PrivateLock]:
+        told_in = self._path / _LOCK
         try:
-            lock = PrivateLock(path)
+            with trusted_folder(self._path) as folder:
+                lock = self._take(told_in, self._path, told_in=told_in, folder=folder)
+                return lock, self._take(self._path / _IDENTITY, self._path, told_in=told_in, folder=folder)
+        except OSError as error:
+            raise _unusable(self._path, error) from error
+
+    def _take(self, path: Path, what: Path, *, told_in: Path, folder: int | None = None) -> PrivateLock:
+        try:
+            lock = PrivateLock(path, folder=folder)
         except BlockingIOError:
             message = f"{what} is held by {_holder(told_in) or 'another process'}"
             raise DataDirLocked(message, hint=_ELSEWHERE) from None
@@ -178,6 +188,7 @@ def require_database(file: Path) -> None:
 
     Raises:
         Conflict: It is gone or empty.
+        Refused: What was left beside it is another user's, or others can write it.
     """
     if _marked(_mark_of(file)).get("epoch") and not (file.exists() and file.stat().st_size):
         message = f"{file} is {'empty' if file.exists() else 'gone'}, and there was a database with jobs"
@@ -193,17 +204,23 @@ def refuse_copy(directory: DataDir) -> None:
 
     Raises:
         Conflict: It is: what is written there would never be done where the jobs are.
+        Refused: Its identity is another user's, or others can write it.
     """
     with suppress(OSError):
-        known = _read_identity((directory.path / _IDENTITY).read_text())
+        known = _read_identity(read_trusted(directory.path / _IDENTITY))
         if known is not None and not known.is_same_place(known.is_at(directory.path)):
             _require_idle(known, directory)
 
 
 def _require_idle(original: Identity, directory: DataDir) -> None:
+    """Look at the original, whoever's it is: what it says can only make us refuse.
+
+    Raises:
+        Conflict: It is in use.
+    """
     place = Path(original.path)
     with suppress(OSError):
-        found = _read_identity((place / _IDENTITY).read_text())
+        found = _read_identity(read_at_once(place / _IDENTITY))
         if found is None or found.word != original.word:
             return
         if is_held(place / _LOCK) or is_held(place / _IDENTITY) or is_in_use(place / directory.runs.name):
@@ -235,7 +252,7 @@ def _holder(path: Path) -> str:
 
 def _text_of(path: Path) -> str:
     with suppress(OSError, UnicodeDecodeError):
-        return path.read_text()
+        return read_trusted(path)
     return ""
 
 

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.app.data.trust import trusted_folder
 from holdfast.app.doctor.finding import Finding, fail, ok, warn
 from holdfast.domain.units import format_memory
 from holdfast.storage.sql import upkeep
@@ -27,7 +28,11 @@ _MOVE = "set HOLDFAST_DATA to a directory on a local disk"
 
 
 def directory(settings: Settings) -> Finding:
-    """Look whether the data directory can be used, by its owner only; it is not made."""
+    """Look whether the data directory can be used, by its owner only; it is not made.
+
+    Raises:
+        Refused: It is another user's, or others can write there.
+    """
     path = settings.data
     if not path.exists():
         above = _existing(path)
@@ -35,7 +40,7 @@ def directory(settings: Settings) -> Finding:
             return ok(f"{path} will be created when it is first needed")
         return fail(f"{path} does not exist and cannot be created", f"mkdir {path}, or set HOLDFAST_DATA")
     try:
-        with tempfile.TemporaryFile(dir=path) as file:
+        with trusted_folder(path), tempfile.TemporaryFile(dir=path) as file:
             file.write(b"x")
     except OSError as error:
         return fail(f"{path} cannot be written: {error.strerror}", "set HOLDFAST_DATA to a directory you can write")

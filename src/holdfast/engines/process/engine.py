@@ -249,7 +249,7 @@ class ProcessEngine:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             self._directory.chmod(0o700)
-            (self._directory / "jobs").mkdir(exist_ok=True)
+            (self._directory / "jobs").mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             msg = f"cannot use {self._directory} for runs: {error.strerror}"
             raise EngineError(msg) from error

@@ -170,7 +170,8 @@ def _make_directories(program: Program) -> None:
         again = not _make(directory)
     except FileNotFoundError:
         job = os.path.dirname(directory)  # noqa: PTH120 - once per run: a Path costs as much as the call
-        os.makedirs(f"{job}/{CHECKPOINTS}", _OURS, exist_ok=True)  # noqa: PTH103 - as above
+        os.makedirs(job, _OURS, exist_ok=True)  # noqa: PTH103 - as above
+        _make(f"{job}/{CHECKPOINTS}")
         again = not _make(directory)
     if not program.order.get("cwd"):
         _make(program.path(WORK))

@@ -1,0 +1,106 @@
+"""Which directories and files are believed: those that nobody but the caller and root can have written.
+
+Whoever can write the address of a server is sent tokens and secrets; whoever can write a lock decides who may work. So
+what is opened is looked at, not what is there before it is opened: that could be another file by then.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pwd
+import stat
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_PRIVATE = 0o600
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_ANOTHER = "set HOLDFAST_DATA to a directory of your own"
+
+
+@contextmanager
+def trusted_folder(path: Path) -> Iterator[int]:
+    """Open a directory, only to find what is in it; a symbolic link to one will do.
+
+    Yields:
+        Its descriptor, for ``open_trusted``.
+
+    Raises:
+        Refused: It is another user's, or others can write there.
+        OSError: It cannot be opened.
+    """
+    fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _require_trusted(fd, path)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def open_trusted(path: Path, flags: int, *, folder: int | None = None) -> int:
+    """Open a file, and make it private where that is asked for with ``O_CREAT`` and it is not there.
+
+    Args:
+        path: Where it is; its last part only counts where ``folder`` is given.
+        flags: As for ``os.open``.
+        folder: The descriptor of the directory it is in.
+
+    Raises:
+        Refused: It is another user's, others can write it, or it is no plain file.
+        OSError: It cannot be opened.
+    """
+    flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        fd = os.open(path if folder is None else path.name, flags, _PRIVATE, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _odd(path, "is a symbolic link") from error
+        raise
+    try:
+        _require_trusted(fd, path)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def read_trusted(path: Path) -> str:
+    """Read what a file holds, of a directory that is not looked at.
+
+    Raises:
+        Refused, OSError: As ``open_trusted``.
+        UnicodeDecodeError: It is no text.
+    """
+    with os.fdopen(open_trusted(path, os.O_RDONLY)) as file:
+        return file.read()
+
+
+def _require_trusted(fd: int, path: Path) -> None:
+    found, caller = os.fstat(fd), os.geteuid()
+    is_folder = stat.S_ISDIR(found.st_mode)
+    if not is_folder and not stat.S_ISREG(found.st_mode):
+        raise _odd(path, "is not a plain file")
+    if caller and found.st_uid not in {caller, 0}:  # root may use anybody's
+        message = f"{path} belongs to another user, {_named(found.st_uid)}, who could take over jobs and secrets"
+        raise Refused(message, hint=f"run this as that user, or {_ANOTHER}")
+    if found.st_mode & _OTHERS_WRITE:
+        mode = stat.S_IMODE(found.st_mode)
+        message = f"{path} can be written by other users (mode {mode:04o}), who could take over jobs and secrets"
+        raise Refused(message, hint=f"if nobody else wrote there: chmod go-w {path}; or {_ANOTHER}")
+
+
+def _odd(path: Path, what: str) -> Refused:
+    return Refused(f"{path} {what}", hint=f"remove it if no server is running, or {_ANOTHER}")
+
+
+def _named(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"number {uid}"
