@@ -189,13 +189,14 @@ FIXED = "\n\ndef test_what_wears_out_exactly() -> None:\n    assert wears_out(10
 
 
 @pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def tiny(tmp_path: Path) -> Project:
     """A package with a rule that is tested, one that hardly is, and one that is not."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # pytest starts in a third of the time
     for name, text in {"src/tiny/__init__.py": "", "src/tiny/rules.py": RULES, "tests/test_rules.py": TESTS}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    return Project(tmp_path, decisions=("src/tiny",), suites=("tests",), left_out=(), selected=())
+    return Project(
+        tmp_path, decisions=("src/tiny",), suites=("tests",), left_out=(), selected=("--disable-plugin-autoload",)
+    )
 
 
 def test_what_tests_notice_is_told_from_what_survives(tiny: Project, capfd: pytest.CaptureFixture[str]) -> None:

@@ -115,12 +115,20 @@ def _verdict(root: Path, code: int | None, blamed: Sequence[str]) -> Verdict:
     return Verdict.NOTICED if sound else Verdict.UNUSABLE
 
 
-def run_tests(root: Path, tests: Sequence[str], longest_s: float = _LONGEST_S) -> tuple[int | None, str]:
+def run_tests(
+    root: Path, tests: Sequence[str], longest_s: float = _LONGEST_S, options: Sequence[str] = ()
+) -> tuple[int | None, str]:
     """Run tests on a copy; returns pytest's exit code, ``None`` when it had to be stopped, and which test failed."""
-    command = [sys.executable, "-m", "pytest", "-x", "--no-header", "--tb=no", f"--basetemp={root}/basetemp", *tests]
+    command = [sys.executable, "-m", "pytest", "-x", "--no-header", "--tb=no", f"--basetemp={root}/basetemp", *options]
     env = {**os.environ, "PYTHONPATH": f"{root}/src"}  # noqa: TID251 - a child's
     process = subprocess.Popen(  # noqa: S603 - our own tests
-        command, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        [*command, *tests],
+        cwd=root,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
     try:
         told, _ = process.communicate(timeout=longest_s)

@@ -25,9 +25,11 @@ DECISIONS = (
 )
 """The modules that decide what becomes of work: modules and folders, which count whole."""
 _SUITES = ("tests/unit", "tests/contract", "tests/property")
-_LEFT_OUT = ("tests/property/test_simulation*.py",)
+_LEFT_OUT = ("tests/property/test_simulation*.py", "tests/property/test_openapi.py")
 """Worlds run nearly every line: a rule that only they see needs a test of its own."""
-_SELECTED = ("-m", "not slow", "-k", "not postgres", "--hypothesis-seed=0")
+_PLUGINS = ("--disable-plugin-autoload", "-p", "pytest_timeout", "-p", "_hypothesis_pytestplugin")
+"""Loading all that is installed takes longer than most tests."""
+_SELECTED = (*_PLUGINS, "-m", "not slow", "-k", "not postgres", "--hypothesis-seed=0")
 _READ = ("src", "tests", "tools")
 KEPT = ".mutate"
 """Where verdicts and the coverage map are kept; git leaves it out."""
@@ -42,7 +44,7 @@ class Project:
     suites: tuple[str, ...] = _SUITES
     left_out: tuple[str, ...] = _LEFT_OUT
     selected: tuple[str, ...] = _SELECTED
-    """Which tests of the suites, as pytest is told."""
+    """Which tests of the suites, and how they are run, as pytest is told."""
 
     @property
     def kept(self) -> Path:

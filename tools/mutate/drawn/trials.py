@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tools.mutate.drawn.project import Project
 
 _LONGEST_S = 60.0
+_SURE_S = 0.5
+"""Tests that are as quick as this wait for nothing."""
 _AT_ONCE_S = 20.0
 """How long tests that are run together may take when nothing is broken: a third of the limit, for a busy machine."""
 
@@ -51,17 +53,19 @@ class Trials:
         return Known(verdict, said, round(time.monotonic() - began, 1), self._project.content)
 
     def _judged(self, mutant: Mutant, root: Path, tests: Sequence[str]) -> tuple[Verdict, str]:
-        """Run tests until one notices, and see that it does not without the mutant."""
+        """Run tests until one notices; one that may have failed because of a busy machine is run without the mutant."""
+        options = self._project.selected
         for batch in self._batches(tests):
             original = mutant.apply(root)
             try:
-                code, said = run_tests(root, batch, _LONGEST_S)
+                code, said = run_tests(root, batch, _LONGEST_S, options)
             finally:
                 write(root / mutant.place.file, original)
             if code == 0:
                 continue
             blamed = [said] if said in batch else batch
-            if run_tests(root, blamed, _LONGEST_S)[0] != 0:
+            is_sure = said in batch and self._covering.took_s(said) < _SURE_S
+            if not is_sure and run_tests(root, blamed, _LONGEST_S, options)[0] != 0:
                 return Verdict.UNUSABLE, said
             return (Verdict.NEVER_ENDS if code is None else Verdict.NOTICED), said
         return Verdict.SURVIVED, f"tests that run this line: {len(tests)}"
