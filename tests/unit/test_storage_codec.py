@@ -29,6 +29,7 @@ from holdfast.domain.lifecycle import (
 )
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse, SetAction
 from holdfast.domain.record import evolve
+from holdfast.domain.shortage import Short, Shortage
 from holdfast.domain.workloads.jobset.state import (
     Event,
     GroupStatus,
@@ -42,7 +43,7 @@ from holdfast.domain.workloads.jobset.state import (
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import Internal
-from holdfast.storage.sql import codec, submission, tables
+from holdfast.storage.sql import codec, setlog, submission, tables
 from holdfast.storage.sql.batch import Batch, Batches, Given
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def test_decisions_come_back_the_same(decision: Decision) -> None:
 @given(SET_DECISIONS | EVENTS)
 def test_what_is_logged_of_a_set_comes_back_the_same(what: SetDecision | Event) -> None:
     entry = SetLogEntry(set_id="s", at=1.0, what=what)
-    assert codec.read_log((0, *codec.log_row(entry))) == entry
+    assert setlog.read_log((0, *setlog.log_row(entry))) == entry
 
 
 @given(SET_STATES)
@@ -192,7 +193,7 @@ def test_a_set_and_pods_nothing_is_known_of_take_little_room() -> None:
 
 def test_what_a_newer_version_logged_of_a_set_is_named_and_refused() -> None:
     with pytest.raises(Internal, match="'dream'"):
-        codec.read_log((1, "s", 1.0, "dream", "{}"))
+        setlog.read_log((1, "s", 1.0, "dream", "{}"))
 
 
 def test_what_has_its_default_is_not_stored() -> None:
@@ -231,7 +232,8 @@ HISTORY = HistoryRow(
     EntityKind.ATTEMPT, attempt_id("j", 1), 2, "p", AttemptStatus.PENDING, AttemptStatus.ERROR, Outcome.GIVE_UP,
     3.0, 4.0, "e", "m", 5, (SubStep("rank 1", Outcome.FAILURE, "e", "m"),),
 )  # fmt: skip
-NODE = Node("n", "e", ASKED, {"zone": "a"}, 4.0, EngineInfo("x", frozenset({Capability.IMAGES})), (DEVICE,))
+SHORT = Short(Shortage.INODES, 1.5, "no room", 2.5, 3.5, 2, trying=True)
+NODE = Node("n", "e", ASKED, {"zone": "a"}, 4.0, EngineInfo("x", frozenset({Capability.IMAGES})), (DEVICE,), SHORT)
 SET_STATE = JobSetState(
     restarts=3, restarts_counted=2, job_restarts={"g": {11: 2}}, job_restarts_counted={"g": {11: 1}},
     group_restarts={"g": 1}, group_restarts_counted={"g": 1}, rule_restarts={"r": 2}, blamed={"g": 2},
@@ -290,7 +292,7 @@ def test_a_row_has_a_value_for_every_column_and_reads_back(record: Any, row: Any
     ("record", "row", "read", "table"),
     [
         (JOB_SET, codec.workload_row, codec.read_workload, tables.workloads),
-        (LOGGED, lambda entry: (entry.seq, *codec.log_row(entry)), codec.read_log, tables.set_log),
+        (LOGGED, lambda entry: (entry.seq, *setlog.log_row(entry)), setlog.read_log, tables.set_log),
         (POD_JOB, codec.workload_row, codec.read_workload, tables.workloads),
     ],
 )

@@ -125,8 +125,10 @@ class Controller:
             log_patterns=self._catalog.log_patterns,
         )
         self._observations.losses.restore(snapshot.losses)
-        cordons = self._observations.cordons
-        cordons.restore(store.nodes())
+        cordons, shortages, nodes = self._observations.cordons, self._observations.shortages, store.nodes()
+        self.state.nodes = {(node.executor, node.name): node for node in nodes}
+        cordons.restore(nodes)
+        shortages.restore(nodes, clock.now())
         self._publisher = Publisher(self.state, self.quarantine)
         made = self._settings.kinds(self._wiring())
         self.state.kinds = {kind.name: kind for kind in made.jobs}
@@ -134,7 +136,7 @@ class Controller:
         self._reconciler = Reconciler(self.state, (*made.jobs, *made.owners), self.quarantine)
         limits = self._settings.round_limits
         self._drains = Drains(self.state, self.quarantine)
-        self._placement = Placement(self.state, self._catalog, limits, self.quarantine)
+        self._placement = Placement(self.state, self._catalog, limits, self.quarantine, shortages)
         self._looked_at = self._swept_at = float("-inf")
         self._mark: object = None
         """The store's mark from before the last look."""
@@ -188,6 +190,7 @@ class Controller:
             self._swept_at = now
             self._observations.lose_silent(now)
             self._observations.write_progress(now)
+            self._observations.shortages.look(now)
             if self._catalog.catalogue.cordons:
                 self._drains.run(self._catalog.catalogue.cordons, now)
             self.state.schedule_needed = True

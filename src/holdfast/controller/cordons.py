@@ -28,28 +28,24 @@ class Cordons:
     def __init__(self, state: ControllerState) -> None:
         """Start with none."""
         self._state = state
-        self._nodes: dict[PlaceKey, Node] = {}
         self._cordons: dict[PlaceKey, dict[str, DeviceCordon]] = {}
 
     def restore(self, stored: Iterable[Node]) -> None:
         """Restore those from before this controller."""
         for node in stored:
             if node.devices:
-                key = (node.executor, node.name)
-                self._nodes[key] = node
-                self._cordons[key] = {each.id: each.cordon for each in node.devices if each.cordon is not None}
+                self._cordons[node.executor, node.name] = {
+                    each.id: each.cordon for each in node.devices if each.cordon is not None
+                }
 
     def on(self, node: Node) -> Node:
         """Return a node that was just reported with the cordons of its devices."""
-        key = (node.executor, node.name)
-        known = self._cordons.setdefault(key, {})
-        node = evolve(node, devices=tuple(evolve(each, cordon=known.get(each.id)) for each in node.devices))
-        self._nodes[key] = node
-        return node
+        known = self._cordons.setdefault((node.executor, node.name), {})
+        return evolve(node, devices=tuple(evolve(each, cordon=known.get(each.id)) for each in node.devices))
 
     def judge(self, run: Run, job: Job, now: float) -> None:
         """DeviceCordon what a failed run has shown to be faulty."""
-        node = self._nodes.get((run.executor, run.node))
+        node = self._state.nodes.get((run.executor, run.node))
         if node is None or run.outcome is None:
             return
         held = [device for device in node.devices if device.id in run.devices]
@@ -62,7 +58,7 @@ class Cordons:
         """Act on a person's request, whose targets are devices as ``EXECUTOR NODE DEVICE``."""
         for target in request.targets:
             executor, name, device = target.split(" ")
-            node = self._nodes.get((executor, name))
+            node = self._state.nodes.get((executor, name))
             known = next((each for each in node.devices if each.id == device), None) if node is not None else None
             if node is None or known is None:
                 continue
@@ -81,4 +77,4 @@ class Cordons:
             known[device] = cordon
             event = DeviceCordoned(node.executor, node.name, device, cordon.reason, job_id, cordon.by)
         self._state.emit(EventRecord(None, now, event))
-        self._state.see_node(self.on(self._nodes[key]), changed_here=True)
+        self._state.see_node(self.on(self._state.nodes[key]), changed_here=True)

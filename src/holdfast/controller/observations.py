@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.cordons import Cordons
 from holdfast.controller.progress import ProgressEvents
+from holdfast.controller.shortages import Shortages
 from holdfast.controller.state import NODE_WRITTEN_EVERY_S
 from holdfast.domain.events import EventRecord, NodeLost
 from holdfast.domain.evidence import with_evidence
@@ -69,6 +70,7 @@ class Observations:
         self._quarantine = quarantine
         self.losses = Losses(state)
         self.cordons = Cordons(state)
+        self.shortages = Shortages(state)
         self._steady = steady
         self._log_patterns = log_patterns
         self._controller_epoch = controller_epoch
@@ -169,7 +171,7 @@ class Observations:
         self._state.lose_places(request.executor, but={node.name for node in request.nodes})
         for node in request.nodes:
             known = Node(node.name, request.executor, node.capacity, node.labels, now, request.engine, node.devices)
-            self._state.see_node(self.cordons.on(known) if node.devices else known)
+            self._state.see_node(self.shortages.on(self.cordons.on(known) if node.devices else known))
 
     def missed(self, request: ExchangeRequest) -> frozenset[str]:
         """Return the runs from before this controller that a request does not name and that may still be there.
@@ -224,6 +226,8 @@ class Observations:
         if seen is not None and run.status in _LEADS_TO[seen]:
             started = (observation.started_at or now) if seen is RunStatus.RUNNING else None
             self._state.put_run(active, evolve(run, status=seen, status_since=now, started_at=started))
+            if started is not None:
+                self.shortages.heard(active.runs[run.uid], now)
 
     def _find(self, uid: str) -> tuple[Active, Run] | None:
         job_id = self._state.owner.get(uid)
@@ -258,6 +262,8 @@ class Observations:
         )
         if run.devices and not outcome.succeeded:
             self.cordons.judge(ended, active.job, now)
+        if run.started_at is None:
+            self.shortages.heard(ended, now)
         self._state.put_run(active, ended)
         if outcome.lost:
             self.losses.ended.append(ended)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.job import Resources
 from holdfast.domain.placement.assignment import all_well
-from holdfast.domain.placement.cordon import and_cordoned
+from holdfast.domain.placement.cordon import and_closed
 from holdfast.domain.placement.fit import Usage, fit_alone, why_not
 from holdfast.domain.placement.scheduling import Round, RoundLimits
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.reconcile import Quarantine
+    from holdfast.controller.shortages import Shortages
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Amounts
-    from holdfast.domain.placement.fit import PlaceKey, Shape
+    from holdfast.domain.placement.fit import Place, PlaceKey, Shape
     from holdfast.domain.placement.scheduling import Placement as Given
 
 
@@ -31,8 +32,10 @@ class Placement:
         catalog: PolicyCatalog,
         limits: RoundLimits,
         quarantine: Quarantine,
+        shortages: Shortages,
     ) -> None:
         """Remember where queues are, and a round's limits."""
+        self._shortages = shortages
         self._state = state
         self._catalog = catalog
         self._limits = limits
@@ -41,9 +44,13 @@ class Placement:
     def run(self, now: float) -> None:
         """Plan a round, and have each kind give its workloads their places."""
         state, has = self._state, self._catalog.catalogue.settings.resources
-        opened, cordons = list(state.capacity.places.values()), self._catalog.catalogue.cordons
-        if cordons:
-            opened = [place for place in opened if place.key[1] not in cordons]
+        every, cordons = list(state.capacity.places.values()), self._catalog.catalogue.cordons
+        short = {place.key: place.short for place in every if place.short is not None}
+        closed = [cordon.in_words() for cordon in cordons.values()]
+        closed += [each.in_words(key[1]) for key, each in short.items()]
+        opened = every
+        if closed:
+            opened = [place for place in every if place.key[1] not in cordons and _gets_work(place, now)]
         plan = Round(
             pending=state.pending,
             places=opened,
@@ -56,9 +63,12 @@ class Placement:
             limits=self._limits,
             devices=state.capacity.devices.to_give() if state.capacity.devices.free else {},
             cluster=self._of_the_cluster(has) if has else {},
+            tried=set(short),
             users=self._users,
         ).plan()
         state.schedule_needed = plan.cut_short
+        if short:
+            self._shortages.tried((place for each in plan.placements for place in each.places), now)
         by_kind: dict[str, dict[str, tuple[PlaceKey, ...]]] = {}
         if state.capacity.devices.free:
             state.capacity.grant({placed.job_id: placed.devices for placed in plan.placements if placed.devices})
@@ -72,8 +82,8 @@ class Placement:
         for blocked in plan.blocked:
             waiting, reason = blocked.waiting.job_id, blocked.reason
             job_id = state.owner.get(waiting, waiting)
-            if cordons:
-                reason = and_cordoned(reason, cordons.values(), any_left=bool(opened))
+            if closed:
+                reason = and_closed(reason, closed, any_left=any(place.short is None for place in opened))
             if state.note_reason(job_id, reason, now):
                 kind = state.kind_of(state.jobs[job_id])
                 note = partial(state.kinds[kind].blocked, waiting, now)
@@ -106,6 +116,10 @@ class Placement:
         return key if job is None else job.name
 
 
+def _gets_work(place: Place, now: float) -> bool:
+    return place.short is None or place.short.admits_one(now)
+
+
 class Domains:
     """Assigns topology domains, each to one job at a time."""
 
@@ -126,7 +140,7 @@ class Domains:
         capacity = self._state.capacity
         for place in capacity.places.values():
             domain = place.labels.get(key)
-            if place.key[1] in self._catalog.catalogue.cordons:
+            if place.key[1] in self._catalog.catalogue.cordons or place.short is not None:
                 continue
             if domain is not None and self._owners.get((key, domain), job_id) == job_id:
                 room[domain] = room.get(domain, 0) + capacity.free.get(place.key, Resources(0)).cpu_m

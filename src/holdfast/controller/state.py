@@ -53,6 +53,8 @@ class ControllerState:
         self.pending = PendingQueue()
         self.balances: dict[tuple[str, int], RetryBalance] = {}
         self.capacity = Capacity()
+        self.nodes: dict[PlaceKey, Node] = {}
+        """Every node that was ever reported, as it was last."""
         self.engines: dict[str, EngineInfo] = {}
         """What each executor runs things with, as it last said."""
         self.changes = Changes()
@@ -384,11 +386,13 @@ class ControllerState:
     def see_node(self, node: Node, *, changed_here: bool = False) -> None:
         """Take in a node as reported, an unchanged one is written now and then; or as changed here, perhaps away."""
         key = (node.executor, node.name)
+        self.nodes[key] = node
         if changed_here and key not in self.capacity.places:
             self.changes.nodes[key] = node
             return
         self.engines[node.executor] = node.engine
-        changed = self.capacity.set_place(Place(key, node.capacity, node.labels, node.engine, node.devices))
+        place = Place(key, node.capacity, node.labels, node.engine, node.devices, node.short)
+        changed = self.capacity.set_place(place)
         if changed or node.seen_at - self._nodes_written.get(key, 0.0) >= NODE_WRITTEN_EVERY_S:
             self._nodes_written[key] = node.seen_at
             self.changes.nodes[key] = node

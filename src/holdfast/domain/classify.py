@@ -13,6 +13,7 @@ from holdfast.domain.failure import LOST, Cause, EndedBy, Failure, FailureCondit
 from holdfast.domain.policy.matchers import ConditionMatcher, ContainerSelector, ExitCodeMatcher, MessageMatcher
 from holdfast.domain.policy.patterns import Pattern
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.shortage import met
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -242,6 +243,9 @@ _STOPPED_BY_US = frozenset({EndedBy.CASCADE, EndedBy.SUSPENSION, EndedBy.DRAIN})
 def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
     """Find the failure that explains the others: the earliest by time, then by rank.
 
+    Where a run could not be started because its node was short of something, it is that one: what the others did
+    meanwhile says nothing, as they never were complete.
+
     Args:
         outcomes: Rank and outcome of each run that has ended.
 
@@ -251,9 +255,9 @@ def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
     blamed = []
     for index, (rank, outcome) in enumerate(outcomes):
         if not outcome.succeeded and outcome.ended_by not in _STOPPED_BY_US:
-            blamed.append((outcome.ended_at, rank, index))
+            blamed.append((met(outcome) is None, outcome.ended_at, rank, index))
     first = min(blamed, default=None)
-    return None if first is None else first[2]
+    return None if first is None else first[3]
 
 
 def _cause(outcome: RunOutcome, conditions: frozenset[str]) -> Cause:

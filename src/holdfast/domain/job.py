@@ -14,6 +14,7 @@ from holdfast.domain.lifecycle import AttemptStatus, Ending, Interruption, Outco
 from holdfast.domain.lifecycle.judge import HandlerLimits  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.notifier import Notify  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.record import Struct, evolve, field
+from holdfast.domain.shortage import Short  # noqa: TC001 - the codec of what is stored looks it up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -311,3 +312,5 @@ class Node(Struct, frozen=True):
     """What runs things there."""
     devices: tuple[Device, ...] = ()
     """Its GPUs; none where they are only counted."""
+    short: Short | None = None
+    """What it is short of, if anything; it gets no new work then."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -65,6 +66,11 @@ def format_duration(seconds: float) -> str:
         if count:
             text += f"{count}{unit}"
     return text
+
+
+def format_instant(at: float) -> str:
+    """Write a time to the second: ``2026-01-02T03:04:05Z``."""
+    return datetime.fromtimestamp(int(at), UTC).isoformat().replace("+00:00", "Z")
 
 
 def parse_memory(value: object) -> int:

@@ -12,6 +12,7 @@ from tools.mutate.mutations import (
     places,
     policy,
     shim,
+    shortages,
     storage,
     terminal,
 )
@@ -28,4 +29,5 @@ MUTATIONS = (
     *shim.MUTATIONS,
     *terminal.MUTATIONS,
     *interruptions.MUTATIONS,
+    *shortages.MUTATIONS,
 )

@@ -57,8 +57,8 @@ MUTATIONS = (
     Mutation(
         "a person's decision about a device is forgotten with the controller",
         "controller/cordons.py",
-        "for each in node.devices if each.cordon is not None}",
-        "for each in node.devices if False}",
+        "each.cordon for each in node.devices if each.cordon is not None",
+        "each.cordon for each in node.devices if False",
         ("unit/test_device_cordons.py",),
     ),
     Mutation(

@@ -46,8 +46,8 @@ MUTATIONS = (
     Mutation(
         "cordoned nodes get work",
         "controller/placement.py",
-        "if place.key[1] not in cordons]",
-        "if place.key]",
+        "if place.key[1] not in cordons and",
+        "if place.key and",
         _DRAINED,
     ),
     Mutation(

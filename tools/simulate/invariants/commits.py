@@ -221,10 +221,13 @@ class CommitChecks:
                 refuse("explained", f"{attempt.key} says {use.name} granted {use.used}; it had granted {really}")
 
 
+_NO_FAILURE = frozenset({DecisionCode.INTERRUPTED, DecisionCode.SHORTAGE})
+
+
 def _retry_of(attempt: Attempt) -> Decision | None:
-    """Return the decision that retries a failure, if one does; what is moved from a drained node has not failed."""
+    """Return the decision that retries a failure, if one does; what its node stopped or refused has not failed."""
     decision = attempt.decision
-    granted = decision is not None and decision.grants_retry and decision.code is not DecisionCode.INTERRUPTED
+    granted = decision is not None and decision.grants_retry and decision.code not in _NO_FAILURE
     return decision if granted else None
 
 

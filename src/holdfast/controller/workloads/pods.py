@@ -14,6 +14,7 @@ from holdfast.domain.placement.fit import Shape
 from holdfast.domain.placement.scheduling import GroupKey, Waiting
 from holdfast.domain.policy.model import Action, Backoff
 from holdfast.domain.record import evolve
+from holdfast.domain.shortage import met
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.jobset.state import Event
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
@@ -147,18 +148,19 @@ class Pods:
 
     def await_next_programs(self, active: Active, work: JobWork, plan: PodPlan, now: float) -> None:
         """Make pods whose program has ended wait for the next one, where there is to be one."""
-        if work.record.deleting_since is not None or work.record.suspended:
-            return
-        if not (plan.in_place or plan.policies or plan.spec.restart_policy is RestartPolicy.ON_FAILURE):
-            return
+        goes_on = work.record.deleting_since is None and not work.record.suspended
+        in_place = plan.in_place and goes_on
+        restarts = plan.in_place or plan.policies or plan.spec.restart_policy is RestartPolicy.ON_FAILURE
         for name, pod in work.pods.items():
-            if pod.run is None and plan.in_place:
+            if pod.run is None and in_place:
                 self._catch_up(active, pod)
             if pod.run is None or name in work.record.state.counted:
                 continue
-            if plan.in_place and pod.run.status not in RUN_TERMINAL:
-                self._stop_straggler(active, pod, now)
-            elif pod.run.status in RUN_TERMINAL and pod.run.outcome is not None and not pod.run.outcome.succeeded:
+            outcome = pod.run.outcome
+            if pod.run.status not in RUN_TERMINAL:
+                if in_place:
+                    self._stop_straggler(active, pod, now)
+            elif outcome is not None and not outcome.succeeded and (met(outcome) or (restarts and goes_on)):
                 self._ended(active, work, pod, plan, now)
 
     def _catch_up(self, active: Active, pod: PodWork) -> None:
@@ -189,7 +191,7 @@ class Pods:
         if found.decision is not None and failure.ended_by not in _STOPPED:
             pod.run = run = evolve(run, failure=failure, decision=found.decision)
             self._state.note_run(active, run)
-            event = _event(active.job, pod.record, failure, found, in_place=plan.in_place)
+            event = _event(active.job, pod.record, failure, found, in_place=plan.in_place and met(failure) is None)
             if event is not None:
                 self._sets.tell(active.job, event, now)
             if plan.in_place and not found.decision.grants_retry:
@@ -202,7 +204,7 @@ class Pods:
         """Let a pod wait for its next program; in place, it keeps its place until it leaves the barrier."""
         pod.run = None
         self._state.forget_run(active, run.uid)
-        if plan.in_place and run.outcome is not None and not is_disruption(run.outcome):
+        if plan.in_place and run.outcome is not None and not is_disruption(run.outcome) and not met(run.outcome):
             pod.kept = evolve(run, uid=f"{run.uid}/kept")
             self._state.keep_place(pod.kept, active.job.queue)
 
@@ -270,12 +272,14 @@ class Pods:
                 self.start(active, work, pod, uid, (kept.executor, kept.node), now)
 
     def _in_trouble(self, kept: Run) -> bool:
-        """Whether a kept place is of no use: its node is drained, or a device there is cordoned or not healthy."""
+        """Whether a kept place is of no use: its node is drained or short, or a device there is in trouble."""
         cordon = self._judging.catalog.catalogue.cordons.get(kept.node)
         if cordon is not None and cordon.drain:
             return True
         place = self._state.capacity.places.get((kept.executor, kept.node))
-        return place is not None and any(each.trouble and each.id in kept.devices for each in place.devices)
+        if place is None or place.short is not None:
+            return place is not None
+        return any(each.trouble and each.id in kept.devices for each in place.devices)
 
     def resume(self, active: Active, work: JobWork, plan: PodPlan) -> None:
         """Restore the pods a job had when the last controller stopped."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
 
 class Cordon(Struct, frozen=True):
@@ -31,8 +31,8 @@ class Cordon(Struct, frozen=True):
 _MOST_TOLD = 3
 
 
-def and_cordoned(reason: str, cordons: Iterable[Cordon], *, any_left: bool) -> str:
-    """Say why a job waits where nodes are cordoned; which ones is all there is to say where no other is left."""
-    told = [cordon.in_words() for cordon in cordons]
-    words = "; ".join([*told[:_MOST_TOLD], *([f"and {len(told) - _MOST_TOLD} more"] if len(told) > _MOST_TOLD else [])])
+def and_closed(reason: str, closed: Sequence[str], *, any_left: bool) -> str:
+    """Say why a job waits where nodes get no new work; which ones is all there is to say where no other is left."""
+    more = [f"and {len(closed) - _MOST_TOLD} more"] if len(closed) > _MOST_TOLD else []
+    words = "; ".join([*closed[:_MOST_TOLD], *more])
     return f"{reason}; {words}" if any_left else words

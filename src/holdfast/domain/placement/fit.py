@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container
 
     from holdfast.domain.job import Run
+    from holdfast.domain.shortage import Short
 
 PlaceKey = tuple[str, str]
 """(executor, node)."""
@@ -63,6 +64,8 @@ class Place(Struct, frozen=True):
     engine: EngineInfo = UNKNOWN
     devices: tuple[Device, ...] = ()
     """Its GPUs, where they are handed out one by one."""
+    short: Short | None = None
+    """What it is short of, if anything."""
 
     def admits(self, shape: Shape) -> bool:
         """Whether engine, labels and anti-affinity allow the shape here, whatever the capacity.
@@ -315,6 +318,10 @@ class Capacity:
         if place.devices or place.key in self.devices.free:
             self.devices.set_place(place.key, place.devices)
         return True
+
+    def home(self, executor: str, node: str) -> PlaceKey:
+        """Return the place of what runs on a node: the executor's only one, where its engine chooses nodes."""
+        return self._whole.get(executor, (executor, node))
 
     def drop_places(self, executor: str, *, but: Collection[str] = ()) -> None:
         """Forget the places of an executor that is lost, or those it no longer has; what runs there stays charged."""

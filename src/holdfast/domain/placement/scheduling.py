@@ -181,6 +181,8 @@ class Round(Struct, gc=True):
     """What is free of GPUs that are handed out one by one."""
     cluster: dict[str, int] = field(default_factory=dict)
     """What is free of what the whole cluster has by name, in thousandths."""
+    tried: set[PlaceKey] = field(default_factory=set)
+    """Places that get one job in this round, to see whether it starts there."""
     users: Callable[[Sequence[Placement]], Users] = lambda _: {}
     """Says who has those that are not free, given what this round has placed so far."""
     _heaps: dict[str, list[_Rank]] = field(default_factory=dict)
@@ -270,6 +272,8 @@ class Round(Struct, gc=True):
             return None
         for place in chosen:
             self.free[place] -= shape.request
+        for place in self.tried.intersection(chosen):
+            self.free.pop(place)
         usage = self.usage.setdefault(key.queue, Usage())
         usage.resources += whole(asked)
         usage.jobs += 1

@@ -261,6 +261,8 @@ class DecisionCode(StrEnum):
     """A retry was granted, but the job has grown too large for every node."""
     INTERRUPTED = "interrupted"
     """The job was held while running, or its node is being drained: no rule applies, and nothing is counted."""
+    SHORTAGE = "shortage"
+    """Its node was short of something that starting a program takes: no rule applies, and nothing is counted."""
     TOTAL_DEADLINE = "fail_total_deadline"
     """The job's total deadline expired, or a granted retry could only start after it."""
 

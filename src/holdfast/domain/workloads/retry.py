@@ -9,6 +9,7 @@ from holdfast.domain.placement.fit import Place, Shape, ever_fits, on_nodes, why
 from holdfast.domain.policy.decide import decide, delay_s
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory, RetrySettings
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.shortage import met, uncounted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,8 @@ def decide_retry(
 ) -> Decision:
     """Decide about the failure of any run: by policy, then by what speaks against a retry that was granted.
 
+    A run that met a shortage of its node is retried whatever they say.
+
     Args:
         failure: What went wrong.
         history: Retries granted before.
@@ -48,6 +51,9 @@ def decide_retry(
         draw: In [0, 1), for random jitter.
         suspicion: The evidence against the job, if the run was lost with its place.
     """
+    short_of = met(failure)
+    if short_of is not None:
+        return uncounted(short_of, failure.node)
     decision = decide(ruleset.policies, failure, history, ruleset.settings, draw=draw)
     if suspicion is not None and decision.grants_retry and failure.conditions & LOST:
         decision = _suspected(decision, history, suspicion)

@@ -19,7 +19,7 @@ from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, SubStep
 from holdfast.domain.lifecycle.statuses import Interruption
 from holdfast.domain.policy.model import Decision
-from holdfast.domain.workloads.jobset.state import Event, SetDecision, SetLogEntry
+from holdfast.domain.shortage import Short
 from holdfast.errors import Internal
 from holdfast.ports.store import Request, RequestKind
 
@@ -52,8 +52,6 @@ _KINDS = _Vocabulary(EntityKind)
 _STATUSES: Mapping[EntityKind, Mapping[str, str]] = {EntityKind.ATTEMPT: _ATTEMPT_STATUSES}
 _ENDINGS = _Vocabulary(Ending)
 _REQUESTS = _Vocabulary(RequestKind)
-_FACTS: Mapping[str, type[SetDecision | Event]] = {"decision": SetDecision, "event": Event}
-_FACT_OF = {kind: name for name, kind in _FACTS.items()}
 _NONE_COUNTED: Mapping[str, int] = {}
 """Shared by every job without a retry: a million empty dicts are 64 MB."""
 _GPU = "gpu"
@@ -208,6 +206,7 @@ def node_row(node: Node) -> tuple[Any, ...]:
         node.engine.name,
         " ".join(sorted(node.engine.capabilities)),
         dump_json(node.devices),
+        dump_record(node.short),
     )
 
 
@@ -250,24 +249,6 @@ def read_workload(row: Sequence[Any]) -> Workload:
     """
     key, kind, owner, name, *rest, state = row
     return load_workload(kind, dict(zip(COMMON, (key, owner or "", name or "", *rest), strict=True)), state)
-
-
-def log_row(entry: SetLogEntry) -> tuple[Any, ...]:
-    """Return an entry's row without ``seq``."""
-    return (entry.set_id, entry.at, _FACT_OF[type(entry.what)], dump_json(entry.what))
-
-
-def read_log(row: Sequence[Any]) -> SetLogEntry:
-    """Build an entry from its row.
-
-    Raises:
-        Internal: It is of a kind this version does not know.
-    """
-    seq, set_id, at, kind, body = row
-    if kind not in _FACTS:
-        message = f"the log of a job set holds {kind!r}, which this version of Holdfast does not know"
-        raise Internal(message, hint="a newer Holdfast wrote it, or the database is damaged")
-    return SetLogEntry(set_id=set_id, at=at, what=record_of(_FACTS[kind], load_json(body)), seq=seq)
 
 
 def read_request(row: Row) -> Request:
@@ -388,7 +369,7 @@ class Reader:
 
     def node(self, row: Row) -> Node:
         """Build a node from its row."""
-        executor, name, cpu_m, memory, gpu, named, labels, seen_at, engine, capabilities, devices = row
+        executor, name, cpu_m, memory, gpu, named, labels, seen_at, engine, capabilities, devices, short = row
         return Node(
             name=name,
             executor=executor,
@@ -397,4 +378,5 @@ class Reader:
             seen_at=seen_at,
             engine=EngineInfo(engine, frozenset(map(Capability, capabilities.split()))),
             devices=record_of(tuple[Device, ...], load_json(devices)),
+            short=load_record(Short, short),
         )

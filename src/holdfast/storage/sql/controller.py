@@ -12,7 +12,7 @@ from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.record import astuple
 from holdfast.ports.store import Snapshot
 from holdfast.storage.rules import overtaken, require_free_lease, unknown_job, unknown_workload
-from holdfast.storage.sql import codec, declared, tables
+from holdfast.storage.sql import codec, declared, setlog, tables
 from holdfast.storage.sql.logs import append_events, recent_losses
 from holdfast.storage.sql.notifications import notification_row
 from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, JOBS, RUNS, chunks, going_on, read_quarantined
@@ -201,7 +201,7 @@ class SqlControllerStore:
             (batches.workloads, [*map(codec.workload_row, changes.workloads.values())]),
             (batches.released, [*zip(changes.quarantined)]),
             (batches.quarantined, [*map(astuple, filter(None, changes.quarantined.values()))]),
-            (batches.set_log, [*map(codec.log_row, changes.set_log)]),
+            (batches.set_log, [*map(setlog.log_row, changes.set_log)]),
             (batches.forgotten, [*zip(changes.forgotten)]),
             (batches.handled, [*zip(changes.handled)]),
         )

@@ -18,7 +18,7 @@ from holdfast.domain.workloads.base import Quarantined, Workload
 from holdfast.errors import HoldfastError
 from holdfast.ports.store import AskedOf, Request, RequestKind
 from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
-from holdfast.storage.sql import codec, tables
+from holdfast.storage.sql import codec, setlog, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -239,7 +239,7 @@ class SqlQueryStore:
         """List what was logged of a job set, in order, entries with ``seq > after``; an unknown set has none."""
         table = tables.set_log
         query = select(table).where(table.c.set_id == codec.storable(set_id), table.c.seq > after)
-        return [codec.read_log(row) for row in self._rows(query.order_by(table.c.seq).limit(limit))]
+        return [setlog.read_log(row) for row in self._rows(query.order_by(table.c.seq).limit(limit))]
 
     def _rows(self, query: Select[Any]) -> Sequence[Row[*tuple[Any, ...]]]:
         with self._database.reading() as connection:

@@ -216,6 +216,7 @@ nodes = Table(
     Column("engine", Text, nullable=False, server_default=""),
     Column("capabilities", Text, nullable=False, server_default=""),
     Column("devices", Text, nullable=False, server_default="[]"),
+    Column("short", Text),
 )
 
 requests = Table(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.record import evolve
+from holdfast.domain.shortage import met
 from holdfast.domain.workloads.kubejob.model import Pod, PodPhase
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ def is_disruption(outcome: RunOutcome) -> bool:
 
 
 def failed_by_itself(outcome: RunOutcome) -> bool:
-    """Whether a program failed, and not because all of them were stopped."""
-    return not outcome.succeeded and outcome.ended_by not in _STOPPED
+    """Whether a program failed, and not because all of them were stopped, or its node was short of something."""
+    return not outcome.succeeded and outcome.ended_by not in _STOPPED and met(outcome) is None
 
 
 def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool, told: bool) -> Pod:

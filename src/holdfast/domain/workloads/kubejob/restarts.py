@@ -1,6 +1,7 @@
 """Whether a failed program restarts in its pod: with its job set, by a policy, or as ``restartPolicy`` says.
 
-A policy is consulted first: one that grants no retry leaves the pod failed, for its Job to judge.
+A policy is consulted first: one that grants no retry leaves the pod failed, for its Job to judge. Nobody is asked about
+a program that could not be started because its node was short of something.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.domain.policy.decide import GLOBAL_LIMIT, delay_s
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryHistory
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.shortage import met, uncounted
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
 from holdfast.domain.workloads.kubejob.observed import is_disruption
 from holdfast.domain.workloads.retry import decide_retry
@@ -58,6 +60,9 @@ class Restart(NamedTuple):
 
 def after_failure(record: PodRecord, outcome: RunOutcome, failure: Failure, at: RestartContext) -> Restart:
     """Decide whether a pod's program starts again in it."""
+    short_of = met(failure)
+    if short_of is not None:
+        return Restart(evolve(record, due=None), uncounted(short_of, failure.node))
     if at.in_place is not None:
         moved = evolve(record, in_place=max(record.in_place, at.in_place) + 1, due=None)
         if moved.in_place <= at.max_in_place:

@@ -86,7 +86,16 @@ def is_full(directory: str) -> bool:
         facts = os.statvfs(directory)
     except OSError:
         return False
-    return facts.f_bavail * facts.f_frsize < _NO_ROOM or (facts.f_files > 0 and facts.f_favail == 0)
+    return facts.f_bavail * facts.f_frsize < _NO_ROOM or lacks_inodes(directory)
+
+
+def lacks_inodes(directory: str) -> bool:
+    """Whether a directory's file system can have no more files, whatever space it has."""
+    try:
+        facts = os.statvfs(directory)
+    except OSError:
+        return False
+    return facts.f_files > 0 and facts.f_favail == 0
 
 
 def mark(path: str) -> tuple[int, int]:

@@ -97,7 +97,7 @@ def _serve(sock: socket.socket, surroundings: Surroundings, cgroups: Cgroups | N
             if not request:
                 break
             fd = int.from_bytes(passed[0][2], sys.byteorder)
-            if os.fork() == 0:
+            if _fork(fd) == 0:
                 os.set_inheritable(fd, _CLOSED_ON_EXEC)  # who had it could speak for it, and outlive it
                 sock.close()
                 number = int(request)
@@ -105,6 +105,21 @@ def _serve(sock: socket.socket, surroundings: Surroundings, cgroups: Cgroups | N
             os.close(fd)
             _reap()
     os._exit(0)
+
+
+def _fork(fd: int) -> int:
+    """Fork; where that is refused the shim is told why, and returns a number that is no child's."""
+    try:
+        return os.fork()
+    except OSError as error:
+        _tell_failure(fd, error)
+        return -1
+
+
+def _tell_failure(fd: int, error: OSError) -> None:
+    """Tell the shim why there will be no supervisor at the other end."""
+    with suppress(OSError):
+        os.write(fd, b'{"failed":%d}\n' % (error.errno or 0))
 
 
 def _fill_pages() -> list[object]:
@@ -124,6 +139,14 @@ def _reap() -> None:
         return
 
 
+def _begun(number: int, fd: int, surroundings: Surroundings, group: Group | None) -> Supervisor:
+    try:
+        return Supervisor(number, fd, surroundings, group)
+    except OSError as error:
+        _tell_failure(fd, error)
+        raise
+
+
 def _become_supervisor(number: int, fd: int, surroundings: Surroundings, group: Group | None) -> NoReturn:
     """Turn a child of the shim, forked a moment ago, into a supervisor; ends the process."""
     code = 1
@@ -137,7 +160,7 @@ def _become_supervisor(number: int, fd: int, surroundings: Surroundings, group: 
         if surroundings.files_limit is not None:
             resource.setrlimit(resource.RLIMIT_NOFILE, surroundings.files_limit)
         adopt_orphans()
-        Supervisor(number, fd, surroundings, group).serve()
+        _begun(number, fd, surroundings, group).serve()
         code = 0
     except BaseException:  # noqa: BLE001 - nothing above this may go on in this process
         traceback.print_exc()

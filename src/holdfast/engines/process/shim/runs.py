@@ -80,7 +80,7 @@ class Runs:
         """Processes one run may have where control groups can count them; 0 is the usual limit."""
         self.changed: Callable[[Run], None] = lambda _: None
         self.engaged: Callable[[SupervisorHandle], None] = lambda _: None
-        """Called with a supervisor that got its first run."""
+        """Called with a supervisor that is to be listened to."""
         self.begun_apart: Callable[[Run], None] = lambda _: None
         """Called with a run whose program nobody below us would inherit, were its supervisor killed."""
         self.status_of: Callable[[Run], int | None] = lambda run: run.status
@@ -166,6 +166,7 @@ class Runs:
             # Were one started now, nobody would know of it after our death.
             for handle, run, _ in handed:
                 self._pool.give_back(handle)
+                self.engaged(handle)
                 self._refuse(run, "DiskFull", "cannot start it: no disk space is left to record that it was started")
             return bool(self._queue)
         for handle, run, message in handed:
@@ -190,7 +191,7 @@ class Runs:
             handle = self._pool.take()
         except OSError as error:
             failed = launch.refused(error.errno or 0, "a port or a process")
-            self._refuse(run, failed.reason, str(error))
+            self._refuse(run, failed.reason, failed.message if error.errno else str(error))
             return
         own = [int(number) for name, number in ports.items() if name != _MASTER]
         message = {
@@ -285,6 +286,8 @@ class Runs:
 
     def told(self, handle: SupervisorHandle, message: Message) -> None:
         """Take in what a supervisor says of its run."""
+        if "failed" in message:
+            self._failed(handle, message["failed"])
         report = message.get("run")
         if report is None:
             return
@@ -307,6 +310,13 @@ class Runs:
             self._pool.leave_files(run.former)
             run.former = None
         self.changed(run)
+
+    def _failed(self, handle: SupervisorHandle, number: int) -> None:
+        """Refuse a run whose supervisor could not begin; who goes on with a program that runs is tried again."""
+        run = self.active.get(handle.uid)
+        if run is not None and run.phase == STARTING and run.order is not None and run.former is None:
+            handle.uid, error = "", launch.refused(number, "a process for it")
+            self._refuse(run, error.reason, error.message)
 
     def exceeds(self, run: Run, size: int) -> None:
         """Tell a run's supervisor how much memory it was seen to use."""

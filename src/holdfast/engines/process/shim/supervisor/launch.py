@@ -54,8 +54,11 @@ class CannotLaunch(Exception):
 
 
 def refused(number: int, what: str) -> CannotLaunch:
-    """Name a failure by the system's error number."""
-    return CannotLaunch(_REASONS.get(number, "LaunchError"), f"cannot start {what}: {os.strerror(number)}")
+    """Name a failure by the system's error number; call it in the directory that holds the runs."""
+    reason, why = _REASONS.get(number, "LaunchError"), os.strerror(number)
+    if number == errno.ENOSPC and files.lacks_inodes("."):
+        reason, why = "OutOfInodes", f"{why}: no more files can be made there"
+    return CannotLaunch(reason, f"cannot start {what}: {why}")
 
 
 def launch(program: Program) -> int:

@@ -1,0 +1,75 @@
+"""Which nodes are short of something that starting a program takes, as the runs they refused have shown.
+
+A shortage is kept in the record of its node, so it is there for whoever reads that, and after a restart.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from holdfast.domain import shortage
+from holdfast.domain.record import evolve
+from holdfast.domain.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from holdfast.controller.state import ControllerState
+    from holdfast.domain.job import Node, Run
+    from holdfast.domain.placement.fit import PlaceKey
+    from holdfast.domain.shortage import Short
+
+_log = logging.getLogger(__name__)
+
+
+class Shortages:
+    """The shortages of all nodes."""
+
+    def __init__(self, state: ControllerState) -> None:
+        """Start with none."""
+        self._state = state
+        self._short: dict[PlaceKey, Short] = {}
+
+    def restore(self, stored: Iterable[Node], now: float) -> None:
+        """Restore those from before this controller."""
+        for node in stored:
+            if node.short is not None:
+                self._short[node.executor, node.name] = shortage.restored(node.short, now)
+
+    def on(self, node: Node) -> Node:
+        """Return a node that was just reported with what it is short of."""
+        return evolve(node, short=self._short.get((node.executor, node.name)))
+
+    def heard(self, run: Run, now: float) -> None:
+        """Take in the first news of a run: its program has been started, or could not be."""
+        key = self._state.capacity.home(run.executor, run.node)
+        known = self._short.get(key)
+        of = None if run.outcome is None else shortage.met(run.outcome)
+        if of is not None and run.outcome is not None and key in self._state.nodes:
+            if known is None:
+                words = "node %s is %s: %s; it gets no new work until that is over"
+                _log.warning(words, key[1], of.words, run.outcome.message)
+            self._put(key, shortage.refused(known, of, run.outcome.message, now))
+        elif known is not None and known.trying:
+            self._put(key, shortage.answered(known, now, well=run.started_at is not None))
+
+    def tried(self, places: Iterable[PlaceKey], now: float) -> None:
+        """Note that a job gets these places, one of which may be of a node that is short."""
+        for key in self._short.keys() & places:
+            self._put(key, shortage.tried(self._short[key], now))
+
+    def look(self, now: float) -> None:
+        """End those that are over."""
+        for key, known in list(self._short.items()):
+            if known.is_over(now):
+                words = "node %s is no longer %s; that lasted %s"
+                _log.warning(words, key[1], known.of.words, format_duration(round(now - known.since)))
+                self._put(key, None)
+
+    def _put(self, key: PlaceKey, short: Short | None) -> None:
+        if short is None:
+            del self._short[key]
+        else:
+            self._short[key] = short
+        self._state.see_node(self.on(self._state.nodes[key]), changed_here=True)

@@ -1,0 +1,59 @@
+"""What a node is short of is charged to nobody, and keeps work away from it."""
+
+from __future__ import annotations
+
+from tools.mutate.mutation import Mutation
+
+_SHORT = ("unit/test_shortages.py",)
+
+MUTATIONS = (
+    Mutation(
+        "a node that is short gets all the work there is",
+        "controller/placement.py",
+        "return place.short is None or place.short.admits_one(now)",
+        "return bool(place) or now > 0",
+        _SHORT,
+    ),
+    Mutation(
+        "a node that is short is tried with everything at once",
+        "domain/placement/scheduling.py",
+        "for place in self.tried.intersection(chosen):",
+        "for place in self.tried.difference(self.tried):",
+        _SHORT,
+    ),
+    Mutation(
+        "policies are asked about a shortage",
+        "domain/workloads/retry.py",
+        "if short_of is not None:",
+        "if short_of is not None and not history.job_id:",
+        _SHORT,
+    ),
+    Mutation(
+        "a gang is judged by those that ran while another could not be started",
+        "domain/classify.py",
+        "blamed.append((met(outcome) is None, ",
+        "blamed.append((True, ",
+        _SHORT,
+    ),
+    Mutation(
+        "a pod that was refused is a failed pod of its job",
+        "controller/workloads/pods.py",
+        "(met(outcome) or (restarts and goes_on))",
+        "restarts and goes_on",
+        _SHORT,
+    ),
+    Mutation(
+        "a node seems well whenever it refuses nothing for a moment",
+        "domain/shortage.py",
+        "return now - self.refused_at >= OVER_AFTER_S",
+        "return now - self.refused_at >= OVER_AFTER_S / 10",
+        _SHORT,
+    ),
+    Mutation(
+        "a shortage is forgotten with the controller",
+        "controller/shortages.py",
+        "if node.short is not None:",
+        "if node.short is not None and now < 0:",
+        _SHORT,
+    ),
+)
