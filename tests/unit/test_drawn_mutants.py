@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tools.mutate.drawn.command import mutate
+from tools.mutate.drawn.covering import covering
 from tools.mutate.drawn.drawing import draw
-from tools.mutate.drawn.mutants import Kind
+from tools.mutate.drawn.mutants import Kind, Place
 from tools.mutate.drawn.mutators import MUTATORS, OF_PARTS
 from tools.mutate.drawn.project import Project
 from tools.mutate.drawn.reading import mutants_of
@@ -225,6 +226,18 @@ def test_a_later_run_goes_on_and_tries_survivors_again_when_tests_were_added(
     path.write_text(path.read_text() + FIXED)
     assert mutate(replace(tiny), 100, 1, words=["grants", "wears_out"]) == 0
     assert capfd.readouterr().out.splitlines()[-1].endswith("3 noticed")
+
+
+def test_which_test_runs_a_line_is_found_out_again_when_the_code_was_edited(tiny: Project) -> None:
+    rules = tiny.root / "src" / "tiny" / "rules.py"
+    limits = ["tests/test_rules.py::test_a_limit_is_a_limit"]
+    line = Place("src/tiny/rules.py", "grants", 2, 2, is_imported=False)
+    assert covering(tiny).tests(line) == limits
+    rules.write_text("def newer() -> None:\n    return\n\n\n" + rules.read_text())
+    assert covering(replace(tiny)).tests(line) == []
+    assert covering(replace(tiny)).tests(replace(line, first=6, last=6)) == limits
+    (tiny.kept / "coverage").unlink()
+    assert covering(replace(tiny)).tests(replace(line, first=6, last=6)) == limits
 
 
 @pytest.mark.slow

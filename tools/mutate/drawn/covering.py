@@ -74,17 +74,17 @@ class Covering:
 
 def covering(project: Project) -> Covering:
     """Return the map of a project, which is built where it is missing, and mended where tests were edited."""
-    noted = _noted(project.kept / "map.json")
-    if noted.get("code") != project.code_content:
+    noted, data = _noted(project.kept / "map.json"), project.kept / "coverage"
+    if noted.get("code") != project.code_content or not data.exists():
         noted = {"code": project.code_content, "files": {}, "tests": {}}
-        (project.kept / "coverage").unlink(missing_ok=True)
+        (project.kept / "map.json").unlink(missing_ok=True)
     files = noted["files"]
     stale = [file for file, content in project.tests_content.items() if files.get(file) != content]
     gone = files.keys() - project.tests_content.keys()
     if stale or gone:
         old = {*stale, *gone}
         kept = {test: took_s for test, took_s in noted["tests"].items() if test.partition("::")[0] not in old}
-        noted["tests"] = {**kept, **(_built(project, stale) if stale else {})}
+        noted["tests"] = {**kept, **(_built(project, stale, is_more=bool(kept)) if stale else {})}
         noted["files"] = project.tests_content
         _write(project.kept / "map.json", noted)
     return Covering(project, noted["tests"])
@@ -104,7 +104,7 @@ def _write(path: Path, noted: dict[str, Any]) -> None:
     fresh.replace(path)
 
 
-def _built(project: Project, files: Sequence[str]) -> dict[str, float]:
+def _built(project: Project, files: Sequence[str], *, is_more: bool) -> dict[str, float]:
     """Run some files of tests under coverage, add what they run to the map, and return how long each test took."""
     project.kept.mkdir(exist_ok=True)
     print(f"finding out which test runs which line, once (test files under coverage: {len(files)})", flush=True)
@@ -116,7 +116,7 @@ def _built(project: Project, files: Sequence[str]) -> dict[str, float]:
             message = f"the tests could not be run under coverage:\n{said}"
             raise SystemExit(message)
         took_s: dict[str, float] = json.loads(noted.read_text())
-        _added(project.kept / "coverage", data)
+        _added(project.kept / "coverage", data, is_more=is_more)
     print(f"found out in {time.monotonic() - began:.0f} s from {len(took_s)} tests that passed", flush=True)
     return took_s
 
@@ -148,14 +148,14 @@ def _run(project: Project, root: Path, files: Sequence[str], *, noted: Path, dat
     return "\n".join(done.stdout.splitlines()[-20:])
 
 
-def _added(path: Path, more: Path) -> None:
-    """Add to the map what was run, all of it or nothing."""
+def _added(path: Path, more: Path, *, is_more: bool) -> None:
+    """Add to the map what was run, or begin a new one with it, all of it or nothing."""
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
-    if path.exists():
+    if is_more:
         shutil.copy2(path, fresh)
     data, new = CoverageData(str(fresh)), CoverageData(str(more))
-    if path.exists():
+    if is_more:
         data.read()
     new.read()
     data.update(new)

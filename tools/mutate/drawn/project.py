@@ -84,7 +84,7 @@ class Project:
         for folder in _READ:
             for path in sorted((self.root / folder).rglob("*.py")):
                 name = str(path.relative_to(self.root))
-                if name not in self.tests_content and not name.startswith("tools/mutate/"):
+                if not path.name.startswith("test_") and not name.startswith("tools/mutate/"):
                     yield name.encode()
                     yield path.read_bytes()
 
