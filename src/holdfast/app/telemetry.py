@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from holdfast.domain.events import JobSetDecided, JobSetEnded
+from holdfast.domain.shortage import Shortage
 from holdfast.domain.workloads.jobset.state import JobSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from holdfast.controller.controller import Ticked
     from holdfast.domain.events import Event
     from holdfast.domain.job import Attempt
+    from holdfast.domain.shortage import Short
 
 STALLED_AFTER_S = 2.0
 """A controller that has not ticked for so long is not ready."""
@@ -33,6 +35,7 @@ class Telemetry:
         self._now = now
         self._ticked_at: float | None = None
         self._refused = False
+        self._short: Mapping[str, Short] = {}
         self._ticks = Histogram(
             "holdfast_tick_seconds", "Duration of a controller tick.", buckets=_TICK_BUCKETS, registry=self.registry
         )
@@ -48,6 +51,8 @@ class Telemetry:
             "Workloads left alone because handling them failed.",
             registry=self.registry,
         )
+        words = "Nodes that get no new work because they are short of something."
+        self._nodes_short = Gauge("holdfast_nodes_short", words, ["of"], registry=self.registry)
         self._told = Counter(
             "holdfast_notifications", "Attempts to deliver notifications.", ["outcome"], registry=self.registry
         )
@@ -67,6 +72,7 @@ class Telemetry:
         if ticked.refused is not None:
             self._refusals.inc()
         self._quarantined.set(ticked.quarantined)
+        self._see_short(ticked.short)
         for attempt in ticked.written.attempts.values():
             if attempt.ending is not None:
                 self._ended(attempt, now)
@@ -76,6 +82,12 @@ class Telemetry:
         if ticked.written.of(JobSet):
             for record in ticked.written.events.values():
                 self._count(record.event)
+
+    def _see_short(self, short: Mapping[str, Short]) -> None:
+        if short or self._short:
+            for of in Shortage:
+                self._nodes_short.labels(of.value).set(sum(each.of is of for each in short.values()))
+        self._short = short
 
     def _count(self, event: Event) -> None:
         if isinstance(event, JobSetEnded):
@@ -100,4 +112,6 @@ class Telemetry:
         silent_s = self._now() - self._ticked_at
         if silent_s > STALLED_AFTER_S:
             return f"the controller loop has not run for {silent_s:.0f} s"
-        return "the database refuses commits" if self._refused else None
+        if self._refused:
+            return "the database refuses commits"
+        return "; ".join(short.in_words(name) for name, short in self._short.items()) or None

@@ -29,6 +29,7 @@ from holdfast.ports.store import Changes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from holdfast.domain.shortage import Short
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.errors import HoldfastError
     from holdfast.ports.clock import Dice, SteadyClock
@@ -75,6 +76,8 @@ class Ticked(Struct, frozen=True):
     """Whether there is more to do at once."""
     next_due: float | None
     """When the next thing is due."""
+    short: Mapping[str, Short]
+    """What nodes are short of, by name."""
     quarantined: int
     """How many workloads are left alone because looking after them failed."""
     written: Changes
@@ -214,6 +217,7 @@ class Controller:
             refused=refused,
             more=more or self.state.queue.has_more() or self.state.schedule_needed,
             next_due=self.state.queue.next_due(),
+            short=self._observations.shortages.by_name(),
             quarantined=len(self.quarantine),
             written=Changes() if refused else written,
         )

@@ -13,7 +13,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Node, Run
@@ -40,6 +40,10 @@ class Shortages:
     def on(self, node: Node) -> Node:
         """Return a node that was just reported with what it is short of."""
         return evolve(node, short=self._short.get((node.executor, node.name)))
+
+    def by_name(self) -> Mapping[str, Short]:
+        """Return the nodes that are short; those of several executors that share a name stand for each other."""
+        return {key[1]: short for key, short in self._short.items()}
 
     def heard(self, run: Run, now: float) -> None:
         """Take in the first news of a run: its program has been started, or could not be."""

@@ -75,9 +75,10 @@ class NodeView(Response):
     capabilities: list[str] = Field(default_factory=list)
     """What that can do beyond running one program in a place the controller chose."""
     state: str = "Ready"
-    """``Ready``, ``Cordoned``: it gets nothing new, ``Draining``: what runs there is stopped, or ``Drained``."""
+    """``Ready``, ``Short``: it lacks what starting a program takes, and gets nothing new until that is over,
+    ``Cordoned``: it gets nothing new, ``Draining``: what runs there is stopped, or ``Drained``."""
     reason: str = ""
-    """Why it is not ready, as whoever cordoned it said."""
+    """Why it is not ready: what it is short of, since when and how that showed, or what whoever cordoned it said."""
 
 
 class DeviceUser(Response):

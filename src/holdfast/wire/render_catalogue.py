@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.domain.devices import Device
     from holdfast.domain.job import Node, Run
     from holdfast.domain.placement.cordon import Cordon
+    from holdfast.domain.shortage import Short
 
 
 def node_views(nodes: Sequence[Node], running: Iterable[Run], cordons: Mapping[str, Cordon]) -> list[NodeView]:
@@ -41,17 +42,21 @@ def _node_view(node: Node, used: Sequence[Resources], cordon: Cordon | None) -> 
         seen_at=timestamp(node.seen_at),
         engine=node.engine.name,
         capabilities=sorted(node.engine.capabilities),
-        state=_node_state(cordon, empty=not used),
-        reason="" if cordon is None else cordon.reason,
+        state=_node_state(cordon, node.short, empty=not used),
+        reason=_node_reason(node.short) if cordon is None else cordon.reason,
     )
 
 
-def _node_state(cordon: Cordon | None, *, empty: bool) -> str:
+def _node_state(cordon: Cordon | None, short: Short | None, *, empty: bool) -> str:
     if cordon is None:
-        return "Ready"
+        return "Ready" if short is None else "Short"
     if not cordon.drain:
         return "Cordoned"
     return "Drained" if empty else "Draining"
+
+
+def _node_reason(short: Short | None) -> str:
+    return "" if short is None else f"{short.of.words} since {timestamp(short.since)}: {short.message}"
 
 
 def device_views(nodes: Sequence[Node], running: Iterable[Run], names: Mapping[str, str]) -> list[DeviceView]:

@@ -26,7 +26,7 @@ def healthz(_: Backend) -> Health:
 
 @_SYSTEM.add("GET", "/readyz", Health, summary="Check that the server is ready")
 def readyz(backend: Backend) -> Health:
-    """Answer 503 with the reason when the store or a loop cannot work; needs no token."""
+    """Answer 503 with the reason when the store or a loop cannot work, or a node is short; needs no token."""
     if why := backend.ready():
         raise Unavailable(why)
     backend.store.catalogue_version()  # asked last: a database that hangs would keep what is known from being told
