@@ -85,7 +85,8 @@ def test_an_order_that_cannot_be_written_down_is_refused_and_nobody_hears_of_it(
     assert ear.told == []
     assert run.phase == FINISHED
     assert run.outcome is not None
-    assert "no disk space is left" in str(run.outcome)
+    assert (run.outcome["reason"], run.outcome["started"]) == ("DiskFull", False)
+    assert run.outcome["message"] == "cannot start it: its start cannot be recorded: No space left on device"
 
 
 def test_an_order_that_comes_again_starts_nothing_again(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from tools.mutate.mutation import Mutation
 
 _READOPTION = "integration/test_process_readoption.py"
 _FAULTS = "integration/test_process_faults.py"
+_READ_ONLY = "integration/test_process_read_only.py"
 
 MUTATIONS = (
     Mutation(
@@ -154,5 +155,47 @@ MUTATIONS = (
         "*(number for number, _ in files()), *groups]",
         "*(number for number, _ in files())]",
         ("integration/test_process_groups.py",),
+    ),
+    Mutation(
+        "who cannot complain ends",
+        "engines/process/shim/complaints.py",
+        "    except OSError:\n        return\n",
+        "    except OSError:\n        raise\n",
+        (f"{_READ_ONLY}::test_ends_are_told_and_nobody_ends_while_nothing_can_be_written",),
+    ),
+    Mutation(
+        "a record that cannot be removed ends the shim",
+        "engines/process/shim/pool.py",
+        "    except OSError:\n        return False\n    return True",
+        "    except OSError:\n        raise\n    return True",
+        (f"{_READ_ONLY}::test_a_run_that_was_taken_over_meanwhile_is_taken_over_once_more",),
+    ),
+    Mutation(
+        "a supervisor leaves with a result that only it has",
+        "engines/process/shim/supervisor/process.py",
+        "or self._execution.active or self._execution.notes.lag:",
+        "or self._execution.active:",
+        (f"{_READ_ONLY}::test_what_ended_meanwhile_is_known_to_a_later_shim",),
+    ),
+    Mutation(
+        "what the disk refused of a record is never written",
+        "engines/process/shim/supervisor/notes.py",
+        "            self.due = moment.monotonic() + AGAIN_EVERY_S\n",
+        "",
+        (f"{_READ_ONLY}::test_what_could_not_be_written_is_written_as_soon_as_it_can_be",),
+    ),
+    Mutation(
+        "a dead supervisor's record is given up for one that could not be written",
+        "engines/process/shim/runs.py",
+        'if run.former is not None and not message.get("unsaved"):',
+        "if run.former is not None:",
+        (f"{_READ_ONLY}::test_a_run_that_was_taken_over_meanwhile_is_taken_over_once_more",),
+    ),
+    Mutation(
+        "supervisors that cannot begin are made without a pause",
+        "engines/process/shim/pool.py",
+        "UNBORN_S = 0.5",
+        "UNBORN_S = 0.0",
+        (f"{_READ_ONLY}::test_programs_whose_supervisors_are_killed_meanwhile_go_on",),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 
 from .libc import punch_hole
 
@@ -126,7 +127,8 @@ def cap(path: str, limit: int) -> int:
     try:
         length = (facts.st_size - limit // 2) // _BLOCK * _BLOCK
         if length > 0 and not punch_hole(fd, length):
-            os.ftruncate(fd, 0)
+            with suppress(OSError):  # a disk that has become read-only
+                os.ftruncate(fd, 0)
     finally:
         os.close(fd)
     return facts.st_size

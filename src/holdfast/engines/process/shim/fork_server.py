@@ -11,10 +11,10 @@ import resource
 import signal
 import socket
 import sys
-import traceback
 from contextlib import suppress
 
 from . import processes
+from .complaints import complain_of_exception
 from .libc import adopt_orphans, set_name
 from .supervisor.process import Supervisor
 
@@ -163,7 +163,6 @@ def _become_supervisor(number: int, fd: int, surroundings: Surroundings, group: 
         _begun(number, fd, surroundings, group).serve()
         code = 0
     except BaseException:  # noqa: BLE001 - nothing above this may go on in this process
-        traceback.print_exc()
+        complain_of_exception()
     finally:
-        sys.stderr.flush()
         os._exit(code)

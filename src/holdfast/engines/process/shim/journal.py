@@ -6,8 +6,10 @@ records of the supervisors say what became of a run that has an order and no end
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from .records import FINISHED, Run
@@ -29,7 +31,9 @@ class Journal:
         self._path = path
         self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self.pending = bytearray()
-        """What a full disk refused."""
+        """What a disk that is full or read-only refused."""
+        self.refusal = 0
+        """The system's error number of the last refusal, 0 where the last write was not refused."""
         self.size = os.fstat(self._fd).st_size
         if self.size and os.pread(self._fd, 1, self.size - 1) != b"\n":
             self.pending += b"\n"  # a line cut short must not swallow the next
@@ -51,7 +55,7 @@ class Journal:
         self.pending += _encode(entry).encode() + b"\n"
 
     def flush(self) -> bool:
-        """Hand everything noted to the kernel; what a full disk refuses is kept and tried again next time.
+        """Hand everything noted to the kernel; what the disk refuses is kept and tried again next time.
 
         Returns:
             Whether nothing is left.
@@ -61,8 +65,10 @@ class Journal:
                 written = os.write(self._fd, self.pending)
                 self.size += written
                 del self.pending[:written]
-        except OSError:
+        except OSError as error:
+            self.refusal = error.errno or errno.EIO
             return False
+        self.refusal = 0
         return True
 
     def shrink(self, live: Container[str]) -> None:
@@ -87,8 +93,9 @@ class Journal:
         """Empty it: everything in it is forgotten."""
         if self.size or self.pending:
             self.pending.clear()
-            os.ftruncate(self._fd, 0)
-            self.size = 0
+            with suppress(OSError):  # it can be done later: nobody asks for what is in it
+                os.ftruncate(self._fd, 0)
+                self.size = 0
 
     def close(self) -> None:
         """Write what is left and close."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import resource
 import selectors
-import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from . import cgroups, moment, processes, record
 from .channel import Channel
+from .complaints import complain
 from .journal import Journal, replay
 from .libc import adopt_orphans, set_name
 from .pool import Pool
@@ -71,7 +72,8 @@ def serve(directory: str, listener: socket.socket, *, limits: str, idle_s: float
         if runs.settle():
             pool.close()
         journal.close()
-        Path(SOCKET).unlink(missing_ok=True)
+        with suppress(OSError):  # a name that nobody answers at is taken by the next shim
+            Path(SOCKET).unlink()
 
 
 def _redirect_errors(path: str) -> None:
@@ -227,7 +229,7 @@ class Shim:
 
     def _settle_dead(self) -> None:
         """Take in supervisors that have ended, and processes that became our children because of it."""
-        for handle in [handle for handle in self._fading if self._pool.is_dead(handle)]:
+        for handle in [handle for handle in self._fading if self._pool.is_over(handle)]:
             self._fading.remove(handle)
             self._pool.drop(handle)
             self._recovery.of_supervisor(handle)
@@ -274,7 +276,7 @@ class Shim:
             for message in channel.receive():
                 self._handle(channel, message)
         except (LookupError, TypeError, ValueError) as error:
-            sys.stderr.write(f"a client that sent nonsense was disconnected: {error!r}\n")
+            complain(f"a client that sent nonsense was disconnected: {error!r}")
             channel.open = False
         if not channel.open:
             self._drop(channel)

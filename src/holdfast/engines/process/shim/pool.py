@@ -24,6 +24,7 @@ IDLE_KEPT = 4
 """Supervisors without a run that stay for the next ones."""
 IDLE_S = 3.0
 """After how long those beyond are sent away."""
+UNBORN_S = 0.5
 _HELLO_S = 2.0
 _FAREWELL_S = 2.0
 
@@ -31,7 +32,7 @@ _FAREWELL_S = 2.0
 class SupervisorHandle:
     """One supervisor as the shim knows it."""
 
-    __slots__ = ("channel", "child", "heard", "idle_since", "number", "pid", "uid")
+    __slots__ = ("channel", "child", "heard", "idle_since", "made_at", "number", "pid", "uid")
 
     def __init__(self, number: int, pid: int, channel: Channel, *, child: bool) -> None:
         """Begin with no run."""
@@ -42,6 +43,7 @@ class SupervisorHandle:
         """Whether it is below this shim's process, so that its orphans become our children."""
         self.heard = False
         """Whether the loop listens to it."""
+        self.made_at = moment.monotonic()
         self.uid = ""
         self.idle_since = 0.0
 
@@ -92,10 +94,8 @@ class Pool:
         self._idle.extend(self._returned)
         for handle in self._worn:
             self.dismiss(handle)
-        for number in self._left:
-            for path in (path_of(number), f"{SUPERVISORS}/{number}.sock"):
-                Path(path).unlink(missing_ok=True)
-        self._returned, self._worn, self._left = [], [], []
+        self._returned, self._worn = [], []
+        self._left = [number for number in self._left if not _removed(number)]
 
     def shrink(self, now: float) -> None:
         """Dismiss those that have been idle for long."""
@@ -145,6 +145,14 @@ class Pool:
     def own_processes(self) -> set[int]:
         """List the processes that may be children of ours and are no leftovers of a run."""
         return {self._fork_server.pid, *(handle.pid for handle in self.handles.values())}
+
+    def is_over(self, handle: SupervisorHandle) -> bool:
+        """Whether a supervisor is dead; one that could not even begin, at the earliest a moment after it was made.
+
+        Another one would fare as it did, and nobody is to make them without a pause.
+        """
+        unborn = not handle.pid and moment.monotonic() < handle.made_at + UNBORN_S
+        return not unborn and self.is_dead(handle)
 
     @staticmethod
     def is_dead(handle: SupervisorHandle) -> bool:
@@ -212,6 +220,16 @@ class Pool:
 def path_of(number: int) -> str:
     """Return where a supervisor's record is."""
     return f"{SUPERVISORS}/{number}{record.SUFFIX}"
+
+
+def _removed(number: int) -> bool:
+    """Remove a dead supervisor's files; returns whether they are gone."""
+    try:
+        for path in (path_of(number), f"{SUPERVISORS}/{number}.sock"):
+            Path(path).unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
 
 
 def files() -> Iterator[tuple[int, str]]:

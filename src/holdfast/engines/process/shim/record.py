@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ SUFFIX = ".record"
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 ROOM_BYTES = 16 << 10
 _MOST_BYTES = 1 << 20
-_END = b"\n\0"
-"""After the last line; the next line takes the place of the zero."""
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _KEPT = (
     *("uid", "node", "directory", "cwd", "memory", "deadline_s", "grace_s", "gang", "ports", "separate"),
@@ -52,6 +51,7 @@ class Record:
     def __init__(self, path: str) -> None:
         """Make the file, take its room and lock it; raises OSError."""
         self.path = path
+        self._unwritten = bytearray()
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._at = 0
@@ -62,6 +62,7 @@ class Record:
         """Forget the run before and note that this one is about to be started; raises OSError."""
         order = {name: program.order[name] for name in _KEPT if program.order.get(name) is not None}
         self._at = 0
+        self._unwritten.clear()
         self._add({"order": order, "place": place, "boot": boot})
 
     def started(self, program: Program, before: float, after: float) -> None:
@@ -76,22 +77,34 @@ class Record:
 
     def ended(self, program: Program) -> None:
         """Note the whole outcome; where a full disk has no room for it, without its texts; raises OSError."""
-        outcome = program.outcome or {}
+        outcome, before = program.outcome or {}, len(self._unwritten)
         try:
             self._add({"outcome": outcome, "progress": program.progress})
         except OSError:
+            del self._unwritten[before:]
             self._add({"outcome": {**outcome, "message": "", "log": "", "log_tail": []}, "progress": ""})
 
     def _add(self, entry: Message) -> None:
-        line = _encode(entry).encode("utf-8", "backslashreplace") + _END
-        written = 0
-        while written < len(line):
-            written += os.pwrite(self._fd, line[written:], self._at + written)
-        self._at += len(line) - 1
+        self._unwritten += _encode(entry).encode("utf-8", "backslashreplace") + b"\n"
+        self.write()
+
+    @property
+    def lags(self) -> bool:
+        """Whether it lacks something that the disk refused."""
+        return bool(self._unwritten)
+
+    def write(self) -> None:
+        """Write what it lacks; raises OSError, and can then be called again."""
+        lines, written = self._unwritten + b"\0", 0  # the next line takes the place of the zero
+        while self._unwritten and written < len(lines):
+            written += os.pwrite(self._fd, lines[written:], self._at + written)
+        self._at += len(self._unwritten)
+        self._unwritten.clear()
 
     def remove(self) -> None:
-        """Remove the file and close it."""
-        os.unlink(self.path)  # noqa: PTH108 - beside the calls around it
+        """Remove the file, where the disk lets us, and close it."""
+        with suppress(OSError):  # the next shim tries again
+            os.unlink(self.path)  # noqa: PTH108 - beside the calls around it
         self.close()
 
     def close(self) -> None:
@@ -133,6 +146,8 @@ def read(path: str) -> Kept | None:
         return None
     try:
         text = os.pread(fd, _MOST_BYTES, 0)
+    except OSError:
+        return None
     finally:
         os.close(fd)
     entries = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 from . import journal, moment, processes, record
@@ -202,4 +203,5 @@ def take_over_old_journal(runs: dict[str, Run], new: Journal) -> None:
             new.ordered(run)
             new.ended(run)
     if new.flush():
-        Path(OLD_JOURNAL).unlink()
+        with suppress(OSError):  # it is taken in once more by the next shim
+            Path(OLD_JOURNAL).unlink()

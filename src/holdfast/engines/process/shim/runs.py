@@ -145,7 +145,7 @@ class Runs:
         return gone
 
     def settle(self) -> bool:
-        """Journal everything, and let go of what else tells it; returns whether a full disk keeps nothing back."""
+        """Journal everything, and let go of what else tells it; returns whether the disk took it."""
         written = self._journal.flush()
         if written:
             self._pool.settle()
@@ -163,11 +163,11 @@ class Runs:
             if run.phase == STARTING and run.order is not None:
                 self._hand_over(run, run.order, handed)
         if handed and not self._journal.flush():
-            # Were one started now, nobody would know of it after our death.
+            why = launch.unrecorded(self._journal.refusal)  # were one started now, nobody would know of it after us
             for handle, run, _ in handed:
                 self._pool.give_back(handle)
                 self.engaged(handle)
-                self._refuse(run, "DiskFull", "cannot start it: no disk space is left to record that it was started")
+                self._refuse(run, why.reason, why.message)
             return bool(self._queue)
         for handle, run, message in handed:
             self._timers.add(moment.monotonic() + self.launch_limit_s, run.uid, "launch")
@@ -306,7 +306,7 @@ class Runs:
             self.begun_apart(run)
         if message.get("watched"):
             self.watched[run.uid] = run
-        if run.former is not None:
+        if run.former is not None and not message.get("unsaved"):
             self._pool.leave_files(run.former)
             run.former = None
         self.changed(run)

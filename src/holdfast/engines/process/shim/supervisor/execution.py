@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import sys
-from functools import partial
 
 from .. import moment, processes
 from ..cgroups import V1, Group
 from ..records import FINISHED, RUNNING, STOPPING, Exit, Program, exit_of_status
 from . import launch, outcomes
 from .launch import CannotLaunch
+from .notes import Notes
 from .notice import LEADING, Notice
 from .silence import Silence
 from .surroundings import set_oom_score
@@ -43,13 +42,11 @@ class Execution:
         """Whether there is something to tell the shim."""
         self.worn = False
         """Whether something of an earlier run is left in it that could not be killed."""
-        self.unsaved = False
-        """Whether the record lacks the last outcome."""
         self.await_end: Callable[[int, Callable[[], object]], object] = lambda *_: None
         """Called with a descriptor that is readable when a fostered program has ended, and what to call then."""
         self.settled: Callable[[int], object] = lambda _: None
         """Called with that descriptor, just before it is closed."""
-        self._record = record
+        self.notes = Notes(record, surroundings)
         self._group = group
         self._surroundings = surroundings
         self._deadline_at = float("inf")
@@ -68,10 +65,11 @@ class Execution:
     def next_due(self) -> float:
         """Return when ``due`` or ``look`` is needed next, on the monotonic clock."""
         if self.program is None or not self.active:
-            return float("inf")
+            return self.notes.due
         alone = moment.monotonic() + self._alone_at - moment.since_boot()
         asked_for = min(self._silence.due, self._notice.due, self._term_at)
-        return min(self._drain_at, self._deadline_at, self.program.kill_at, self.watch.due, asked_for, alone)
+        late = min(self._deadline_at, self.program.kill_at)
+        return min(self._drain_at, late, self.watch.due, asked_for, alone, self.notes.due)
 
     def server_heard(self, lease_s: float | None) -> None:
         """Note that there is a server; its lease is counted by a clock that goes on while the machine sleeps."""
@@ -83,13 +81,12 @@ class Execution:
         """Start a program."""
         program = self.program = Program(order)
         self.changed = True
-        self.unsaved = False
         self._deadline_at = self._drain_at = self._term_at = float("inf")
         if order.get("deadline_s") is not None:
             order["env"]["HOLDFAST_STOP_AT"] = f"{moment.wall() + order['deadline_s']:.3f}"
         before = moment.since_boot()
         try:
-            self._record.begin(program, self._surroundings.place, self._surroundings.boot)
+            self.notes.begin(program)
             self._limit(program, order.get("pids_limit") or 0)
             program.pid = self._start(program)
         except CannotLaunch as error:
@@ -103,7 +100,7 @@ class Execution:
         if order.get("stall"):
             launch.find_spy(order)
         del order["env"], order["argv"]
-        self._saved(lambda: self._record.started(program, before, moment.since_boot()))
+        self.notes.started(program, before, moment.since_boot())
         self._begin_watching(program, order.get("deadline_s"))
 
     def _start(self, program: Program) -> int:
@@ -142,8 +139,7 @@ class Execution:
         program.groups = tuple(message["groups"])
         self.changed = True
         before, after = message["before"], message["after"]
-        self._record.begin(program, self._surroundings.place, self._surroundings.boot)
-        self._saved(lambda: self._record.started(program, before, after))
+        self.notes.took_over(program, before, after)
         self._begin_watching(program, program.order.get("deadline_s"))
         program.stop_reason = message.get("ended_by", "")
         if message.get("exit") is not None:
@@ -215,7 +211,9 @@ class Execution:
         return _kill_in(program.groups) or left
 
     def due(self, now: float) -> None:
-        """Act on the deadline, the grace and leftovers whose time has come."""
+        """Act on the deadline, the grace, leftovers and refused lines of the record whose time has come."""
+        if self.notes.again(now):
+            self.changed = True  # the shim may wait for that
         program = self.program
         if program is None or program.phase == FINISHED:
             return
@@ -259,7 +257,7 @@ class Execution:
                 continue
             processes.kill_group(info.si_pid, signal.SIGKILL)
             program.exit = _exit_of(info.si_code, info.si_status)
-            self._saved(partial(self._record.exited, program))
+            self.notes.exited(program)
             _, _, usage = os.wait4(info.si_pid, 0)
             program.exit.max_rss = usage.ru_maxrss * 1024
             self._leader_ended(program, program.exit)
@@ -280,7 +278,7 @@ class Execution:
         program.exit = end or Exit(None, None, 0)
         program.exited_mono = moment.monotonic()
         if end is not None and program.fostered:
-            self._saved(lambda: self._record.exited(program))
+            self.notes.exited(program)
         if self._is_clean(program):
             self._conclude(program)
         else:
@@ -340,14 +338,7 @@ class Execution:
         program.outcome = outcome
         program.phase = FINISHED
         self.changed = True
-        self._saved(lambda: self._record.ended(program))
-
-    def _saved(self, write: Callable[[], None]) -> None:
-        try:
-            write()
-        except OSError as error:  # no room, although it was taken in advance: the shim is told all the same
-            self.unsaved = True
-            sys.stderr.write(f"the record {self._record.path} cannot be written: {error}\n")
+        self.notes.ended(program)
 
     def look(self, now: float) -> None:
         """Look at the run's files, when that is due."""

@@ -32,6 +32,8 @@ _REASONS = {
     errno.EMFILE: "OutOfFiles",
     errno.ENFILE: "OutOfFiles",
 }
+_READ_ONLY = (errno.EROFS, errno.EPERM, errno.EACCES, errno.EIO)
+"""How a disk refuses our own files that has failed, was remounted or was made immutable."""
 _OURS = 0o700
 _NOT_PLAIN = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EINVAL)
 """How opening a link or a pipe is refused."""
@@ -59,6 +61,14 @@ def refused(number: int, what: str) -> CannotLaunch:
     if number == errno.ENOSPC and files.lacks_inodes("."):
         reason, why = "OutOfInodes", f"{why}: no more files can be made there"
     return CannotLaunch(reason, f"cannot start {what}: {why}")
+
+
+def unrecorded(number: int) -> CannotLaunch:
+    """Name, by the system's error number, why nobody could write down that a program was started."""
+    reason = _REASONS.get(number, "LaunchError")
+    if number in _READ_ONLY:
+        reason = _REASONS[errno.EROFS]
+    return CannotLaunch(reason, f"cannot start it: its start cannot be recorded: {os.strerror(number)}")
 
 
 def launch(program: Program) -> int:

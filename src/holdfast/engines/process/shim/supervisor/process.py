@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+from contextlib import suppress
 
 from .. import moment
 from ..channel import Channel
@@ -66,14 +67,14 @@ class Supervisor:
             self._tell()
 
     def _is_forgotten(self) -> bool:
-        if self._channel is not None or self._execution.active or self._execution.unsaved:
+        if self._channel is not None or self._execution.active or self._execution.notes.lag:
             return False
         return moment.monotonic() - self._alone_since >= self._surroundings.idle_s
 
     def _timeout_ms(self) -> float:
         now = moment.monotonic()
         due = min(now + _FOREVER_S, self._execution.next_due())
-        if self._channel is None and not self._execution.active:
+        if self._channel is None and not self._execution.active and not self._execution.notes.lag:
             due = min(due, self._alone_since + self._surroundings.idle_s)
         return max(0.0, due - now) * 1000
 
@@ -154,15 +155,16 @@ class Supervisor:
         execution.changed = False
         program = execution.program
         watched = bool(program.order.get("memory")) and not program.groups
-        draining = program.exit is not None
-        channel.send({"run": program.report(), "worn": execution.worn, "watched": watched, "draining": draining})
+        told = {"run": program.report(), "worn": execution.worn, "unsaved": execution.notes.lag}
+        channel.send({**told, "watched": watched, "draining": program.exit is not None})
         if channel.sending:
             self._poll.modify(channel.fd, _READABLE | select.POLLOUT)
 
     def _leave(self) -> None:
         self._left = True
         self._record.remove()
-        os.unlink(f"{SUPERVISORS}/{self._number}.sock")  # noqa: PTH108 - beside the calls around it
+        with suppress(OSError):
+            os.unlink(f"{SUPERVISORS}/{self._number}.sock")  # noqa: PTH108 - beside the calls around it
         if self._group is not None:
             self._group.leave()
 

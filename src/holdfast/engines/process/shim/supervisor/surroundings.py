@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sys
+
+from ..complaints import complain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def entered(group: Group | None) -> Group | None:
         try:
             group.enter()
         except OSError as error:
-            sys.stderr.write(f"no control group: {error}\n")
+            complain(f"no control group: {error}")
             return None
     return group
 
