@@ -262,6 +262,39 @@ def test_server_and_shim_killed_together_lose_nothing(server: Server, tmp_path: 
         assert client.logs(job).text == said
 
 
+ONCE = 'echo ran >> "$1.ran"; while ! test -e "$1.go"; do sleep 0.02; done'
+
+
+@pytest.mark.parametrize(("says", "ends_as"), [("Hold", "Held"), ("Fail", "Failed"), ("Retry", "Succeeded")])
+def test_what_must_not_run_twice_is_asked_about_when_nobody_knows_how_it_ended(
+    server: Server, tmp_path: Path, says: str, ends_as: str
+) -> None:
+    """Its supervisor's record is what a kill leaves between the start of a program and the line that says so."""
+    with server.start() as client:
+        job = submit(client, ONCE, str(tmp_path / "job"), onUnknownEnd=says)
+        wait_until((tmp_path / "job.ran").exists, "a program that runs")
+        wait_until(server.programs, "a program that can be seen")
+    holders = server.holders()
+    server.end()
+    for process in holders:
+        process.kill()
+    (tmp_path / "job.go").touch()
+    wait_until(lambda: not server.programs() and not server.holders(), "an end that nobody sees")
+    for record in (server.data / "runs" / "supervisors").glob("*.record"):
+        first, _, _ = record.read_bytes().partition(b"\n")
+        record.write_bytes(first + b"\n\0")
+    with server.start() as client:
+        view = until(client, job, lambda view: view.state == ends_as)
+        assert (tmp_path / "job.ran").read_text() == "ran\n" * (2 if says == "Retry" else 1)
+        assert len(view.attempts) == (2 if says == "Retry" else 1)
+        assert view.attempts[0].conditions == ["EndUnknown", "ExecutorLost"]
+        told = server.run("why", job).stdout if says != "Retry" else server.run("why", job, "--attempt", "1").stdout
+        assert "may have run" in told
+        assert "never" not in told
+        assert "before its program started" not in told
+        assert (f"onUnknownEnd of the job is {says}" in told) is (says != "Retry")
+
+
 def test_all_of_us_killed_together_never_have_two_of_a_program(server: Server, tmp_path: Path) -> None:
     """Where the kernel tells how a process ended that is nobody's child they go on; elsewhere they are retried."""
     with server.start() as client:

@@ -108,6 +108,7 @@ policies = st.fixed_dictionaries(
         "defaultAction": st.sampled_from(["Retry", "Fail", "Hold", "Ignore"]),
         "backoff": backoffs,
         "antiAffinity": modes,
+        "onUnknownEnd": st.sampled_from(["Retry", "Hold", "Fail"]),
         "rules": st.lists(rules, max_size=4),
     },
 )
@@ -131,6 +132,7 @@ jobs = st.fixed_dictionaries(
         "grace": durations,
         "stall": st.fixed_dictionaries({"noOutput": st.integers(1, 9999)}, optional={"noProgress": st.just("1h")}),
         "checkpointedExitCode": st.integers(1, 255),
+        "onUnknownEnd": st.sampled_from(["Retry", "Hold", "Fail"]),
         "workingDir": st.just("/srv"),
         "retryPolicies": st.lists(names, max_size=3),
         "retry": policies,

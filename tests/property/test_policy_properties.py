@@ -26,6 +26,7 @@ from holdfast.domain.policy.model import (
     RetryPolicy,
     RetrySettings,
     Rule,
+    UnknownEnd,
 )
 from holdfast.domain.record import evolve
 from tests.reading import compile_rule
@@ -109,6 +110,7 @@ POLICIES = st.lists(
         st.sampled_from(Action),
         NONE | BACKOFFS,
         st.sampled_from(AntiAffinity),
+        on_unknown_end=NONE | st.sampled_from(UnknownEnd),
     ),
     max_size=3,
 ).map(lambda found: [evolve(policy, name=f"p{i}") for i, policy in enumerate(found)])

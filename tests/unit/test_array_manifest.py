@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.compiled.codec import dump_spec, load_array
 from holdfast.dialects.manifests import read_one
+from holdfast.domain.policy.model import UnknownEnd
 from holdfast.domain.workloads.array.model import ArraySpec, Axis, Indexes
 
 
@@ -105,3 +106,13 @@ def test_a_name_must_leave_room_for_the_index() -> None:
     [problem] = read({"indices": "0-1000"}, name="n" * 60)  # type: ignore[misc] # refused, as it should be
     assert problem.startswith("metadata.name: name 'nnn")
     assert isinstance(read({"indices": "0-99"}, name="n" * 60), ArraySpec)
+
+
+def test_an_array_says_what_happens_after_an_unknown_end_and_its_job_may_say_otherwise() -> None:
+    array = read({"indices": "0-3", "onUnknownEnd": "Hold"})
+    assert isinstance(array, ArraySpec)
+    assert (array.job.on_unknown_end, array.job.array_on_unknown_end) == (None, UnknownEnd.HOLD)
+    assert load_array(dump_spec(array)) == array
+    assert read({"indices": "0-3", "onUnknownEnd": "Wait"}) == [
+        "spec.array.onUnknownEnd: 'Wait' is not one of its values"
+    ]

@@ -17,7 +17,7 @@ from holdfast.cli.submission.export import carrying
 from holdfast.cli.submission.sending import submit_jobs
 from holdfast.domain.devices import ANY, GpuSelector
 from holdfast.domain.job import Resources
-from holdfast.domain.policy.model import Action
+from holdfast.domain.policy.model import Action, UnknownEnd
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 from holdfast.errors import InvalidRequest
 from holdfast.wire.jobs import BulkItem, BulkResult
@@ -187,6 +187,11 @@ def test_retries_become_a_policy_that_retries_anything_so_often() -> None:
     (policy,) = job("--retries", "3").inline_policies
     assert (policy.name, policy.retry_limit, policy.default_action) == ("inline", 3, Action.RETRY)
     assert [(rule.name, rule.action, rule.exit_codes) for rule in policy.rules] == [("retries", Action.RETRY, None)]
+
+
+@pytest.mark.parametrize("word", ["Hold", "hold"])
+def test_what_happens_after_an_unknown_end_is_said_by_a_flag(word: str) -> None:
+    assert job("--on-unknown-end", word).on_unknown_end is UnknownEnd.HOLD
 
 
 def test_retry_on_exit_retries_nothing_else() -> None:

@@ -10,7 +10,7 @@ from holdfast.dialects.documents import read_documents
 from holdfast.dialects.native.job import name_from_command
 from holdfast.dialects.native.writing import write_job
 from holdfast.domain.job import Resources
-from holdfast.domain.policy.model import Action, JitterMode, MemoryGrowth
+from holdfast.domain.policy.model import Action, JitterMode, MemoryGrowth, UnknownEnd
 from holdfast.domain.units import parse_cpu, parse_memory
 from holdfast.domain.workloads.spec import JobSpec, Streams
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
@@ -38,6 +38,7 @@ spec:
   stall: {noOutput: 10m, noProgress: 30m}
   signal: {name: SIGUSR2, before: 2m}
   checkpointedExitCode: 99
+  onUnknownEnd: Hold
   retryPolicies: [infra, ml, infra]
   retry:
     retryLimit: 3
@@ -68,6 +69,7 @@ def test_every_field_of_a_manifest_reaches_the_specification() -> None:
     assert (spec.deadline_s, spec.total_deadline_s, spec.scheduling_timeout_s) == (3600.0, 86400.0, 600.0)
     assert spec.stall == StallLimits(600.0, 1800.0)
     assert (spec.warning, spec.checkpointed_exit_code) == (EarlyWarning(120.0, "USR2"), 99)
+    assert spec.on_unknown_end is UnknownEnd.HOLD
     assert spec.retry_policies == ("infra", "ml"), "a repeated name counts at its first place"
     assert (policy.name, policy.retry_limit, policy.default_action) == ("inline", 3, Action.RETRY)
     assert policy.backoff is not None
@@ -173,6 +175,7 @@ def test_several_inline_policies_have_names_of_their_own() -> None:
         ({"signal": "TERM"}, "spec.signal", "must be a mapping"),
         ({"checkpointedExitCode": 0}, "spec.checkpointedExitCode", "out of range"),
         ({"checkpointedExitCode": 256}, "spec.checkpointedExitCode", "out of range"),
+        ({"onUnknownEnd": "hold"}, "spec.onUnknownEnd", "not one of its values"),
         ({"retryPolicies": ["A"]}, "spec.retryPolicies[0]", "is invalid"),
         ({"retryPolicies": "infra"}, "spec.retryPolicies", "must be a list"),
         ({"retry": "always"}, "spec.retry", "must be the spec of a RetryPolicy"),
@@ -238,7 +241,7 @@ def test_all_problems_are_reported_together_with_their_lines() -> None:
     with pytest.raises(InvalidManifest) as caught:
         read_manifests(text)
     found = {problem.path: problem.line for problem in caught.value.problems}
-    assert found == {"spec.gang": 12, "spec.deadline": 15, "spec.retry.rules[0].onConditions[0]": 28}
+    assert found == {"spec.gang": 12, "spec.deadline": 15, "spec.retry.rules[0].onConditions[0]": 29}
 
 
 @pytest.mark.parametrize(("written", "hint"), [("NO", '"NO"'), ("010", '"010"'), ("2024-01-01", '"2024-01-01"')])

@@ -22,6 +22,7 @@ from holdfast.domain.policy.model import (
     Mutation,
     RetryPolicy,
     Rule,
+    UnknownEnd,
 )
 from holdfast.errors import InvalidManifest, Problem
 from tests.reading import read_manifests
@@ -195,10 +196,12 @@ def test_a_written_policy_reads_back_equal() -> None:
         "retryLimit": 5,
         "defaultAction": "Hold",
         "antiAffinity": {"mode": "node"},
+        "onUnknownEnd": "Fail",
         "backoff": {"initialDelay": "250ms"},
         "rules": [FULL_RULE, {"action": "Hold", "reason": "look"}, {"action": "Ignore"}],
     }
     policy = read_sound(spec)
+    assert policy.on_unknown_end is UnknownEnd.FAIL
     assert read_sound(write_policy(policy)) == policy
 
 

@@ -67,6 +67,7 @@ def test_every_option_reaches_the_job() -> None:
             "after": [Named("job0001"), "sweep:ended", {"name": "prep", "onUnmet": "run"}],
             "signal": {"before": "2m"},
             "checkpointed_exit_code": 99,
+            "on_unknown_end": "Hold",
             "logs": "separate",
             "retries": 4,
             "policies": ["infra"],
@@ -84,6 +85,7 @@ def test_every_option_reaches_the_job() -> None:
         Dependency("prep", on_unmet=OnUnmet.RUN),
     )
     assert (job.warning, job.checkpointed_exit_code) == (EarlyWarning(120.0), 99)
+    assert job.on_unknown_end == "Hold"
     assert job.logs == "separate"
     assert job.retry_policies == ("infra",)
     assert [policy.name for policy in job.inline_policies] == ["python", "retries"]

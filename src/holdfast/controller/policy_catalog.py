@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from holdfast.domain import failure_catalogue
 from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.evidence import LogPatterns, asked_for
-from holdfast.domain.policy.builtin import INFRASTRUCTURE
+from holdfast.domain.policy.builtin import INFRASTRUCTURE, unknown_end
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.workloads.gang.checkpoints import first_policies
+from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
 from holdfast.domain.workloads.retry import Ruleset
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ class PolicyCatalog:
     def compiled(self, job: Job, spec: JobSpec) -> PolicySet:
         """Return the policies that apply to a job, compiled once for all jobs that have the same."""
         question: Hashable = (job.queue, spec.retry_policies, spec.inline_policies)
+        if (ends := (spec.on_unknown_end, spec.array_on_unknown_end)) != (None, None):
+            question = (question, ends)
         if spec.checkpointed_exit_code is not None:
             question = (question, first_policies(spec))
         return self._compiled.answer(question, lambda: self._compile(job, spec))
@@ -123,17 +126,20 @@ class PolicyCatalog:
     def named(self, names: tuple[str, ...], places: Iterable[Place]) -> Ruleset:
         """Return named policies alone, in order, without the queue's and the built-in ones."""
         known = self.catalogue.policies
-        policies = self._compiled.answer(
-            names, lambda: PolicySet.compile([known[name] for name in names if name in known])
-        )
-        return Ruleset(policies, self.categories, self.catalogue.settings, tuple(places) if names else ())
+        policies = [known[name] for name in names if name in known]
+        compiled = self._compiled.answer(names, lambda: PolicySet.compile(policies, unknown_end=unknown_end(policies)))
+        return Ruleset(compiled, self.categories, self.catalogue.settings, tuple(places) if names else ())
 
     def _compile(self, job: Job, spec: JobSpec) -> PolicySet:
         named, missing = self.catalogue.policies_for(job.queue, spec)
         if missing:
             _log.warning("job %s names retry policies that do not exist: %s", job.id, missing)
+        policies = [*named, *spec.inline_policies]
         return PolicySet.compile(
-            [*named, *spec.inline_policies], infrastructure=INFRASTRUCTURE, first=first_policies(spec)
+            policies,
+            infrastructure=INFRASTRUCTURE,
+            first=first_policies(spec),
+            unknown_end=unknown_end_policy(spec, policies),
         )
 
 

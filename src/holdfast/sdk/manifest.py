@@ -61,6 +61,8 @@ class Options(TypedDict, total=False):
     """A warning ahead of the deadline: ``name`` of the signal, and how long ``before``."""
     checkpointed_exit_code: int
     """By which a run says that it has saved what it has and is to be run again; 85 with ``signal``."""
+    on_unknown_end: Literal["Retry", "Hold", "Fail"]
+    """What happens when nobody knows how a run ended, and no rule of a policy says."""
     logs: Literal["together", "separate"]
     """Whether stdout and stderr are one log, or one each."""
     retries: int
@@ -97,6 +99,7 @@ def manifest_of(command: Sequence[str] | str, options: Options) -> Manifest:
         "stall": dict(options.get("stall", {})),
         "signal": dict(options.get("signal", {})),
         "checkpointedExitCode": options.get("checkpointed_exit_code"),
+        "onUnknownEnd": options.get("on_unknown_end"),
         "logs": options.get("logs"),
         "notify": list(options.get("notify", ())),
         "dependsOn": [_awaited(one) for one in options.get("after", ())],

@@ -20,6 +20,7 @@ from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import RetryHistory
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.gang.checkpoints import first_policies
+from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
 from holdfast.errors import NotFound
 from holdfast.service.naming import find_attempt
 from holdfast.service.quarantined import reason_of
@@ -133,9 +134,12 @@ class Explainer:
         if found is None:
             spec = load_spec(job.spec)
             named, _ = catalogue.policies_for(job.queue, spec)
-            policies = [self._as_then(policy, decision) for policy in named]
+            policies = [*(self._as_then(policy, decision) for policy in named), *spec.inline_policies]
             found = PolicySet.compile(
-                [*policies, *spec.inline_policies], infrastructure=INFRASTRUCTURE, first=first_policies(spec)
+                policies,
+                infrastructure=INFRASTRUCTURE,
+                first=first_policies(spec),
+                unknown_end=unknown_end_policy(spec, policies),
             )
             if len(self._compiled) >= _MOST_COMPILED:
                 self._compiled = {}

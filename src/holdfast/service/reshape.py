@@ -96,6 +96,7 @@ def differences(now: ArraySpec, wanted: ArraySpec) -> list[str]:
         "array.success": now.at_least == wanted.at_least,
         "array.maxRunning": now.max_running == wanted.max_running,
         "array.maxFailures": now.max_failures == wanted.max_failures,
+        "array.onUnknownEnd": now.job.array_on_unknown_end is wanted.job.array_on_unknown_end,
     }
     return [*dict.fromkeys([*found, *(name for name, alike in same.items() if not alike)])]
 

@@ -83,6 +83,9 @@ class RunOptions:
     checkpointed_exit_code: Annotated[
         Text, typer.Option(metavar="N", help="Exit code that means: saved, run me again; 85 with --signal.")
     ] = None
+    on_unknown_end: Annotated[
+        Text, typer.Option(metavar="ACTION", help="Retry, hold or fail when nobody knows how it ended; default retry.")
+    ] = None
     stall_no_output: Annotated[
         Text, typer.Option(metavar="DURATION", help="End an attempt that prints nothing for this long, such as 10m.")
     ] = None
@@ -236,6 +239,7 @@ def manifest_of(options: RunOptions, cli: Cli, flags: Flags) -> dict[str, Any]:
         grace=options.grace,
         signal=options.signal,
         checkpointed_exit_code=options.checkpointed_exit_code,
+        on_unknown_end=options.on_unknown_end,
         stall_no_output=options.stall_no_output,
         stall_no_progress=options.stall_no_progress,
         stall_idle_device=options.stall_idle_device,

@@ -69,6 +69,7 @@ class JobFlags:
     notify: Sequence[str] = ()
     signal: str | None = None
     checkpointed_exit_code: str | None = None
+    on_unknown_end: str | None = None
 
 
 _NUMBER = re.compile(r"[0-9.]+")
@@ -100,6 +101,7 @@ def build(job: JobFlags, retry: RetryFlags, flags: Flags) -> Manifest:
         "notify": [_notified(each) for each in job.notify],
         "signal": _warning(job, flags),
         "checkpointedExitCode": flags.integer("--checkpointed-exit-code", job.checkpointed_exit_code, low=1, high=255),
+        "onUnknownEnd": None if job.on_unknown_end is None else job.on_unknown_end.capitalize(),
         "retryPolicies": list(retry.policies),
         "retry": _inline_policies(retry, flags),
     }

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
+from holdfast.domain.policy.model import UnknownEnd
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import INDEX, LINE, MOST_TASKS, ArraySpec, Axis, Indexes, task_name
 from holdfast.errors import InvalidManifest
@@ -35,6 +36,7 @@ class ArrayFields(Struct, frozen=True):
     max_running: int | None = None
     max_failures: int | None = None
     at_least: int | None = None
+    on_unknown_end: UnknownEnd | None = None
 
 
 def read_array(spec: Fields) -> ArrayFields | None:
@@ -56,6 +58,7 @@ def read_array(spec: Fields) -> ArrayFields | None:
         part.integer("maxRunning", low=1, high=MOST_TASKS),
         part.integer("maxFailures", low=0, high=MOST_TASKS),
         _read_success(part, total),
+        part.choice("onUnknownEnd", UnknownEnd),
     )
     part.finish()
     return found
@@ -64,7 +67,8 @@ def read_array(spec: Fields) -> ArrayFields | None:
 def arrayed(job: JobSpec, array: ArrayFields, metadata: Fields) -> ArraySpec:
     """Put an array and its job together."""
     limits = (array.max_running, array.max_failures, array.at_least)
-    found = ArraySpec(evolve(job, notify=()), array.indexes, array.axes, *limits, job.notify)
+    task = evolve(job, notify=(), array_on_unknown_end=array.on_unknown_end)
+    found = ArraySpec(task, array.indexes, array.axes, *limits, job.notify)
     _check_task_names(found, metadata)
     return found
 

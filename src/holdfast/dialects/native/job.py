@@ -13,6 +13,7 @@ from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.resources import read_resources
 from holdfast.dialects.native.watching import read_checkpointed, read_stall, read_warning
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
+from holdfast.domain.policy.model import UnknownEnd
 from holdfast.domain.workloads.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec, Streams
 from holdfast.errors import Problem
 
@@ -97,6 +98,7 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
         notify=read_notify(spec),
         warning=warning,
         checkpointed_exit_code=read_checkpointed(spec, warning),
+        on_unknown_end=spec.choice("onUnknownEnd", UnknownEnd),
     )
     array = read_array(spec)
     found = job if array is None else arrayed(job, array, metadata)

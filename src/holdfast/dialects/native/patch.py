@@ -25,6 +25,7 @@ _ATTRIBUTES = {
     "nodeSelector": ("node_selector",),
     "retryPolicies": ("retry_policies",),
     "retry": ("inline_policies",),
+    "onUnknownEnd": ("on_unknown_end",),
 }
 CHANGEABLE = tuple(_ATTRIBUTES)
 """What can be changed once a job has been submitted: nothing that decides whose it is, or when its turn is."""

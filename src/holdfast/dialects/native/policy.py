@@ -21,6 +21,7 @@ from holdfast.domain.policy.model import (
     Mutation,
     RetryPolicy,
     Rule,
+    UnknownEnd,
 )
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.units import parse_memory
@@ -97,6 +98,7 @@ def read_policy_fields(fields: Fields, name: str, dialect: RuleDialect) -> Retry
         default_action=Action(fields.choice("defaultAction", _DefaultAction) or Action.FAIL),
         backoff=read_backoff(fields, "backoff"),
         anti_affinity=_read_anti_affinity(fields) or AntiAffinity.NONE,
+        on_unknown_end=fields.choice("onUnknownEnd", UnknownEnd) if dialect is NATIVE else None,
     )
 
 
@@ -270,26 +272,13 @@ def policy_warnings(policy: RetryPolicy, path: str) -> list[Problem]:
         if blocker is not None:
             message = f"rule {rule.name!r} is never reached: {blocker!r} before it matches every failure"
             found.append(Problem(where, message, hint="move it up, or remove it"))
-        elif _matches_all(rule):
+        elif rule.matches_all:
             blocker = rule.name
         if rule.action is not Action.RETRY and (rule.retry_limit is not None):
             found.append(Problem(f"{where}.retryLimit", f"has no effect: the action is {rule.action}"))
         if rule.action in {Action.FAIL, Action.HOLD} and (rule.backoff or rule.mutate):
             found.append(Problem(where, f"backoff and mutate have no effect: the action is {rule.action}"))
     return found
-
-
-def _matches_all(rule: Rule) -> bool:
-    return rule == Rule(
-        action=rule.action,
-        name=rule.name,
-        include_init_containers=rule.include_init_containers,
-        retry_limit=rule.retry_limit,
-        backoff=rule.backoff,
-        anti_affinity=rule.anti_affinity,
-        mutate=rule.mutate,
-        hold_reason=rule.hold_reason,
-    )
 
 
 def read_policy_manifest(

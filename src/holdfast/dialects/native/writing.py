@@ -28,6 +28,8 @@ def write_policy(policy: RetryPolicy) -> dict[str, Any]:
         spec["backoff"] = write_backoff(policy.backoff)
     if policy.anti_affinity is not AntiAffinity.NONE:
         spec["antiAffinity"] = {"mode": policy.anti_affinity.value}
+    if policy.on_unknown_end is not None:
+        spec["onUnknownEnd"] = policy.on_unknown_end.value
     if policy.rules:
         spec["rules"] = [_write_rule(rule) for rule in policy.rules]
     return spec
@@ -107,6 +109,7 @@ _ONE_TO_ONE: tuple[tuple[str, str, Any], ...] = (
     ("grace", "grace_s", DEFAULT_GRACE_S),
     ("nodeSelector", "node_selector", {}),
     ("checkpointedExitCode", "checkpointed_exit_code", None),
+    ("onUnknownEnd", "on_unknown_end", None),
 )
 
 

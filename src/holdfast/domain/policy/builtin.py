@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from holdfast.domain.failure import FailureCondition
 from holdfast.domain.policy.model import (
     Action,
@@ -12,8 +14,12 @@ from holdfast.domain.policy.model import (
     JitterMode,
     RetryPolicy,
     Rule,
+    UnknownEnd,
 )
 from holdfast.domain.record import evolve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SOON = Backoff(initial_s=1.0, max_s=60.0, multiplier=2.0, jitter=JitterMode.DETERMINISTIC, jitter_ratio=1.0)
 _AT_ONCE = Backoff(initial_s=0.0)
@@ -52,6 +58,31 @@ preempted run is pending again at once: its place went to more important work, a
 others are spread over as long again as they wait: what was lost together must not come back together, or it meets
 whatever took the place down again and again.
 """
+
+ON_UNKNOWN_END = "on-unknown-end"
+"""The name of the policy for runs of which nobody knows how they ended."""
+
+
+def unknown_end(
+    policies: Sequence[RetryPolicy], *, before: Sequence[tuple[str, UnknownEnd | None]] = ()
+) -> RetryPolicy | None:
+    """Return the policy of one rule that holds or fails what may have run; its name says whose word it is.
+
+    Args:
+        policies: Those that apply, in order; the first that says anything counts.
+        before: Who is asked before them, and what they say.
+
+    Returns:
+        ``None`` where nobody says anything, or ``Retry``: then it is retried as what is lost.
+    """
+    said = (*before, *((f"policy {policy.name}", policy.on_unknown_end) for policy in policies))
+    whose, what = next(((whose, what) for whose, what in said if what is not None), ("", UnknownEnd.RETRY))
+    if what is UnknownEnd.RETRY:
+        return None
+    reason = f"nobody knows how it ended, and onUnknownEnd of the {whose} is {what}"
+    conditions = frozenset({FailureCondition.END_UNKNOWN})
+    return RetryPolicy(ON_UNKNOWN_END, (Rule(Action(what), whose, conditions=conditions, hold_reason=reason),))
+
 
 CHECKPOINTED = "checkpointed"
 """The name of the policy for runs that saved what they have."""

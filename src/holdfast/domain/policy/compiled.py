@@ -85,6 +85,7 @@ class PolicySet(Struct, frozen=True):
         *,
         infrastructure: RetryPolicy | None = None,
         first: Sequence[RetryPolicy] = (),
+        unknown_end: RetryPolicy | None = None,
     ) -> PolicySet:
         """Compile policies.
 
@@ -93,19 +94,22 @@ class PolicySet(Struct, frozen=True):
             infrastructure: Rules tried after all of these and before the first one's default action, which
                 stays theirs.
             first: Rules tried before all of these; their default action is nobody's.
+            unknown_end: Rules tried after all of these and before ``infrastructure``; also before the first rule that
+                matches every failure, which says no more about them than a default action.
 
         Raises:
             InvalidPolicy: A pattern is not RE2; readers check that before.
         """
-        rules: list[CompiledRule] = []
-        sources: list[Rule] = []
-        for policy in (*first, *policies, *([infrastructure] if infrastructure else [])):
-            for index, rule in enumerate(policy.rules):
-                rules.append(_compile_rule(policy, rule, index, position=len(rules)))
-                sources.append(rule)
+        listed = _listed(*first, *policies)
+        if unknown_end is not None:
+            place = next((i for i, (_, _, rule) in enumerate(listed) if rule.matches_all), len(listed))
+            listed[place:place] = _listed(unknown_end)
+        if infrastructure is not None:
+            listed += _listed(infrastructure)
+        rules = [_compile_rule(policy, rule, index, position=i) for i, (policy, index, rule) in enumerate(listed)]
         default = _compile_default(policies[0], len(rules)) if policies else _nothing_applies(len(rules))
         may_ignore = any(rule.action is Action.IGNORE for rule in (*rules, default))
-        return cls(tuple(rules), default, may_ignore, RuleIndex(sources))
+        return cls(tuple(rules), default, may_ignore, RuleIndex([rule for _, _, rule in listed]))
 
     def first_match(self, failure: Failure) -> CompiledRule:
         """Return the first rule that matches a failure, else the default."""
@@ -125,6 +129,10 @@ class PolicySet(Struct, frozen=True):
         """List every rule that is looked at, up to the one that matches."""
         last = self.first_match(failure).position
         return tuple(rule.considered(failure) for rule in self.rules[: last + 1])
+
+
+def _listed(*policies: RetryPolicy) -> list[tuple[RetryPolicy, int, Rule]]:
+    return [(policy, index, rule) for policy in policies for index, rule in enumerate(policy.rules)]
 
 
 def _compile_rule(policy: RetryPolicy, rule: Rule, index: int, *, position: int) -> CompiledRule:
@@ -150,9 +158,7 @@ def _compile_rule(policy: RetryPolicy, rule: Rule, index: int, *, position: int)
 
 
 def _reason(rule: Rule) -> str:
-    if rule.action is Action.HOLD and rule.hold_reason:
-        return rule.hold_reason
-    return f"matched rule: {rule.action}"
+    return rule.hold_reason or f"matched rule: {rule.action}"
 
 
 def _compile_default(policy: RetryPolicy, position: int) -> CompiledRule:

@@ -25,6 +25,17 @@ class Action(StrEnum):
     """Wait for a user."""
 
 
+class UnknownEnd(StrEnum):
+    """What happens to a job when nobody knows how its run ended, and no rule says: ``onUnknownEnd``."""
+
+    RETRY = "Retry"
+    """As any run that was lost with its place: a new attempt, on the infrastructure budget."""
+    HOLD = "Hold"
+    """Wait for a user, who can find out what the program has done."""
+    FAIL = "Fail"
+    """Give up."""
+
+
 class SetAction(StrEnum):
     """What a rule of a job set tells Holdfast to do about one of its failed jobs (KEP-262)."""
 
@@ -153,7 +164,21 @@ class Rule(Struct, frozen=True):
     anti_affinity: AntiAffinity | None = None
     mutate: Mutation | None = None
     hold_reason: str = ""
-    """Shown to the person a ``Hold`` waits for."""
+    """Shown to the person a ``Hold`` waits for; of a built-in rule also why it gives up."""
+
+    @property
+    def matches_all(self) -> bool:
+        """Whether it has no matcher."""
+        return self == Rule(
+            action=self.action,
+            name=self.name,
+            include_init_containers=self.include_init_containers,
+            retry_limit=self.retry_limit,
+            backoff=self.backoff,
+            anti_affinity=self.anti_affinity,
+            mutate=self.mutate,
+            hold_reason=self.hold_reason,
+        )
 
 
 class SetRule(Struct, frozen=True):
@@ -186,6 +211,8 @@ class RetryPolicy(Struct, frozen=True):
     anti_affinity: AntiAffinity = AntiAffinity.NONE
     revision: int = 1
     """Which stored version this is; a decision records it."""
+    on_unknown_end: UnknownEnd | None = None
+    """What happens when nobody knows how a run ended; absent leaves it to the next policy."""
 
 
 class RetrySettings(Struct, frozen=True):

@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.domain.devices import ANY, GpuSelector
 from holdfast.domain.job import Resources
 from holdfast.domain.notifier import Notify
-from holdfast.domain.policy.model import RetryPolicy
+from holdfast.domain.policy.model import RetryPolicy, UnknownEnd
 from holdfast.domain.record import Struct, field
 from holdfast.domain.workloads.dependencies import Dependency
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
@@ -87,5 +87,9 @@ class JobSpec(Struct, frozen=True):
     """The exit code of a run that has saved what it has and is to be run again."""
     checkpoints_of: tuple[str, ...] = ()
     """Ids of jobs that have ended; the first of them that still has a checkpoint folder leaves it to this one."""
+    on_unknown_end: UnknownEnd | None = None
+    """What happens when nobody knows how a run ended; ``None`` leaves it to its array, then to its policies."""
+    array_on_unknown_end: UnknownEnd | None = None
+    """What its array says about that."""
     kube: KubeJob | None = None
     """Set when its runs are pods of a Kubernetes Job of its own; jobs of a job set have theirs in the set."""

@@ -1,0 +1,120 @@
+"""What must not run twice: ``onUnknownEnd`` of jobs, arrays and policies, where it is asked, and what follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.domain.failure import Cause, Failure
+from holdfast.domain.job import JobState
+from holdfast.domain.policy.builtin import INFRASTRUCTURE
+from holdfast.domain.policy.compiled import PolicySet
+from holdfast.domain.policy.decide import decide
+from holdfast.domain.policy.explain import explain
+from holdfast.domain.policy.model import Action, RetryHistory, RetryPolicy, RetrySettings, Rule, UnknownEnd
+from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
+from holdfast.engines.simulated.life import SimulatedRun
+from tests.unit.conftest import Lab, job_named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.policy.model import Decision
+
+RETRY, HOLD, FAIL = UnknownEnd
+LOST = Failure(Cause.AGENT_TRANSIENT, frozenset({"ExecutorLost", "EndUnknown"}), message="executor e was lost")
+SEEN = Failure(Cause.AGENT_TRANSIENT, frozenset({"ExecutorLost"}), started=False)
+FOREVER = SimulatedRun(duration_s=None)
+
+
+def names(condition: str, action: Action = Action.RETRY) -> Rule:
+    return Rule(action, condition.lower(), conditions=frozenset({condition}))
+
+
+def judged(
+    policies: Sequence[RetryPolicy] = (),
+    failure: Failure = LOST,
+    *,
+    job: UnknownEnd | None = None,
+    array: UnknownEnd | None = None,
+) -> Decision:
+    spec = job_named("job", on_unknown_end=job, array_on_unknown_end=array)
+    then = unknown_end_policy(spec, policies)
+    compiled = PolicySet.compile(policies, infrastructure=INFRASTRUCTURE, unknown_end=then)
+    return decide(compiled, failure, RetryHistory("job"), RetrySettings(), explain=True)
+
+
+P = RetryPolicy("p", on_unknown_end=FAIL)
+Q = RetryPolicy("q", on_unknown_end=HOLD)
+ANY = RetryPolicy("any", (Rule(Action.RETRY, "all"),))
+EXPECTED = RetryPolicy("expected", (names("ExecutorLost"),))
+SILENT = RetryPolicy("silent", (names("AppError"),))
+TABLE: list[tuple[str, Decision, Action, str | None]] = [
+    ("nobody says anything", judged(), Action.RETRY, "executor-lost"),
+    ("the job holds", judged(job=HOLD), Action.HOLD, "job"),
+    ("the job fails", judged(job=FAIL), Action.FAIL, "job"),
+    ("the job retries", judged([P], job=RETRY, array=HOLD), Action.RETRY, "executor-lost"),
+    ("the job before its array", judged(job=FAIL, array=HOLD), Action.FAIL, "job"),
+    ("the array before policies", judged([P], array=HOLD), Action.HOLD, "array"),
+    ("the first policy that says it", judged([SILENT, Q, P]), Action.HOLD, "policy q"),
+    (
+        "a rule of the user",
+        judged([RetryPolicy("p", (names("ExecutorLost"),))], job=HOLD),
+        Action.RETRY,
+        "executorlost",
+    ),
+    ("a rule that names it", judged([RetryPolicy("p", (names("EndUnknown"),))], job=FAIL), Action.RETRY, "endunknown"),
+    (
+        "no rule that matches anything",
+        judged([RetryPolicy("p", (Rule(Action.RETRY, "all"),))], job=HOLD),
+        Action.HOLD,
+        "job",
+    ),
+    ("nor a default action", judged([RetryPolicy("p", default_action=Action.RETRY)], job=HOLD), Action.HOLD, "job"),
+    ("an end that is known", judged(failure=SEEN, job=HOLD), Action.RETRY, "executor-lost"),
+]
+
+
+@pytest.mark.parametrize(("decision", "action", "rule"), [pytest.param(*row[1:], id=row[0]) for row in TABLE])
+def test_who_decides_after_an_unknown_end(decision: Decision, action: Action, rule: str | None) -> None:
+    assert (decision.action, decision.rule) == (action, rule)
+
+
+def test_a_retry_after_an_unknown_end_is_charged_to_lost_executors() -> None:
+    assert judged([SILENT], job=RETRY).counter == "infrastructure/executor-lost"
+
+
+UNKNOWN = "nobody knows how it ended, and onUnknownEnd of the"
+
+
+@pytest.mark.parametrize(
+    ("decision", "told"),
+    [
+        (judged(job=HOLD), f"The job is held until someone releases it: {UNKNOWN} job is Hold."),
+        (judged([P]), f"It is not retried: {UNKNOWN} policy p is Fail."),
+    ],
+)
+def test_the_explanation_says_whose_word_it_is(decision: Decision, told: str) -> None:
+    assert told in explain(decision, LOST, RetryHistory("job"), RetrySettings())
+
+
+@pytest.mark.parametrize(
+    ("says", "state"), [(HOLD, JobState.HELD), (FAIL, JobState.FAILED), (RETRY, JobState.SUCCEEDED)]
+)
+@pytest.mark.parametrize("gang", [1, 2])
+def test_what_must_not_run_twice_is_not_started_again(lab: Lab, says: UnknownEnd, state: JobState, gang: int) -> None:
+    spec = job_named("job", on_unknown_end=says, gang=gang)
+    job = lab.submit(spec, lambda order: FOREVER if order.attempt == 1 else SimulatedRun())
+    lab.pass_s(2)
+    lab.transport.broken = True
+    for _ in range(70):
+        lab.clock.time += 1.0
+        lab.executor.step()
+        lab.tick()
+    lab.transport.broken = False
+    lab.pass_s(20)
+    assert lab.job(job).state is state
+    assert len(lab.orders) == gang * (2 if says is RETRY else 1)
+    if says is HOLD:
+        assert "onUnknownEnd of the job is Hold" in lab.job(job).reason
