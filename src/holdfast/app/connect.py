@@ -14,13 +14,19 @@ from holdfast.app.settings import read_settings
 from holdfast.client import Client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from holdfast.app.settings import Settings
 
 
 @contextmanager
-def connect(*, drive: bool = False, places: bool = True, settings: Settings | None = None) -> Iterator[Client]:
+def connect(
+    *,
+    drive: bool = False,
+    places: bool = True,
+    settings: Settings | None = None,
+    waits: Callable[[str], None] | None = None,
+) -> Iterator[Client]:
     """Open a client for as long as the context lasts.
 
     Args:
@@ -28,6 +34,7 @@ def connect(*, drive: bool = False, places: bool = True, settings: Settings | No
             soon as no other process does.
         places: Whether to start waiting jobs meanwhile; else only what runs is looked after.
         settings: Where to look; by default the environment's.
+        waits: Told when a server stops answering, and when it answers again: in between it is waited for.
 
     Yields:
         A client.
@@ -36,16 +43,29 @@ def connect(*, drive: bool = False, places: bool = True, settings: Settings | No
     if settings.url:
         token = settings.token.get_secret_value() if settings.token else None
         with Client(settings.url, token) as client:
-            yield client
+            yield _ready(client, settings, waits)
         return
     directory = DataDir(settings.data)
     server = directory.server()
     if server is not None:
         with Client(server.url, server.token) as client:
-            yield client
+            client.connection.find, client.connection.known = partial(_found, directory), True
+            yield _ready(client, settings, waits)
         return
     with ExitStack() as stack:
         yield _in_process(stack, settings, directory, drive=drive, places=places)
+
+
+def _ready(client: Client, settings: Settings, waits: Callable[[str], None] | None) -> Client:
+    client.connection.patience_s = settings.patience
+    if waits is not None:
+        client.connection.be_patient(waits)
+    return client
+
+
+def _found(directory: DataDir) -> tuple[str, str] | None:
+    server = directory.server()
+    return None if server is None else (server.url, server.token)
 
 
 def is_looked_after(settings: Settings | None = None) -> bool:

@@ -48,6 +48,8 @@ class Settings(BaseModel):
     """The server's address, e.g. ``http://127.0.0.1:7070``; unset: look in the data directory."""
     token: SecretStr | None = None
     """The bearer token to send with ``url``."""
+    patience: Annotated[float, BeforeValidator(_span)] = Field(default="5m", ge=0, validate_default=True)
+    """How long commands that wait or follow, and results in Python, wait for a server that stopped answering."""
     data: Path = Field(default_factory=lambda: platformdirs.user_data_path("holdfast", appauthor=False))
     """The data directory: database, logs, work directories, and the running server's address and token."""
     database: SecretStr | None = None

@@ -39,16 +39,19 @@ class Cli:
     sleep: Callable[[float], None] = time.sleep
     cwd: Callable[[], str] = os.getcwd
 
-    def connect(self, *, drive: bool = False, places: bool = True) -> AbstractContextManager[Client]:
+    def connect(
+        self, *, drive: bool = False, places: bool = True, attached: bool = False
+    ) -> AbstractContextManager[Client]:
         """Reach the server that is running, or open the data directory in this process.
 
         Args:
             drive: Without a server, also run controller and executor here while the context is open.
             places: Whether these start jobs that wait.
+            attached: Go on when the server is restarted meanwhile.
         """
         from holdfast.app.connect import connect
 
-        return connect(drive=drive, places=places)
+        return connect(drive=drive, places=places, waits=self.say if attached else None)
 
     @staticmethod
     def is_unserved() -> bool:

@@ -14,8 +14,9 @@ from urllib.parse import urlencode, urlsplit
 from pydantic import BaseModel, ValidationError
 
 from holdfast.client.errors import error_of, foreign
+from holdfast.client.silence import PATIENCE_S, Silence
 from holdfast.client.transport import FAILURES, HttpTransport, Request
-from holdfast.errors import InvalidRequest, InvalidSetting, Problem, Unavailable
+from holdfast.errors import InvalidRequest, InvalidSetting, Problem, Unauthenticated, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -53,6 +54,18 @@ class Connection(Protocol):
     """Whether an answer can be read while it comes."""
     pause: Callable[[float], None] = staticmethod(time.sleep)
     """How to wait before something is asked again."""
+    patience_s: float = PATIENCE_S
+    """How long who waits for jobs puts up with a server that does not answer."""
+
+    find: Callable[[], tuple[str, str] | None] = staticmethod(lambda: None)
+    """Tells where the server is by now, and its token; asked once it does not answer, or not to the token."""
+
+    known: bool = False
+    """Whether the server has been there: it has answered, or left its address where it was looked for."""
+
+    def be_patient(self, say: Callable[[str], None]) -> None:
+        """Ask a server that is ``known`` again for ``patience_s``, for what may be asked twice, and say so."""
+        del say  # without a server nobody is silent
 
     def get(self, path: str, answer: type[M], params: Mapping[str, Any] | None = None) -> M:
         """Read something."""
@@ -107,15 +120,20 @@ class ServerConnection(Connection):
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """Remember the address; nothing is sent yet."""
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._place = (base_url, token or "")
         self.pause = pause
         self.address = _checked(base_url)
         self._timeout_s = timeout_s
         self._transport = transport or HttpTransport(base_url)
+        self._silence: Silence | None = None
 
     def close(self) -> None:
         """Let go of the connection; double close is fine."""
         self._transport.close()
+
+    def be_patient(self, say: Callable[[str], None]) -> None:
+        """Ask a server that is ``known`` again for ``patience_s``, for what may be asked twice, and say so."""
+        self._silence = Silence(self.patience_s, say)
 
     def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> Answer:  # noqa: ANN401 - as `_request` takes them
         """Send one request, again after a lost connection when that is safe.
@@ -125,7 +143,36 @@ class ServerConnection(Connection):
             Unavailable: It could not be reached.
         """
         again = method in _REPEATABLE if repeatable is None else repeatable
-        asked = self._request(method, path, **request)
+        while True:
+            try:
+                answer = self._sent(self._request(method, path, **request), path, again=again)
+            except Unauthenticated:
+                if not self._found_elsewhere():
+                    raise
+            except Unavailable as error:
+                if not again:
+                    raise
+                moved = self._found_elsewhere()
+                if self._silence is not None and self.known:
+                    self.pause(self._silence.failed(error))
+                elif not moved:
+                    raise
+            else:
+                self.known = True
+                if self._silence is not None:
+                    self._silence.answered()
+                return answer
+
+    def _found_elsewhere(self) -> bool:
+        """Look where the server is; returns whether it was started again at another address or with another token."""
+        found = self.find()
+        if found is None or found == self._place:
+            return False
+        self._transport.close()
+        self._place, self.address, self._transport = found, _checked(found[0]), HttpTransport(found[0])
+        return True
+
+    def _sent(self, asked: Request, path: str, *, again: bool) -> Answer:
         for pause in (*PAUSES_S, None) if again else (None,):
             try:
                 answer = self._transport.send(asked, self._timeout_s)
@@ -169,7 +216,8 @@ class ServerConnection(Connection):
     ) -> Request:
         query = urlencode({name: value for name, value in (params or {}).items() if value is not None}, doseq=True)
         target = f"{path}?{query}" if query else path
-        given = _sendable({**self._headers, **(headers or {})})
+        token = self._place[1]
+        given = _sendable({**({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})})
         if json is None:
             return Request(method, target, given)
         return Request(method, target, {**given, "Content-Type": "application/json"}, written(json))

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 import anyio
 from anyio.to_thread import run_sync
 
+from holdfast.client.silence import Silence
+from holdfast.errors import Unavailable
 from holdfast.sdk.client import Client
 from holdfast.sdk.states import ENDED
 from holdfast.sdk.waiting import GONE, Rests
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from typing import Unpack
 
+    from holdfast.client import Client as Api
     from holdfast.sdk.array import Array
     from holdfast.sdk.job import Job
     from holdfast.sdk.manifest import Options
@@ -146,6 +149,23 @@ class AsyncArray:
         return AsyncArray(await run_sync(partial(self.array.rerun, **wanted)))
 
 
+async def patiently(api: Api, ids: Sequence[str], *, until: float | None) -> Mapping[str, str]:
+    """Read states, also of a server that is away for a while; only the asking is done in a thread."""
+    silence = Silence(api.connection.patience_s)
+    while True:
+        try:
+            states = await run_sync(api.states, ids)
+        except Unavailable as error:
+            pause_s = silence.failed(error)
+            if until is not None and time.monotonic() + pause_s > until:
+                msg = "the server does not answer, and the time is over"
+                raise TimeoutError(msg) from error
+            await anyio.sleep(pause_s)
+        else:
+            silence.answered()
+            return states
+
+
 async def as_completed(
     jobs: Iterable[AsyncJob[T]],
     timeout: float | None = None,  # noqa: ASYNC109 - as above
@@ -159,7 +179,7 @@ async def as_completed(
     total, rests = len(left), Rests()
     give_up = None if timeout is None else time.monotonic() + timeout
     while left:
-        states = await run_sync(next(iter(left.values())).job.api.states, list(left))
+        states = await patiently(next(iter(left.values())).job.api, list(left), until=give_up)
         ended = [job_id for job_id in left if states.get(job_id, GONE) in {*ENDED, GONE}]
         for job_id in ended:
             yield left.pop(job_id)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import CancelledError
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from holdfast.errors import NotFound
 from holdfast.sdk.calls.outcome import Outcome, RemoteTraceback
 from holdfast.sdk.notebook import html_of
 from holdfast.sdk.states import ENDED, State
-from holdfast.sdk.waiting import as_completed
+from holdfast.sdk.waiting import as_completed, patiently
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,7 +97,7 @@ class Job(Generic[T_co]):
         """
         for _ in as_completed([self], timeout):
             break
-        return self.state
+        return cast("State", self._view().state)
 
     def result(self, timeout: float | None = None) -> T_co:
         """Wait for its result.
@@ -111,13 +112,17 @@ class Job(Generic[T_co]):
 
     def outcome(self, rank: int = 0) -> Any:
         """Return or raise what one rank of the ended job came to."""
-        view = self._api.job(self.id)
+        view = self._view()
         if view.state == "Succeeded" and self._call is None:
             return None
         left = self._left(view, rank) if view.state in {"Succeeded", "Failed"} else None
         if left is None or (left.ok and view.state == "Failed"):
             raise self._failed(view)
         return left.value()
+
+    def _view(self) -> JobView:
+        """Read it once its server answers."""
+        return patiently(self._api, self.view)
 
     def _left(self, view: JobView, rank: int) -> Outcome | None:
         """Find what the last attempt left: of a failed gang, the rank whose failure it was."""
@@ -128,7 +133,7 @@ class Job(Generic[T_co]):
         return next((left for left in found if not left.ok), found[0] if found else None)
 
     def _failed(self, view: JobView) -> JobFailed:
-        why = self.why()
+        why = patiently(self._api, self.why)
         kind = JobCancelled if view.state == "Cancelled" else JobFailed
         headline = why.headline
         if view.state == "Succeeded":
@@ -171,7 +176,8 @@ class Job(Generic[T_co]):
     def _chunk(self, attempt: int, rank: int, offset: int) -> LogChunk | None:
         """Read on in a log; a run that has not been placed has none yet."""
         try:
-            return self._api.logs(self.id, attempt=attempt, rank=rank, offset=offset)
+            read = partial(self._api.logs, self.id, attempt=attempt, rank=rank, offset=offset)
+            return patiently(self._api, read)
         except NotFound:
             return None
 
@@ -179,7 +185,7 @@ class Job(Generic[T_co]):
         """Wait until there is an attempt to follow."""
         rest_s = _SOON_S
         while True:
-            view = self._api.job(self.id)
+            view = self._view()
             if view.attempt:
                 return view.attempt
             if view.state in ENDED:

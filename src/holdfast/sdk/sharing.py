@@ -21,6 +21,7 @@ class _Shared(Connection):
         self._connection = connection
         self._lock = threading.Lock()
         self.address, self.streams, self.pause = connection.address, connection.streams, connection.pause
+        self.patience_s = connection.patience_s
 
     def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> Answer:
         with self._lock:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, FIRST_EXCEPTION
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar, get_args
 
+from holdfast.client.silence import Silence
+from holdfast.errors import Unavailable
 from holdfast.sdk.states import ENDED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from holdfast.client import Client as Api
     from holdfast.sdk.states import State
@@ -35,6 +38,7 @@ class Awaited(Protocol):
 
 
 J = TypeVar("J", bound=Awaited)
+T = TypeVar("T")
 ReturnWhen = Literal["ALL_COMPLETED", "FIRST_COMPLETED", "FIRST_EXCEPTION"]
 """As of ``concurrent.futures``."""
 GONE = "Gone"
@@ -63,6 +67,33 @@ class Rests:
         return min(self.LONGEST_S, max(self._next_s, things * self.FOR_EACH_S))
 
 
+def patiently(api: Api, ask: Callable[[], T], *, until: float | None = None) -> T:
+    """Ask a server that may be away for a while, as when it is restarted.
+
+    Args:
+        api: Whose connection says how long to be patient.
+        ask: Asks it; nothing is changed by that.
+        until: When to be patient no longer, by ``time.monotonic``; ``None``: no earlier than the connection says.
+
+    Raises:
+        TimeoutError: It is away, and the time is over.
+        Unavailable: It is away for too long.
+    """
+    silence = Silence(api.connection.patience_s)
+    while True:
+        try:
+            found = ask()
+        except Unavailable as error:
+            pause_s = silence.failed(error)
+            if until is not None and time.monotonic() + pause_s > until:
+                msg = "the server does not answer, and the time is over"
+                raise TimeoutError(msg) from error
+            time.sleep(pause_s)
+        else:
+            silence.answered()
+            return found
+
+
 def as_completed(jobs: Iterable[J], timeout: float | None = None) -> Iterator[J]:
     """Yield each job when it has ended.
 
@@ -73,7 +104,8 @@ def as_completed(jobs: Iterable[J], timeout: float | None = None) -> Iterator[J]
     total, rests = len(left), Rests()
     give_up = None if timeout is None else time.monotonic() + timeout
     while True:
-        ended = [job_id for job_id, state in _states(left).items() if state in {*ENDED, GONE}]
+        states = patiently(next(iter(left.values())).api, partial(_states, left), until=give_up) if left else {}
+        ended = [job_id for job_id, state in states.items() if state in {*ENDED, GONE}]
         for job_id in ended:
             yield left.pop(job_id)
         if not left:

@@ -108,7 +108,7 @@ def _delete_sets(names: Sequence[str], options: DeleteOptions, timeout_s: float 
         client.delete_job_set(found.id)
         going[found.id] = found.name
 
-    with cli.connect(drive=options.wait) as client:
+    with cli.connect(drive=options.wait, attached=options.wait) as client:
         done = None if options.wait else "deletion requested"
         code = do_each(
             names,

@@ -137,7 +137,7 @@ def _chosen(options: LogsOptions, flags: Flags) -> "Chosen | None":
 def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked: Asked, cli: Cli) -> int:
     """Print what one job printed."""
     attempt, rank, tail = asked
-    with cli.connect() as client:
+    with cli.connect(attached=options.follow) as client:
         job = client.job(task_or_job(client, reference, index))
         note_if_stale(client, cli, job)
         _check_rank(job, rank)
@@ -164,7 +164,7 @@ def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked:
 
 def _logs_of_set(options: LogsOptions, name: str, tail: int | None, cli: Cli) -> int:
     """Print the newest attempts of all jobs of a set; following, until the set has ended, later ones too."""
-    with cli.connect() as client:
+    with cli.connect(attached=options.follow) as client:
         found = client.job_set(name)
         followers = [_beside(client, job, options, tail, cli) for job in client.job_set_jobs(found.id)]
         _print_all(followers, cli, lambda: not options.follow or client.job_set(found.id).terminal is not None)
@@ -173,7 +173,7 @@ def _logs_of_set(options: LogsOptions, name: str, tail: int | None, cli: Cli) ->
 
 def _logs_of_jobs(options: LogsOptions, names: Sequence[str], tail: int | None, cli: Cli) -> int:
     """Print the newest attempts of several jobs; following, until all have ended, later ones too."""
-    with cli.connect() as client:
+    with cli.connect(attached=options.follow) as client:
         ids = {job.id: job for job in map(client.job, names)}
         followers = [_beside(client, job, options, tail, cli) for job in ids.values()]
         _print_all(followers, cli, lambda: not options.follow or ENDED.issuperset(client.states(list(ids)).values()))

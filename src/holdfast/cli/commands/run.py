@@ -172,7 +172,7 @@ def run(options: RunOptions, cli: Cli) -> int:
     flags = Flags()
     secrets = secret_values(options.secret_env, cli.environ, flags)
     manifest = manifest_of(options, cli, flags)
-    with cli.connect(drive=not options.detach) as client:
+    with cli.connect(drive=not options.detach, attached=not options.detach) as client:
         if secrets:
             manifest["spec"]["env"] = {**manifest["spec"].get("env", {}), **sent(client, secrets)}
         if "array" in manifest["spec"]:

@@ -79,7 +79,7 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
         with_secrets(manifests, {})
     if options.dry_run:
         return write_manifests(manifests, "create", cli, lenient=options.lenient, dry_run=True)
-    with cli.connect(drive=options.wait) as client:
+    with cli.connect(drive=options.wait, attached=options.wait) as client:
         if secrets:
             manifests = with_secrets(manifests, sent(client, secrets))
         submitted = submit_all(client, manifests, cli, lenient=options.lenient)

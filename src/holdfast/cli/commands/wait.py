@@ -65,7 +65,7 @@ def wait(options: WaitOptions, cli: Cli) -> int:
     state = flags.choice("--for", options.until, (TERMINAL,) if target.noun is Noun.ARRAY else (TERMINAL, *states))
     timeout_s = flags.duration("--timeout", options.timeout)
     flags.finish()
-    with cli.connect(drive=True) as client:
+    with cli.connect(drive=True, attached=True) as client:
         if chosen is not None:
             return _wait_for_chosen(client, select(client, chosen, cli), Wanted(state, timeout_s), cli)
         if target.noun is Noun.JOB_SET:

@@ -11,7 +11,7 @@ from holdfast.cli.watching.follow import ENDED
 from holdfast.cli.watching.live import live_line
 from holdfast.cli.watching.pacing import Pace
 from holdfast.cli.watching.progress import job_line, waited
-from holdfast.errors import NotFound
+from holdfast.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -180,7 +180,12 @@ def _until_there(things: _Looked, outcome: _Waiting, wanted: Wanted, cli: Cli, l
     began = cli.now()
     pace, deadline = Pace(cli.sleep), _deadline(wanted, cli)
     while waiting := outcome.waiting():
-        news = outcome.note(things.look(waiting, closely=line.able))
+        try:
+            news = outcome.note(things.look(waiting, closely=line.able))
+        except Unavailable:
+            if deadline is None or cli.now() < deadline:
+                raise
+            news = False
         left = None if deadline is None else deadline - cli.now()
         if not (waiting := outcome.waiting()):
             break

@@ -1,0 +1,52 @@
+"""A server that does not answer for a while: how long that is put up with, and what is said of it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from holdfast.domain.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.errors import Unavailable
+
+PATIENCE_S = 300.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
+_log = logging.getLogger(__name__)
+
+
+class Silence:
+    """Waits for a server that has answered before; a new stretch of silence is given all the time again."""
+
+    def __init__(self, patience_s: float, say: Callable[[str], None] = _log.warning) -> None:
+        """Begin with a server that answers; ``say`` is told once when it stops and once when it goes on."""
+        self._patience_s = patience_s
+        self._say = say
+        self._since: float | None = None
+        self._pause_s = _FIRST_PAUSE_S
+
+    def failed(self, error: Unavailable) -> float:
+        """Take note that there was no answer; returns how long to rest before the next try, in seconds.
+
+        Raises:
+            Unavailable: The error: it has lasted too long.
+        """
+        now = time.monotonic()
+        if self._since is None:
+            self._since, self._pause_s = now, _FIRST_PAUSE_S
+            if self._patience_s > 0:
+                self._say(f"the server does not answer; waiting up to {format_duration(self._patience_s)} for it")
+        left_s = self._since + self._patience_s - now
+        if left_s <= 0:
+            raise error
+        pause_s, self._pause_s = min(self._pause_s, left_s), min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        return pause_s
+
+    def answered(self) -> None:
+        """Take note that it answers."""
+        if self._since is not None:
+            self._since = None
+            self._say("the server answers again")
