@@ -6,16 +6,16 @@ import os
 import re
 import subprocess
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.errors import Unavailable
-from tests.e2e.test_databases import Machine, all_succeeded, manifests, wait_until
+from tests.e2e.test_databases import HOLDFAST, Machine, all_succeeded, manifests, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
     from holdfast.client import Client
 
@@ -59,4 +59,66 @@ def test_jobs_wait_while_the_disk_for_runs_is_full(tmp_path: Path) -> None:
         assert 'holdfast_nodes_short{of="disk"} 1.0' in client.metrics()
         assert {job.state for job in client.jobs()} == {"Queued"}
         ballast.unlink()
+        wait_until(lambda: all_succeeded(client, COUNT))
+
+
+@pytest.mark.slow
+def test_jobs_wait_while_the_disk_for_runs_has_no_inodes(tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "data")
+    with mounted(machine.data / "runs", "size=64m,nr_inodes=400"), machine.serving() as client:
+        ballast = machine.data / "runs" / "ballast"
+        ballast.mkdir()
+        with suppress(OSError):
+            for number in range(400):
+                (ballast / str(number)).touch()
+        client.submit_bulk(manifests(20, retry={"retryLimit": 0}))
+        wait_until(lambda: "short of inodes since" in client.job("n0").reason)
+        for file in ballast.iterdir():
+            file.unlink()
+        wait_until(lambda: all_succeeded(client, 20))
+
+
+class LimitedMachine(Machine):
+    """A machine that a command limits before it becomes the server."""
+
+    limit: Sequence[str] = ()
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            [*self.limit, *HOLDFAST, *words], env=self.environment(), stdout=pipe, stderr=pipe, text=True
+        )
+
+
+@pytest.fixture
+def few_processes() -> Iterator[Path]:
+    group = Path(f"/sys/fs/cgroup/pids/holdfast-test-{os.getpid()}")
+    try:
+        group.mkdir()
+        (group / "pids.max").write_text("40")
+    except OSError as error:
+        pytest.skip(f"no control group can limit processes here ({error})")
+    yield group / "cgroup.procs"
+    with suppress(OSError):  # the shim may need a moment more
+        group.rmdir()
+
+
+def test_jobs_wait_while_there_are_no_processes_left(tmp_path: Path, few_processes: Path) -> None:
+    machine = LimitedMachine(tmp_path / "data")
+    machine.limit = ("sh", "-c", f'echo $$ > {few_processes}; exec "$@"', "sh")
+    with machine.serving() as client:
+        client.submit_bulk(manifests(COUNT, "exec sleep 0.3", retry={"retryLimit": 0}))
+        wait_until(lambda: not is_ready(client))
+        assert [node.reason.partition(" since")[0] for node in client.nodes()] == ["short of processes"]
+        wait_until(lambda: all_succeeded(client, COUNT))
+
+
+@pytest.mark.slow
+def test_jobs_wait_while_no_more_files_can_be_open(tmp_path: Path) -> None:
+    machine = LimitedMachine(tmp_path / "data")
+    machine.limit = ("sh", "-c", 'ulimit -n 64; exec "$@"', "sh")
+    with machine.serving() as client:
+        client.submit_bulk(manifests(COUNT, "exec sleep 0.3", retry={"retryLimit": 0}))
+        wait_until(lambda: not is_ready(client))
+        assert [node.reason.partition(" since")[0] for node in client.nodes()] == ["short of file descriptors"]
         wait_until(lambda: all_succeeded(client, COUNT))

@@ -17,6 +17,7 @@ from . import processes
 from .complaints import complain_of_exception
 from .libc import adopt_orphans, set_name
 from .supervisor.process import Supervisor
+from .supervisor.surroundings import heed_children
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,6 +84,9 @@ def _serve(sock: socket.socket, surroundings: Surroundings, cgroups: Cgroups | N
     with suppress(BaseException):
         set_name("holdfast-fork")
         signal.set_wakeup_fd(-1)
+        signal.signal(
+            signal.SIGCHLD, signal.SIG_IGN
+        )  # a supervisor that has ended must not count as a process any more
         kept = sorted({sock.fileno(), surroundings.home})
         os.closerange(3, kept[0])
         os.closerange(kept[0] + 1, kept[1])
@@ -103,7 +107,6 @@ def _serve(sock: socket.socket, surroundings: Surroundings, cgroups: Cgroups | N
                 number = int(request)
                 _become_supervisor(number, fd, surroundings, None if cgroups is None else cgroups.group(number))
             os.close(fd)
-            _reap()
     os._exit(0)
 
 
@@ -130,15 +133,6 @@ def _fill_pages() -> list[object]:
     return filling
 
 
-def _reap() -> None:
-    """Reap supervisors that have ended; the shim learns of it by itself."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return
-
-
 def _begun(number: int, fd: int, surroundings: Surroundings, group: Group | None) -> Supervisor:
     try:
         return Supervisor(number, fd, surroundings, group)
@@ -152,6 +146,7 @@ def _become_supervisor(number: int, fd: int, surroundings: Surroundings, group: 
     code = 1
     try:
         os.setsid()
+        heed_children()
         set_name("holdfast-run")
         kept = sorted({fd, surroundings.home})
         os.closerange(3, kept[0])
