@@ -10,7 +10,7 @@ import pytest
 from holdfast.domain.failure import EndedBy
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.lifecycle import Interruption
-from holdfast.domain.policy.model import Action, DecisionCode
+from holdfast.domain.policy.model import Action, DecisionCode, RetryPolicy, Rule
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.watching import EarlyWarning
 from holdfast.engines.simulated.life import SimulatedRun
@@ -63,6 +63,31 @@ def test_a_drained_node_is_emptied_with_warnings_and_its_jobs_go_on_elsewhere_at
     told = " ".join(Explainer(two.store).why(job, 1).summary)
     assert "Attempt 1 was stopped on node n0" in told
     assert "the retry is not counted" in told
+
+
+@pytest.mark.parametrize(
+    ("action", "names", "state"),
+    [
+        (Action.HOLD, "Evicted", JobState.HELD),
+        (Action.FAIL, "Evicted", JobState.FAILED),
+        (Action.FAIL, "AppError", JobState.SUCCEEDED),
+        (Action.FAIL, None, JobState.SUCCEEDED),
+    ],
+)
+def test_a_users_rule_that_names_evicted_decides_about_a_drain_and_no_other(
+    two: Lab, action: Action, names: str | None, state: JobState
+) -> None:
+    rule = Rule(action, "mine", conditions=None if names is None else frozenset({names}))
+    spec = job_named("train", RetryPolicy("p", (rule,)))
+    job = two.submit(spec, lambda order: ENDLESS if order.attempt == 1 else exits(0))
+    two.pass_s(5)
+    nodes(two).cordon("n0", "a new kernel", drain=True)
+    two.pass_s(10)
+    assert two.job(job).state is state
+    [first, *_] = two.attempts(job)
+    assert first.decision is not None
+    assert (first.decision.rule == "mine") is (names == "Evicted")
+    assert "Evicted" in (first.failure or pytest.fail("no failure")).conditions
 
 
 def test_where_there_is_no_other_node_jobs_wait_and_say_why_until_it_is_uncordoned(lab: Lab) -> None:

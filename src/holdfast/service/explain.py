@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
-from holdfast.domain.failure import Cause
+from holdfast.domain.failure import Cause, EndedBy
 from holdfast.domain.policy.builtin import CHECKPOINTED, INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import GLOBAL_LIMIT, decide
@@ -121,7 +121,8 @@ class Explainer:
         """Decide again as then; ``None`` when what was in force then cannot be found any more."""
         settings = settings_then(decision, self._current().settings)
         for policies in (self._policies_of(job, decision), *self._deciding_alone(job, decision)):
-            again = decide(policies, failure, history, settings, draw=0.0, explain=True)
+            asked = policies.about_drain(failure) if failure.ended_by is EndedBy.DRAIN else None
+            again = decide(asked or policies, failure, history, settings, draw=0.0, explain=True)
             if (again.policy, again.rule) == (decision.policy, decision.rule):
                 return again
         return None

@@ -5,19 +5,21 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from holdfast.domain.failure import FailureCondition
 from holdfast.domain.policy.matchers import considered, matchers_of
-from holdfast.domain.policy.model import Action, AntiAffinity, ExitCodeOperator, Mutation, RetryPolicy
+from holdfast.domain.policy.model import Action, AntiAffinity, ExitCodeOperator, Mutation, RetryPolicy, Rule
 from holdfast.domain.policy.patterns import Pattern, PatternSet
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, evolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from holdfast.domain.failure import ContainerResult, Failure
     from holdfast.domain.policy.matchers import FailureMatcher
-    from holdfast.domain.policy.model import Backoff, Considered, MemoryGrowth, Rule
+    from holdfast.domain.policy.model import Backoff, Considered, MemoryGrowth
 
 
+_OF_DRAINS = frozenset({FailureCondition.EVICTED, FailureCondition.END_UNKNOWN})
 DEFAULT_RULE = "default"
 """The name a policy's default action is counted under."""
 
@@ -61,6 +63,8 @@ class CompiledRule(Struct, frozen=True, kw_only=True):
     avoid_devices: bool = False
     growth: MemoryGrowth | None = None
     matchers: tuple[FailureMatcher, ...] = ()
+    about_drains: bool = False
+    """Whether it is asked about a run whose node was drained: a user's that names that, or an end nobody knows."""
 
     def considered(self, failure: Failure) -> Considered:
         """Say whether it matches, and why: all matchers that hold, or all that do not."""
@@ -104,9 +108,13 @@ class PolicySet(Struct, frozen=True):
         if unknown_end is not None:
             place = next((i for i, (_, _, rule) in enumerate(listed) if rule.matches_all), len(listed))
             listed[place:place] = _listed(unknown_end)
+        own = range(len(_listed(*first)), len(listed))
         if infrastructure is not None:
             listed += _listed(infrastructure)
-        rules = [_compile_rule(policy, rule, index, position=i) for i, (policy, index, rule) in enumerate(listed)]
+        rules = [
+            _compile_rule(policy, rule, index, position=i, about_drains=i in own and _names_drains(rule))
+            for i, (policy, index, rule) in enumerate(listed)
+        ]
         default = _compile_default(policies[0], len(rules)) if policies else _nothing_applies(len(rules))
         may_ignore = any(rule.action is Action.IGNORE for rule in (*rules, default))
         return cls(tuple(rules), default, may_ignore, RuleIndex([rule for _, _, rule in listed]))
@@ -125,6 +133,14 @@ class PolicySet(Struct, frozen=True):
             bits ^= lowest
         return self.default
 
+    def about_drain(self, failure: Failure) -> PolicySet | None:
+        """Return the rule alone that decides about a run whose node was drained; ``None`` if that is nobody's."""
+        for rule in self.rules:
+            if rule.about_drains and all(matcher.holds(failure) for matcher in rule.matchers):
+                alone = evolve(rule, position=0)
+                return PolicySet((alone,), self.default, rule.action is Action.IGNORE, RuleIndex([Rule(rule.action)]))
+        return None
+
     def considered(self, failure: Failure) -> tuple[Considered, ...]:
         """List every rule that is looked at, up to the one that matches."""
         last = self.first_match(failure).position
@@ -135,7 +151,11 @@ def _listed(*policies: RetryPolicy) -> list[tuple[RetryPolicy, int, Rule]]:
     return [(policy, index, rule) for policy in policies for index, rule in enumerate(policy.rules)]
 
 
-def _compile_rule(policy: RetryPolicy, rule: Rule, index: int, *, position: int) -> CompiledRule:
+def _names_drains(rule: Rule) -> bool:
+    return rule.conditions is not None and not _OF_DRAINS.isdisjoint(rule.conditions)
+
+
+def _compile_rule(policy: RetryPolicy, rule: Rule, index: int, *, position: int, about_drains: bool) -> CompiledRule:
     name = rule.name or f"rule{index}"
     mutate = rule.mutate or Mutation()
     pattern, avoids = rule.termination_message, rule.anti_affinity or policy.anti_affinity
@@ -154,6 +174,7 @@ def _compile_rule(policy: RetryPolicy, rule: Rule, index: int, *, position: int)
         avoid_devices=avoids is AntiAffinity.DEVICE,
         growth=mutate.memory,
         matchers=matchers_of(rule, None if pattern is None else Pattern(pattern)),
+        about_drains=about_drains,
     )
 
 

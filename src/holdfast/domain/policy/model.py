@@ -287,7 +287,7 @@ class DecisionCode(StrEnum):
     UNSCHEDULABLE = "retry_unschedulable"
     """A retry was granted, but the job has grown too large for every node."""
     INTERRUPTED = "interrupted"
-    """The job was held while running, or its node is being drained: no rule applies, and nothing is counted."""
+    """The job was held while running, or its node is being drained and no rule names `Evicted`: nothing is counted."""
     SHORTAGE = "shortage"
     """Its node was short of something that starting a program takes: no rule applies, and nothing is counted."""
     TOTAL_DEADLINE = "fail_total_deadline"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.workloads.spec import JobSpec
 
 
 def cancelled(attempt: Attempt, reason: str, now: float, *, started: bool) -> Attempt:
@@ -36,6 +37,17 @@ def cancelled_while_pending(job: Job, reason: str, now: float) -> Job:
         ended_at=now,
         updated_at=now,
     )
+
+
+_CLOCKS_DIFFER_S = 1.0
+"""Whatever runs a program measures its deadline by another clock, which may be slightly fast."""
+
+
+def ended_by_total_deadline(spec: JobSpec, failure: Failure, since: float, now: float) -> bool:
+    """Whether a run was ended by its job's total deadline, which counts ``since`` then, not by its attempt's."""
+    if spec.total_deadline_s is None or failure.ended_by is not EndedBy.DEADLINE:
+        return False
+    return spec.deadline_s is None or now >= since + spec.total_deadline_s - _CLOCKS_DIFFER_S
 
 
 def never_started(attempt: Attempt, runs: Sequence[Run], now: float) -> Failure:

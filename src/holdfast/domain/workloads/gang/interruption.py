@@ -35,12 +35,15 @@ def interrupted(
     A drain is a failure of the place, and a retry is granted that counts nowhere. A user's hold is no failure, and
     nothing is decided about it.
     """
-    told = [(rank, outcome) for rank, outcome in ended if outcome.ended_by in _TOLD]
+    told = [(rank, outcome) for rank, outcome in ended if outcome.ended_by in _TOLD or outcome.lost]
     rank, first = min(told, key=lambda one: (one[1].ended_at, one[0]), default=(0, RunOutcome(started=False)))
     drained = why is Interruption.DRAIN
+    conditions = {FailureCondition.EVICTED} if drained else set()
+    if drained and any(outcome.end_unknown for _, outcome in ended):
+        conditions |= {FailureCondition.EXECUTOR_LOST, FailureCondition.END_UNKNOWN}
     failure = Failure(
         Cause.AGENT_TRANSIENT if drained else Cause.USER_CANCELLED,
-        frozenset({FailureCondition.EVICTED}) if drained else frozenset(),
+        frozenset(conditions),
         containers=first.containers,
         rank=rank,
         node=first.node,

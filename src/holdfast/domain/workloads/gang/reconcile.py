@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Never, TypeAlias, assert_never
 
 from holdfast.domain.classify import classify, initiating
-from holdfast.domain.failure import Cause, EndedBy, Failure, in_words
+from holdfast.domain.failure import Cause, Failure, in_words
 from holdfast.domain.job import JOB_WAITING, Attempt, Job, JobState
 from holdfast.domain.lifecycle import (
     CANCEL_JOB,
@@ -35,7 +35,12 @@ from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.dependencies import Standing, advanced, kept_waiting
 from holdfast.domain.workloads.gang import interruption
-from holdfast.domain.workloads.gang.endings import cancelled, cancelled_while_pending, never_started
+from holdfast.domain.workloads.gang.endings import (
+    cancelled,
+    cancelled_while_pending,
+    ended_by_total_deadline,
+    never_started,
+)
 from holdfast.domain.workloads.retry import Ruleset, decide_retry, refused
 
 if TYPE_CHECKING:
@@ -45,10 +50,6 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Run
     from holdfast.domain.policy.blame import Suspicion
     from holdfast.domain.workloads.spec import JobSpec
-
-
-_CLOCKS_DIFFER_S = 1.0
-"""Whatever runs a program measures its deadline by another clock, which may be slightly fast."""
 
 
 HELD_BY_USER = "held by a user"
@@ -279,6 +280,10 @@ def _interrupted(
         last = evolve(failed, decision=Decision(Action.HOLD, DecisionCode.INTERRUPTED, reason))
     else:
         last = interruption.interrupted(last, ended, why, reason, now)
+        if why is Interruption.DRAIN and last.failure is not None:
+            asked = over.ruleset.policies.about_drain(last.failure)
+            if asked is not None:
+                return fail(spec, job, over._replace(ruleset=evolve(over.ruleset, policies=asked)), last.failure, now)
     started = last.failure is not None and last.failure.started
     status = ENDING_STATUS[last.ending if started and last.ending else Ending.NEVER_STARTED]
     last = evolve(last, status=status, status_since=now, ended_at=over.ended_at(now))
@@ -296,7 +301,7 @@ def fail(spec: JobSpec, job: Job, over: Over, failure: Failure, now: float) -> G
         total=job.retries,
         memory=attempt.request.memory,
     )
-    if total_s is not None and _ended_by_total_deadline(spec, job, failure, now):
+    if total_s is not None and ended_by_total_deadline(spec, failure, counted_from(job), now):
         failure = evolve(failure, message=f"total deadline of {format_duration(total_s)} is over")
         decision = Decision(Action.FAIL, DecisionCode.TOTAL_DEADLINE, failure.message)
     else:
@@ -320,13 +325,6 @@ def fail(spec: JobSpec, job: Job, over: Over, failure: Failure, now: float) -> G
     job = _after(job, decision, failure, ended_at=over.ended_at(now), now=now, due=due)
     wake_at = None if job.terminal else next_due(job, spec)
     return Result(state=job, decisions=(EndedAttempt(ended, over.step),), wake_at=wake_at)
-
-
-def _ended_by_total_deadline(spec: JobSpec, job: Job, failure: Failure, now: float) -> bool:
-    """Whether a run was ended by the job's total deadline, not by its attempt's."""
-    if spec.total_deadline_s is None or failure.ended_by is not EndedBy.DEADLINE:
-        return False
-    return spec.deadline_s is None or now >= counted_from(job) + spec.total_deadline_s - _CLOCKS_DIFFER_S
 
 
 def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, now: float, due: float) -> Job:
