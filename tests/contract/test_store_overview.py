@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.failure import Cause, Failure
-from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Resources, Run
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Queue, Resources, Run
 from holdfast.domain.lifecycle import Ending
 from holdfast.domain.record import evolve
 from holdfast.errors import NotFound
@@ -74,6 +74,7 @@ def attempt(job_id: str, number: int, *times: float | None, **given: object) -> 
 def history(store: Store) -> None:
     """One job failed twice and succeeded, one goes on after a failure, one waits, one ended long ago, one has pods."""
     jobs = [job("a"), job("b", queue="gpu"), job("c", queue="gpu"), job("old"), job("pods")]
+    store.put_queue(Queue("gpu"))
     store.submit(Submission(jobs, labels={"a": {"team": "nlp", "x": "1"}, "b": {"team": "nlp"}}))
     a, b, c, old, pods = store.jobs_by_id(["a", "b", "c", "old", "pods"])
     changed = [
@@ -157,6 +158,8 @@ def test_a_recovery_lasts_from_the_end_of_a_failed_attempt_to_the_start_of_the_n
 def test_the_load_is_counted_by_queue_and_state_and_lists_begin_with_the_newest(store: Store) -> None:
     states = [JobState.QUEUED, JobState.RUNNING, JobState.FAILED, JobState.RUNNING, JobState.BACKOFF]
     jobs = [job(f"j{place}", name=f"Train_{place}", queue=f"q{place % 2}") for place in range(len(states))]
+    for name in {each.queue for each in jobs} - {"default"}:
+        store.put_queue(Queue(name))
     store.submit(Submission(jobs))
     known = store.jobs_by_id([one.id for one in jobs])
     moved = [evolve(one, state=state) for one, state in zip(known, states, strict=True)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources, Run
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Queue, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import Quarantined
@@ -137,6 +137,7 @@ def test_every_field_of_a_filter_must_hold(store: Store, where: JobFilter, expec
         job(job_id, name, queue=queue, state=state, child=in_set.get(job_id))
         for job_id, (name, queue, state, _) in LISTED.items()
     ]
+    store.put_queue(Queue("gpu"))
     store.submit(Submission(jobs, labels))
     assert [each.id for each in store.jobs(where)] == expected
 

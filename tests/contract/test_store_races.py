@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from holdfast.compiled.codec import dump_spec, load_array
+from holdfast.domain.job import Job, Queue
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes
 from holdfast.domain.workloads.array.rerun import Wanted
@@ -128,3 +129,42 @@ def test_a_task_is_run_again_from_the_array_that_had_it_last_and_by_one(store: S
     with pytest.raises(VersionConflict):  # of one that never had it
         claim(store, "no", "d", 2, 0)
     assert Counter(store.reran("a").values()) == {"d": 1, "e": 1}
+
+
+ROUNDS = 20
+
+
+def job(job_id: str, **given: object) -> Job:
+    made = Job(job_id, "a", "default", 0, 100.0, "{}", queued_at=100.0, updated_at=100.0)
+    return evolve(made, **given)  # type: ignore[arg-type] # fields by name
+
+
+@pytest.mark.parametrize("kind", ["job", "array"])
+def test_of_a_submission_and_the_deletion_of_its_queue_one_is_accepted(place: Place, kind: str) -> None:
+    submitting, deleting = place.open(), place.open()
+    for number in range(ROUNDS):
+        name = f"q{number}"
+        submitting.put_queue(Queue(name))
+        spec = dump_spec(ArraySpec(JobSpec(name, ("true",), queue=name), (Indexes(0, 1),)))
+        work = Submission([job(name, queue=name)])
+        if kind == "array":
+            work = Submission([], also=[Array(id=name, name=name, spec=spec, created_at=1.0)])
+        raised = at_once([lambda work=work: submitting.submit(work), lambda name=name: deleting.delete_queue(name)])  # type: ignore[misc]
+        assert [type(error) for error in raised] == [Conflict]
+        is_there = name in submitting.catalogue().queues
+        assert is_there is bool(submitting.jobs_by_id([name]) or submitting.workloads_by_id(Array, [name]))
+        told = f"queue '{name}' still has" if is_there else f"queue '{name}' was deleted at the same time"
+        assert str(raised[0]).startswith(told)
+
+
+def test_a_queue_stays_while_an_array_has_tasks_to_make_for_it(store: Store) -> None:
+    store.put_queue(Queue("q"))
+    spec = dump_spec(ArraySpec(JobSpec("sweep", ("true",), queue="q"), (Indexes(0, 1),)))
+    one = Array(id="a", name="sweep", spec=spec, created_at=1.0)
+    store.submit(Submission([], also=[one]))
+    with pytest.raises(Conflict, match="queue 'q' still has array 'sweep', which has not ended"):
+        store.delete_queue("q")
+    assert "q" in store.catalogue().queues
+    store.commit(Changes(workloads={"a": evolve(one, state=ArrayState(status="Failed"))}))
+    store.delete_queue("q")
+    assert "q" not in store.catalogue().queues

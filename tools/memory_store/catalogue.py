@@ -9,6 +9,7 @@ from holdfast.domain.audit import Act
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
@@ -119,6 +120,8 @@ class MemoryCatalogueStore(MemoryLogStore):
             rules.require_not_default_queue(name)
             if any(job.queue == name and not job.terminal for job in self._jobs_waiting.by_id.values()):
                 raise rules.waiting_jobs(name)
+            every = self._jobs_waiting.workloads.values()
+            rules.require_no_owners(name, [each for each in every if isinstance(each, Owner)])
             del self._queues[name]
             self._edited(audit.on_queue(by, Act.DELETE, name))
 

@@ -11,10 +11,12 @@ from holdfast.domain.record import evolve
 from holdfast.errors import Internal
 from holdfast.storage.rules import (
     audited_changes,
+    gone_queue,
     ids_of,
     known_jobs,
     newer_job,
     overtaken,
+    queues_of,
     request_of,
     require_free_lease,
     reused_key,
@@ -123,6 +125,8 @@ class MemoryStore(
             known = self._known_answer(submission)
             if known is not None:
                 return known
+            for name in sorted(queues_of(submission) - self._queues.keys()):
+                raise gone_queue(name)
             self.require_new_workload(submission.owner)
             for each in submission.also:
                 self.require_new_workload(each)

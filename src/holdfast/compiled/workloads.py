@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast.compiled.codec import load_array
 from holdfast.compiled.records import defaults, dump_json, load_json, non_defaults, record_of
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.base import ARRAY, JOBSET, KUBEJOB, Workload
@@ -15,7 +16,7 @@ from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
 from holdfast.domain.workloads.kubejob.model import UNLIMITED
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
-from holdfast.errors import HoldfastError, Internal
+from holdfast.errors import HoldfastError, Internal, UnreadableSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -71,6 +72,17 @@ def dump_state(workload: Workload) -> str:
 def _own(record: type[Workload]) -> Sequence[tuple[str, object]]:
     every = defaults(record)
     return tuple(each for each in every if each[0] not in COMMON)
+
+
+def queue_of(workload: Workload) -> str:
+    """Name the queue in which jobs that a workload has yet to make will wait; empty if there are none, or nobody knows.
+
+    Those of a job set are made with it.
+    """
+    try:
+        return load_array(workload.spec).job.queue if isinstance(workload, Array) else ""
+    except UnreadableSpec:
+        return ""
 
 
 def load_workload(kind: str, common: Mapping[str, Any], state: str) -> Workload:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from holdfast.compiled.workloads import queue_of
 from holdfast.domain.audit import Act, on_device, on_job, on_workload
 from holdfast.domain.event_mapping import submitted
 from holdfast.domain.events import EventRecord, JobSetCreated, NotificationDead, NotificationDelivered
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.job import Queue
     from holdfast.domain.notifications.notification import Notification
-    from holdfast.domain.workloads.base import Workload
+    from holdfast.domain.workloads.base import Owner, Workload
     from holdfast.ports.store import Submission
 
 MOST_NEAR = 300
@@ -223,6 +224,23 @@ def waiting_jobs(name: str) -> Conflict:
     return Conflict(f"queue {name!r} still has jobs that have not ended", hint="cancel them, or wait for them")
 
 
+def require_no_owners(name: str, owners: Iterable[Owner]) -> None:
+    """Check that nothing that goes on makes jobs for a queue that is to be deleted.
+
+    Raises:
+        Conflict: Something does.
+    """
+    for one in owners:
+        if not one.ended and queue_of(one) == name:
+            message = f"queue {name!r} still has {one.noun} {one.name!r}, which has not ended"
+            raise Conflict(message, hint=f"cancel it, or wait for it: holdfast wait {one.kind} {one.name}")
+
+
+def gone_queue(name: str) -> Conflict:
+    """Say that a queue in which work was to wait is there no more."""
+    return Conflict(f"queue {name!r} was deleted at the same time", hint="create it again, or name another queue")
+
+
 def require_free_lease(owner: str, *, heir_of: str | None, holder: str, left_s: float) -> None:
     """Check that a writer may take the lease: it is its own, its dead predecessor's, or has expired.
 
@@ -254,6 +272,12 @@ def request_of(submission: Submission) -> Request:
 def ids_of(submission: Submission) -> tuple[str, ...]:
     """Return the ids of all that a submission appends, but for a workload that its jobs belong to."""
     return (*(job.id for job in submission.jobs), *(each.id for each in submission.also))
+
+
+def queues_of(submission: Submission) -> set[str]:
+    """Return the queues of all that is submitted."""
+    owners = [*submission.also, *([] if submission.owner is None else [submission.owner])]
+    return {*(job.queue for job in submission.jobs), *map(queue_of, owners)} - {""}
 
 
 def submission_events(submission: Submission) -> Iterator[EventRecord]:

@@ -6,15 +6,22 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "a queue is deleted while a job is submitted to it",
+        "storage/sql/admission.py",
+        "named = {*names} - {DEFAULT_QUEUE}",
+        "named = {*names} & {DEFAULT_QUEUE}",
+        ("contract/test_store_races.py",),
+    ),
+    Mutation(
         "a task that another array runs again is run again",
-        "storage/sql/submission.py",
+        "storage/sql/admission.py",
         "if batches.reruns.run(connection, rows) != len(rows):",
         "if not batches.reruns.run(connection, rows):",
         ("contract/test_store_races.py",),
     ),
     Mutation(
         "a task is run again from an array that no longer has it",
-        "storage/sql/submission.py",
+        "storage/sql/admission.py",
         "(table.c.number > rerun.number) | former",
         "table.c.number > rerun.number",
         ("contract/test_store_races.py",),

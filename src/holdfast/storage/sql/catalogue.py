@@ -27,7 +27,7 @@ from holdfast.ports.catalogue import Catalogue
 from holdfast.storage import rules
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.logs import append_audited
-from holdfast.storage.sql.query import ACTIVE_STATES
+from holdfast.storage.sql.query import ACTIVE_STATES, owners
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -144,16 +144,17 @@ class SqlCatalogueStore:
 
         Raises:
             NotFound: There is none.
-            Conflict: Jobs that are not terminal wait in it, or it is the default queue.
+            Conflict: Jobs that are not terminal wait in it, an array makes jobs for it, or it is the default queue.
         """
         jobs = tables.jobs
         waiting = select(exists().where(jobs.c.state.in_(ACTIVE_STATES), jobs.c.queue == name))
         with self._editing() as (connection, before):
             presence.require_presence(presence.QUEUE, name, known=before.queues.keys(), create=False)
             rules.require_not_default_queue(name)
+            _delete(connection, declared.queues, name)  # which waits for those who hold it, to see what they submitted
             if connection.execute(waiting).scalar():
                 raise rules.waiting_jobs(name)
-            _delete(connection, declared.queues, name)
+            rules.require_no_owners(name, owners(connection))
             self._tell(connection, audit.on_queue(by, Act.DELETE, name))
 
     def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:

@@ -6,6 +6,7 @@ Every method is one transaction of its own, so every answer is a consistent snap
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +15,7 @@ from sqlalchemy import and_, func, literal, or_, select
 from holdfast.compiled.records import dump_json
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import EntityKind
-from holdfast.domain.workloads.base import Quarantined, Workload
+from holdfast.domain.workloads.base import Owner, Quarantined, Workload
 from holdfast.errors import HoldfastError
 from holdfast.ports.store import AskedOf, Request, RequestKind
 from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
@@ -91,6 +92,15 @@ def going_on(connection: Connection) -> tuple[dict[str, Workload], dict[str, tup
         except HoldfastError as error:
             unreadable[row.id] = (row.kind, error)
     return found, unreadable
+
+
+def owners(connection: Connection) -> Iterator[Owner]:
+    """Yield the workloads that are made of jobs; those that cannot be read are left out."""
+    for row in connection.execute(select(_TABLE).where(_TABLE.c.name.is_not(None))):
+        with suppress(HoldfastError):
+            found = codec.read_workload(row)
+            if isinstance(found, Owner):
+                yield found
 
 
 class SqlQueryStore:

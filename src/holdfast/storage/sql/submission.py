@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Text, bindparam, delete, exists, func, insert, select, text, update
@@ -15,16 +14,15 @@ from holdfast.storage.rules import (
     audited_changes,
     gone_workload,
     ids_of,
-    known_jobs,
     known_workload,
-    newer_job,
+    queues_of,
     request_of,
     require_version,
-    reran_meanwhile,
     reused_key,
     submission_events,
 )
 from holdfast.storage.sql import codec, tables
+from holdfast.storage.sql.admission import SPECS_LOCK, claim_tasks, refuse_known, require_newest, require_queues
 from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.query import STATE_UNINDEXED, chunks, history_of
 
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
     from holdfast.ports.store import Request, Submission
-    from holdfast.ports.workloads import Rerun
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
 
@@ -47,8 +44,6 @@ _ENDED_STATES = tuple(sorted(state.value for state in JOB_TERMINAL))
 _FORGET_HISTORY = delete(tables.history).where(history_of(bindparam("job", type_=Text)))
 _DIGEST_BYTES = 24
 _SPECS_PER_PART = 1000
-_SPECS_LOCK = 0x_401D_5BEC
-"""Shared by submissions, which may reuse a specification; exclusive for deleting those that no job uses."""
 
 
 class SqlSubmissionStore:
@@ -63,7 +58,7 @@ class SqlSubmissionStore:
         """Append jobs and the request to take them in, in one transaction; ``seq`` is given here.
 
         Raises:
-            Conflict: The idempotency key is known with another fingerprint.
+            Conflict: The idempotency key is known with another fingerprint, or a queue is gone.
             AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
                 job set of that name.
             NotFound, VersionConflict: An array whose tasks are to run again is gone, or another runs one of them again.
@@ -80,6 +75,7 @@ class SqlSubmissionStore:
             known = self._claim_key(connection, submission, ids, request.created_at)
             if known is not None:
                 return known
+            require_queues(connection, queues_of(submission))
             # Inserting first lets the database settle a race between two of one name.
             if owner is not None and self._batches.new_workloads.run(connection, [codec.workload_row(owner)]) != 1:
                 raise known_workload(owner)
@@ -87,10 +83,10 @@ class SqlSubmissionStore:
                 if self._batches.new_workloads.run(connection, [codec.workload_row(each)]) != 1:
                     raise known_workload(each)
             if submission.rerun is not None:
-                _claim_tasks(connection, self._batches, submission.rerun)
-            _refuse_known(connection, tuple(job.id for job in submission.jobs))
+                claim_tasks(connection, self._batches, submission.rerun)
+            refuse_known(connection, tuple(job.id for job in submission.jobs))
             if submission.newest is not None:
-                _require_newest(connection, submission.jobs[0].name, submission.newest)
+                require_newest(connection, submission.jobs[0].name, submission.newest)
             append_jobs(connection, self._batches, submission.jobs)
             self._batches.new_labels.run(connection, labels)
             _append(connection, request)
@@ -155,21 +151,6 @@ def _append(connection: Connection, request: Request) -> None:
     connection.execute(insert(tables.requests).values(codec.request_row(request)))
 
 
-def _claim_tasks(connection: Connection, batches: Batches, rerun: Rerun) -> None:
-    """Make sure that nobody else runs these tasks again; that of the same number is refused by the key."""
-    workloads, table = tables.workloads, tables.reruns
-    there = select(workloads.c.id).where(workloads.c.id == rerun.of).with_for_update(read=True, key_share=True)
-    if connection.execute(there).first() is None:
-        raise gone_workload(rerun.of)
-    rows: Rows = [(rerun.root, index, rerun.number, rerun.array) for index in sorted(rerun.indexes)]
-    if batches.reruns.run(connection, rows) != len(rows):
-        raise reran_meanwhile()
-    former = (table.c.number == rerun.number - 1) & (table.c.array != rerun.of)
-    others = select(table.c.task).where(table.c.root == rerun.root, (table.c.number > rerun.number) | former)
-    if not {*rerun.indexes}.isdisjoint(connection.execute(others).scalars()):
-        raise reran_meanwhile()
-
-
 def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -> None:
     """Append jobs that are new, with their specifications."""
     digests: dict[str, bytes] = {}
@@ -180,7 +161,7 @@ def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -
             digest = digests[job.spec] = digest_of(job.spec)
         rows.append(codec.new_job_row(job, digest))
     if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
-        connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _SPECS_LOCK})
+        connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": SPECS_LOCK})
     batches.new_specs.run(connection, [(digest, spec) for spec, digest in digests.items()])
     batches.new_jobs.run(connection, rows)
 
@@ -189,7 +170,7 @@ def change_specs(connection: Connection, batches: Batches, changed: Sequence[Job
     """Write the specifications of jobs that have others now, and delete the former ones unless other jobs have them."""
     jobs = tables.jobs
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SPECS_LOCK})
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": SPECS_LOCK})
     batches.new_specs.run(connection, [(digest_of(spec), spec) for spec in {job.spec for job in changed}])
     ids = [job.id for job in changed]
     former = set(connection.execute(select(jobs.c.spec).where(jobs.c.id.in_(ids))).scalars())
@@ -202,26 +183,6 @@ def change_specs(connection: Connection, batches: Batches, changed: Sequence[Job
 def digest_of(spec: str) -> bytes:
     """Return the key a specification is stored under."""
     return hashlib.blake2b(spec.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
-
-
-def _refuse_known(connection: Connection, ids: tuple[str, ...]) -> None:
-    """Make sure that every id is new."""
-    known = {job_id for job_id, times in Counter(ids).items() if times > 1}
-    for some in chunks(ids):
-        known.update(connection.execute(select(tables.jobs.c.id).where(tables.jobs.c.id.in_(some))).scalars())
-    if known:
-        raise known_jobs(known)
-
-
-def _require_newest(connection: Connection, name: str, newest: str) -> None:
-    """Make sure that nobody submitted a job of a name since its newest one was looked up."""
-    if connection.dialect.name == "postgresql":
-        locked = text("SELECT pg_advisory_xact_lock(:lock, hashtext(:name))")
-        connection.execute(locked, {"lock": _SPECS_LOCK, "name": name})
-    jobs = tables.jobs
-    found = connection.execute(select(jobs.c.id).where(jobs.c.name == name).order_by(jobs.c.seq.desc()).limit(1))
-    if (found.scalar_one_or_none() or "") != newest:
-        raise newer_job(name)
 
 
 class SqlRetentionStore:
@@ -263,7 +224,7 @@ class SqlRetentionStore:
         """Delete those jobs with all that is stored about them; jobs that have not ended are left alone."""
         with self._database.writing() as connection:
             if connection.dialect.name == "postgresql":
-                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SPECS_LOCK})
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": SPECS_LOCK})
             return sum(_delete(connection, ids) for ids in chunks(job_ids))
 
     def delete_keys(self, *, before: float, limit: int) -> int:

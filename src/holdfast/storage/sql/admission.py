@@ -1,0 +1,74 @@
+"""What must be so in the transaction that takes work in, whatever its caller saw when it looked.
+
+Each holds what it found until the commit, so that who would change it waits, and finds the new work then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select, text
+
+from holdfast.domain.workloads.spec import DEFAULT_QUEUE
+from holdfast.storage.rules import gone_queue, gone_workload, known_jobs, newer_job, reran_meanwhile
+from holdfast.storage.sql import declared, tables
+from holdfast.storage.sql.query import chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sqlalchemy import Connection
+
+    from holdfast.ports.workloads import Rerun
+    from holdfast.storage.sql.batch import Batches
+
+SPECS_LOCK = 0x_401D_5BEC
+"""Shared by submissions, which may reuse a specification; exclusive for deleting those that no job uses."""
+
+
+def require_queues(connection: Connection, names: Collection[str]) -> None:
+    """Make sure that queues are there, and stay."""
+    named = {*names} - {DEFAULT_QUEUE}
+    if not named:
+        return
+    queues = declared.queues.c
+    held = select(queues.name).where(queues.name.in_(named)).with_for_update(read=True, key_share=True)
+    gone = named.difference(connection.execute(held).scalars())
+    if gone:
+        raise gone_queue(min(gone))
+
+
+def claim_tasks(connection: Connection, batches: Batches, rerun: Rerun) -> None:
+    """Make sure that nobody else runs these tasks again; that of the same number is refused by the key."""
+    workloads, table = tables.workloads, tables.reruns
+    there = select(workloads.c.id).where(workloads.c.id == rerun.of).with_for_update(read=True, key_share=True)
+    if connection.execute(there).first() is None:
+        raise gone_workload(rerun.of)
+    rows: list[tuple[Any, ...]] = [(rerun.root, index, rerun.number, rerun.array) for index in sorted(rerun.indexes)]
+    if batches.reruns.run(connection, rows) != len(rows):
+        raise reran_meanwhile()
+    former = (table.c.number == rerun.number - 1) & (table.c.array != rerun.of)
+    others = select(table.c.task).where(table.c.root == rerun.root, (table.c.number > rerun.number) | former)
+    if not {*rerun.indexes}.isdisjoint(connection.execute(others).scalars()):
+        raise reran_meanwhile()
+
+
+def refuse_known(connection: Connection, ids: tuple[str, ...]) -> None:
+    """Make sure that every id is new."""
+    known = {job_id for job_id, times in Counter(ids).items() if times > 1}
+    for some in chunks(ids):
+        known.update(connection.execute(select(tables.jobs.c.id).where(tables.jobs.c.id.in_(some))).scalars())
+    if known:
+        raise known_jobs(known)
+
+
+def require_newest(connection: Connection, name: str, newest: str) -> None:
+    """Make sure that nobody submitted a job of a name since its newest one was looked up."""
+    if connection.dialect.name == "postgresql":
+        locked = text("SELECT pg_advisory_xact_lock(:lock, hashtext(:name))")
+        connection.execute(locked, {"lock": SPECS_LOCK, "name": name})
+    jobs = tables.jobs
+    found = connection.execute(select(jobs.c.id).where(jobs.c.name == name).order_by(jobs.c.seq.desc()).limit(1))
+    if (found.scalar_one_or_none() or "") != newest:
+        raise newer_job(name)
