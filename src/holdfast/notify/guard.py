@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager, suppress
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.domain.record import Struct
@@ -18,10 +18,14 @@ from holdfast.notify.trouble import Undelivered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from ipaddress import IPv4Address, IPv6Address
+    from ipaddress import IPv6Address
 
 Network: TypeAlias = IPv4Network | IPv6Network
 ALLOW_HINT = "HOLDFAST_NOTIFY_ALLOW says which addresses of its own network the server may tell"
+_TRANSLATED = tuple(map(IPv6Network, ("64:ff9b::/96", "::/96")))
+"""IPv6 addresses that end in the IPv4 address which a gateway makes of them."""
+_OF_A_SITE = tuple(map(IPv6Network, ("64:ff9b:1::/48", "fec0::/10")))
+"""Networks of one site that ``ipaddress`` counts, in some versions of Python, among the public ones."""
 
 
 class Deadline:
@@ -60,10 +64,12 @@ class Guard(Struct, frozen=True):
 
     def permits(self, address: IPv4Address | IPv6Address) -> bool:
         """Whether an address may be connected to."""
-        mapped = getattr(address, "ipv4_mapped", None) or address
-        if any(mapped.version == network.version and mapped in network for network in self.allowed):
+        meant = _meant(address)
+        if any(
+            one.version == network.version and one in network for one in (address, meant) for network in self.allowed
+        ):
             return True
-        return mapped.is_global and not mapped.is_multicast
+        return meant.is_global and not meant.is_multicast and not any(meant in network for network in _OF_A_SITE)
 
     def connect(self, host: str, port: int, deadline: Deadline) -> socket.socket:
         """Connect to the first address of a host that answers.
@@ -96,6 +102,15 @@ class Guard(Struct, frozen=True):
             made.close()
         message = f"{host}:{port} cannot be reached: {why}"
         raise Undelivered(message)
+
+
+def _meant(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return where what is sent to an address arrives: an IPv6 address may carry another one."""
+    if isinstance(address, IPv4Address):
+        return address
+    if any(address in network for network in _TRANSLATED):
+        return IPv4Address(address.packed[-4:])
+    return address.ipv4_mapped or address.sixtofour or address
 
 
 @contextmanager

@@ -130,6 +130,18 @@ def test_only_what_is_allowed_is_let_through_and_public_addresses_are() -> None:
     assert list(permitted.values()) == [True, False, True, False, False]
 
 
+@pytest.mark.parametrize(
+    "network", ["64:ff9b::{0}", "64:ff9b:1::{0}", "2002:{0}::1", "::{0}", "::ffff:{0}", "fec0::{0}"]
+)
+def test_an_address_that_carries_one_of_the_servers_own_network_is_refused(network: str) -> None:
+    own, public = (ip_address(network.format(carried)) for carried in ("a01:203", "808:808"))
+    assert not Guard().permits(own)
+    assert Guard((ip_network(f"{own}/128"),)).permits(own)
+    is_of_a_site = network.startswith(("fec0", "64:ff9b:1"))
+    assert Guard().permits(public) is not is_of_a_site
+    assert Guard((ip_network("10.1.0.0/16"),)).permits(own) is not is_of_a_site
+
+
 def test_the_address_that_was_checked_is_the_one_connected_to(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
