@@ -91,6 +91,20 @@ def test_commands_that_wait_or_follow_outlive_a_killed_server(restarted: Restart
         assert (err.count(BACK), err.count(AWAY)) == (1, 0), "each is said once"
 
 
+def test_following_events_ends_when_the_token_that_was_given_is_refused(restarted: Restarted) -> None:
+    submitted(restarted)
+    address, server = restarted.server.address(), restarted.server
+    server.environ = {**server.environ, "HOLDFAST_URL": str(address["url"]), "HOLDFAST_TOKEN": str(address["token"])}
+    follow = restarted.begin("events", "-f")
+    assert first_line(follow) != "", "it follows"
+    server.end()
+    server.environ = {**server.environ, "HOLDFAST_TOKEN": "another"}
+    server.words = (*server.words[:-1], str(address["url"]).rpartition(":")[2])
+    server.start().close()
+    _, err = follow.communicate(timeout=PATIENCE_S)
+    assert follow.returncode == 4, err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["result", "result of the asynchronous client"])
 def test_results_in_python_outlive_a_killed_server(

@@ -10,8 +10,8 @@ MUTATIONS = (
     Mutation(
         "addresses of the server's own network may be told",
         "notify/guard.py",
-        "        return mapped.is_global and not mapped.is_multicast\n",
-        "        return not mapped.is_multicast\n",
+        "        return meant.is_global and not",
+        "        return not",
         (f"{_MEDIA}::test_addresses_of_the_servers_own_network_are_refused_unless_they_are_allowed",),
     ),
     Mutation(

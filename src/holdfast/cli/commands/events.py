@@ -20,7 +20,7 @@ from holdfast.cli.render.words import clock_time, when
 from holdfast.cli.things import batched
 from holdfast.cli.watching.insistence import insistent_interrupts
 from holdfast.cli.watching.staleness import note_if_stale
-from holdfast.errors import Unauthenticated, Unavailable
+from holdfast.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -128,14 +128,14 @@ def names_of(client: "Client", found: "Iterable[EventView]") -> "dict[str, str]"
 
 
 def _followed(cli: Cli, where: "EventsWanted", last: int) -> "Iterator[EventView]":
-    """Follow for ever; a server that was started again may be elsewhere and take another token."""
+    """Follow for ever; a server that was started again may be elsewhere, but one that refuses the token stays so."""
     failures = 0
     while True:
         try:
             for event in _until_lost(cli, where, last):
                 last, failures = int(event.id), 0
                 yield event
-        except (Unavailable, Unauthenticated):
+        except Unavailable:
             failures += 1
             if failures > _MOST_FAILURES:
                 raise
