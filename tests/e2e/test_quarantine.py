@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.server import until, wait_until
+from holdfast.storage.sql import open_store
+from tests.damage import LEFT_ALONE, check, damage, submit_each_kind, submit_job, submit_victims
+from tests.e2e.server import Server, until, wait_until
 from tests.e2e.test_databases import Machine
 
 if TYPE_CHECKING:
-    from tests.e2e.server import Server
+    from pathlib import Path
+
+    from holdfast.client import Client
 
 pytestmark = pytest.mark.slow  # several servers on damaged databases
 
@@ -58,3 +63,50 @@ def test_a_damaged_row_keeps_no_server_from_starting_and_nothing_else_from_runni
     assert not list(client.jobs(quarantined=True))
     wait_until(lambda: not server.programs(), "the end of its program")
     client.close()
+
+
+FAILS_ONCE = """\
+case $HOLDFAST_JOB_NAME in bad-workloads*) ;; *) [ $HOLDFAST_ATTEMPT != 1 ] || exit 3 ;; esac
+sleep 600
+"""
+
+
+def test_damage_to_a_row_of_any_table_leaves_every_other_program_running(tmp_path: Path) -> None:
+    """Every text of every table is damaged, each in the row of something of its own that runs."""
+    server, ledger, word = Server(tmp_path, HOLDFAST_CPUS="64"), tmp_path / "ledger", tmp_path / "word"
+    program = f'echo "$HOLDFAST_JOB_NAME" >> {ledger}; until [ -e {word} ]; do sleep 0.1; done'
+    try:
+        client = server.start()
+        good, (kube, array, job_set) = submit_job(client, "good", program), submit_each_kind(client, "good", program)
+        victims = submit_victims(client, FAILS_ONCE)
+        wait_until(lambda: is_running(client), "all programs")
+        client.cordon(next(iter(client.nodes())).name)
+        client.close()
+        server.end()
+        damage(f"sqlite:///{server.data}/holdfast.db", victims)
+        with closing(open_store(server.data / "holdfast.db")) as store:
+            client = server.start()
+            damaged = sum(map(len, LEFT_ALONE.values()))
+            wait_until(lambda: len(store.quarantined()) >= damaged, "the quarantine")
+            check(client, victims, store.quarantined().keys())
+            word.touch()
+            client.uncordon(next(iter(client.nodes())).name)
+            late = submit_job(client, "late", program)
+            for one in (good, kube, late):
+                until(client, one, lambda job: job.state == "Succeeded")
+            wait_until(lambda: client.array(array).state == "Succeeded", "the end of the array")
+            wait_until(lambda: client.job_set(job_set).state == "Completed", "the end of the set")
+            assert sorted(ledger.read_text().split()) == [
+                "good", "good-array-0", "good-array-1", "good-kube", "good-set-w-0", "late",
+            ]  # fmt: skip
+            client.close()
+    finally:
+        server.clean_up()
+
+
+def is_running(client: Client) -> bool:
+    """Whether everything runs that is to run on, after its failure if it has one."""
+    jobs = [job for job in client.jobs() if job.name != "told"]
+    return all(
+        job.state == "Running" and (job.attempt > 1 or not re.match(r"bad-(?!workloads)", job.name)) for job in jobs
+    )

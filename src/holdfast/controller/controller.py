@@ -15,7 +15,7 @@ from holdfast.controller.observations import Observations
 from holdfast.controller.placement import Placement
 from holdfast.controller.policy_catalog import Judging, PolicyCatalog
 from holdfast.controller.publisher import Publisher
-from holdfast.controller.reconcile import Quarantine, Reconciler, Requests
+from holdfast.controller.reconcile import Quarantine, Reconciler, Requests, refuse
 from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S
 from holdfast.controller.workloads.kinds import Kinds, PodSettings, Wiring, all_kinds
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from holdfast.domain.shortage import Short
     from holdfast.domain.workloads.spec import JobSpec
-    from holdfast.errors import HoldfastError
     from holdfast.ports.clock import Dice, SteadyClock
     from holdfast.ports.exchange import ExchangeRequest
     from holdfast.ports.store import ControllerStore, Snapshot
@@ -155,7 +154,7 @@ class Controller:
             return lambda key, call: self.quarantine.attempt_to_take_in(kind, key, now, call)
 
         for key, (name, error) in snapshot.unreadable.items():
-            each_of(name)(key, partial(_refuse, error))
+            each_of(name)(key, partial(refuse, error))
         self.state.restore(snapshot, each_of(UNREAD))
         for kind in (*kinds.owners, *kinds.jobs):
             kind.restore(snapshot, each_of(kind.name))
@@ -262,7 +261,3 @@ class Controller:
             return error
         self.state.changes = Changes()
         return None
-
-
-def _refuse(error: HoldfastError) -> None:
-    raise error

@@ -6,9 +6,11 @@ of a tick, or of a restart, at once.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from holdfast.controller.readable import read_each
 from holdfast.domain.record import Struct, field
 from holdfast.domain.workloads.base import Owner, Workload
 from holdfast.domain.workloads.dependencies import (
@@ -25,11 +27,18 @@ if TYPE_CHECKING:
     from holdfast.controller.work_queue import WorkQueue
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.dependencies import Dependency
+    from holdfast.errors import HoldfastError
     from holdfast.ports.store import Changes, ControllerStore
 
 _AT_ONCE = 1000
 """Those that are looked at in the tick in which what they wait for ends; the others follow at their kind's pace."""
 _MISSING = Standing(missing=True)
+
+
+def _going_on(found: dict[str, Standing], key: str, error: HoldfastError) -> None:
+    """Have those who wait for something that cannot be read wait on: it is left alone, and may be read again."""
+    del error
+    found[key] = Standing()
 
 
 class Awaited(Struct, eq=False, gc=True):
@@ -113,12 +122,16 @@ class Waits:
         if not self._unknown:
             return
         unknown, self._unknown = list(self._unknown), {}
-        found = {job.id: standing_of(changes.jobs.get(job.id, job)) for job in store.jobs_by_id(unknown)}
+        found: dict[str, Standing] = {}
+        damaged = partial(_going_on, found)
+        for jobs in read_each(store.jobs_by_id, unknown, damaged):
+            found.update((job.id, standing_of(changes.jobs.get(job.id, job))) for job in jobs)
         others = [key for key in unknown if key not in found]
-        for key, row in store.workloads_by_id(Workload, others).items() if others else ():
-            newest = changes.workloads.get(key, row)
-            if isinstance(newest, Owner) and key not in changes.forgotten:
-                found[key] = standing_of(newest)
+        for workloads in read_each(partial(store.workloads_by_id, Workload), others, damaged) if others else ():
+            for key, row in workloads.items():
+                newest = changes.workloads.get(key, row)
+                if isinstance(newest, Owner) and key not in changes.forgotten:
+                    found[key] = standing_of(newest)
         for key in unknown:
             self.awaited[key].standing = found.get(key, _MISSING)
 

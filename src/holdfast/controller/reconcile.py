@@ -6,12 +6,14 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.controller.readable import read_each
 from holdfast.domain.events import EventRecord, WorkloadQuarantined, WorkloadReleased
+from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, RunStatus
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import GANG, UNREAD, Quarantined, Workload
 from holdfast.domain.workloads.gang.endings import cancelled, cancelled_while_pending
-from holdfast.errors import Unavailable
+from holdfast.errors import Conflict, HoldfastError, Unavailable
 from holdfast.ports.store import OF_DEVICES, Request, RequestKind
 
 if TYPE_CHECKING:
@@ -20,10 +22,12 @@ if TYPE_CHECKING:
     from holdfast.controller.cordons import Cordons
     from holdfast.controller.kind import Kind, OwnerKind
     from holdfast.controller.state import ControllerState
+    from holdfast.domain.job import Job
     from holdfast.ports.store import ControllerStore
 
 
 _LONGEST_MESSAGE = 500
+_HAS_BEGUN = "an attempt at it has begun, which only the start of a server takes in"
 _log = logging.getLogger(__name__)
 
 
@@ -117,6 +121,11 @@ class Quarantine:
         self._state.emit(EventRecord(None, now, WorkloadReleased(known.id, known.kind)))
 
 
+def refuse(error: HoldfastError) -> None:
+    """Raise why something cannot be read, where it is to be taken in."""
+    raise error
+
+
 _MOST_TURNS = 32
 """More than anything needs until nothing more changes: a decision, the jobs that go, those that come, how they look."""
 
@@ -187,13 +196,23 @@ class Requests:
 
     def _admit(self, keys: Sequence[str], now: float) -> Iterable[str]:
         """Take in submitted jobs; returns those that are no jobs."""
-        state = self._state
-        unknown = dict.fromkeys(key for key in keys if key not in state.jobs)
-        for job in self._store.jobs_by_id(list(unknown)):
-            del unknown[job.id]
-            if not job.terminal:
-                self._quarantine.attempt_to_take_in(UNREAD, job.id, now, partial(state.take_in, job))
+        unknown = dict.fromkeys(key for key in keys if key not in self._state.jobs)
+
+        def damaged(key: str, error: HoldfastError) -> None:
+            self._quarantine.attempt_to_take_in(UNREAD, key, now, partial(refuse, error))
+            del unknown[key]
+
+        for jobs in read_each(self._store.jobs_by_id, list(unknown), damaged) if unknown else ():
+            for job in jobs:
+                del unknown[job.id]
+                if not job.terminal:
+                    self._quarantine.attempt_to_take_in(UNREAD, job.id, now, partial(self._take_in, job))
         return unknown
+
+    def _take_in(self, job: Job) -> None:
+        if job.state is JobState.RUNNING:
+            raise Conflict(_HAS_BEGUN)
+        self._state.take_in(job)
 
     def _ask(self, request: Request, key: str, now: float) -> None:
         if key in self._quarantine:

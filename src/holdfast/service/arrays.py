@@ -12,10 +12,11 @@ from holdfast.domain.policy.decide import in_short
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, task_name
 from holdfast.domain.workloads.dependencies import waits_for
-from holdfast.errors import Conflict, NotFound
+from holdfast.errors import Conflict, Internal, NotFound
 from holdfast.ports.store import JobFilter, Request, RequestKind
 from holdfast.service.admission.dependencies import NOTHING
 from holdfast.service.audit import audited
+from holdfast.service.quarantined import readable
 from holdfast.service.submit import Submitter, new_array
 
 if TYPE_CHECKING:
@@ -153,13 +154,18 @@ class Arrays(Struct, frozen=True):
         """List arrays by name, and say after which name the list continues, if it does."""
         found = self.store.workloads(Array, after=after, limit=limit + 1)
         shown = found[:limit]
-        return [*map(self._progress, shown)], shown[-1].name if len(found) > limit else None
+        progress = [*map(self._progress, readable(shown, _spec_of))]
+        return progress, shown[-1].name if len(found) > limit else None
 
     def going_on(self, tasks: Iterable[Job]) -> Sequence[Progress]:
         """Return the arrays that some jobs are tasks of and that have not ended, each once."""
         ids = dict.fromkeys(task.child.set_id for task in tasks if task.child is not None)
-        found = self.store.workloads_by_id(Array, list(ids))
-        return [self._progress(found[one]) for one in ids if one in found and not found[one].ended]
+        try:
+            found = self.store.workloads_by_id(Array, list(ids))
+        except Internal:  # one of them is damaged, which is told where it is asked for
+            return []
+        shown = (found[one] for one in ids if one in found and not found[one].ended)
+        return [*map(self._progress, readable(shown, _spec_of))]
 
     def task(self, reference: str, index: int) -> Job:
         """Find a task of an array by its index.
@@ -278,7 +284,7 @@ class Arrays(Struct, frozen=True):
         return found
 
     def _progress(self, array: Array) -> Progress:
-        spec, running = load_array(array.spec), 0
+        spec, running = _spec_of(array), 0
         if not array.ended:
             counts = self.store.count_by_state(array.id)
             array, running = evolve(array, state=array.state.counted(counts)), counts.get(JobState.RUNNING, 0)
@@ -287,6 +293,10 @@ class Arrays(Struct, frozen=True):
         if over and not state.status:
             eta_s = (self.clock.now() - array.created_at) * (spec.total - over) / over
         return Progress(array, spec, running, eta_s)
+
+
+def _spec_of(array: Array) -> ArraySpec:
+    return load_array(array.spec)
 
 
 def _largest_first(groups: Iterable[G]) -> list[G]:

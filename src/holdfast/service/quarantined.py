@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.jobset.state import SetCondition
+from holdfast.errors import UnreadableSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.base import Quarantined
     from holdfast.domain.workloads.jobset.state import JobSet
 
 CONDITION = "Quarantined"
+W = TypeVar("W", bound=Owner)
 
 
 def shown_jobs(jobs: Sequence[Job], known: Mapping[str, Quarantined]) -> Sequence[Job]:
@@ -36,3 +40,13 @@ def shown_set(job_set: JobSet, known: Mapping[str, Quarantined]) -> JobSet:
 def reason_of(quarantined: Quarantined) -> str:
     """Say why a workload is left alone."""
     return f"quarantined: Holdfast failed while {quarantined.message}"
+
+
+def readable(rows: Iterable[W], spec_of: Callable[[W], object]) -> list[W]:
+    """Leave out of a list the workloads whose specification is damaged: there is nothing to show of them."""
+    found = []
+    for row in rows:
+        with suppress(UnreadableSpec):
+            spec_of(row)
+            found.append(row)
+    return found

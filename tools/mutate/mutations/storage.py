@@ -92,7 +92,7 @@ MUTATIONS = (
     Mutation(
         "the last runs of pods are not read back",
         "storage/sql/controller.py",
-        ("            runs += self._last_runs(connection, read, workloads.values(), {run.uid for run in runs})\n"),
+        ("        runs += self._last_runs(workloads.values(), {run.uid for run in runs})\n"),
         "",
         ("contract/test_store_jobsets.py",),
     ),

@@ -328,13 +328,7 @@ class Owners(Generic[R, S]):
 
     def _submit(self, work: Work[R, S], orders: Iterable[Order], now: float) -> None:
         """Submit the jobs that do not exist yet, with this commit; take in those of an earlier one."""
-        state, row = self._state, work.row
-        missing = {}
-        for each in orders:
-            if not isinstance(each, CreateChild) or each.name in work.submitted:
-                continue
-            if work.jobs.get(each.name) not in state.jobs:
-                missing[f"{row.id}-{each.name}"] = each
+        state, row, missing = self._state, work.row, self._missing(work, orders)
         if not missing:
             return
         for job in self._store.jobs_by_id(list(missing)):
@@ -349,6 +343,20 @@ class Owners(Generic[R, S]):
                 self._submit_one(work, key, order, now)
         if missing:
             state.queue.defer(self.name, row.id)
+
+    def _missing(self, work: Work[R, S], orders: Iterable[Order]) -> dict[str, CreateChild]:
+        """Return what is to be created and is not in memory, by id of the job that will be."""
+        missing = {}
+        for each in orders:
+            if not isinstance(each, CreateChild) or each.name in work.submitted:
+                continue
+            known = work.jobs.get(each.name)
+            if known is None:
+                missing[f"{work.row.id}-{each.name}"] = each
+            elif known not in self._state.jobs:
+                message = f"its job {each.name} is quarantined"
+                raise Internal(message)
+        return missing
 
     def _submit_one(self, work: Work[R, S], key: str, order: CreateChild, now: float) -> None:
         spec = load_spec(order.spec)

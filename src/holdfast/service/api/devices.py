@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from holdfast.domain.audit import Caller
+from holdfast.ports.store import JobFilter
 from holdfast.service.api.endpoint import LONGEST_NAME, Asked, Backend, Endpoints
 from holdfast.service.devices import Devices
 from holdfast.wire.catalogue import DevicePage, DeviceView
@@ -37,7 +38,7 @@ def uncordon(backend: Backend, by: Caller, ref: _Ref, reason: Reason | None = No
 def _shown(backend: Backend) -> list[DeviceView]:
     store = backend.store
     running = [run for run in store.running() if run.devices]
-    jobs = store.jobs_by_id(list({run.job_id for run in running}))
+    jobs = store.jobs(JobFilter(ids=frozenset(run.job_id for run in running)))
     return device_views(store.nodes(), running, {job.id: job.name for job in jobs})
 
 

@@ -8,7 +8,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec
+from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec, set_spec_of
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.loading import dump_set
 from holdfast.dialects.jobset.updates import check_update
@@ -30,7 +30,7 @@ from holdfast.service.jobsets.checks import check_set
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.kube_paths import in_kubernetes
 from holdfast.service.naming import engines_of, not_found
-from holdfast.service.quarantined import shown_set
+from holdfast.service.quarantined import readable, shown_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -189,7 +189,7 @@ class JobSets(Struct, frozen=True):
         known = self.store.quarantined()
         asked = self.store.all_asked_of(JobSet, after=after, limit=limit + 1)
         sets = [shown_set(as_accepted(one), known) for one in asked]
-        return SetPage(sets[:limit], sets[limit - 1].name if len(sets) > limit else None)
+        return SetPage(readable(sets[:limit], set_spec_of), sets[limit - 1].name if len(sets) > limit else None)
 
     def children(self, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> ChildPage:
         """List a set's jobs by replicated job and index, and what is known of their pods."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct
+from holdfast.ports.store import JobFilter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,13 +55,13 @@ def seen_now(store: Store, *, limit: int, named: str = "") -> Now:
         *sorted(store.newest([JobState.FAILED], limit=_LOOKED_AT, named=named), key=_since, reverse=True),
     ][:limit]
     runs = list(store.running())
-    with_devices = list({run.job_id for run in runs if run.devices})
+    with_devices = frozenset(run.job_id for run in runs if run.devices)
     return Now(
         jobs=store.count_by_state(),
         queues=queues,
         nodes=store.nodes(),
         runs=runs,
-        held_by={job.id: job.name for job in store.jobs_by_id(with_devices)},
+        held_by={job.id: job.name for job in store.jobs(JobFilter(ids=with_devices))},
         running=running,
         failing=failing,
         latest=store.latest_of([job.id for job in (*running, *failing)]),

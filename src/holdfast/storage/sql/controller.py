@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import logging
+from itertools import pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Text, cast, func, select, text, update
+from sqlalchemy import Text, and_, cast, func, select, text, update
 
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.record import astuple
-from holdfast.ports.store import Snapshot
+from holdfast.domain.workloads.base import UNREAD
+from holdfast.errors import Internal
+from holdfast.ports.store import Request, RequestKind, Snapshot
 from holdfast.storage.rules import overtaken, require_free_lease, unknown_job, unknown_workload
 from holdfast.storage.sql import codec, declared, setlog, tables
+from holdfast.storage.sql.damage import UNREADABLE, refuse, sound
 from holdfast.storage.sql.logs import append_events, recent_losses
 from holdfast.storage.sql.notifications import notification_row
 from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, JOBS, RUNS, chunks, going_on, read_quarantined
 from holdfast.storage.sql.submission import append_jobs, change_specs
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Select
+    from sqlalchemy import ColumnElement, Connection, Row, Select
 
     from holdfast.domain.job import Job, Run
-    from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Workload
-    from holdfast.ports.store import Changes, Request
+    from holdfast.errors import HoldfastError
+    from holdfast.ports.store import Changes
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
 
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
 _ROWS_AT_A_TIME = 5000
 
 _ACTIVE_JOBS = JOBS.where(tables.jobs.c.state.in_(ACTIVE_STATES))
@@ -42,6 +49,14 @@ _CURRENT_RUNS = RUNS.join(
     tables.runs.c.job_id.in_(select(tables.attempts.c.job_id).where(tables.ATTEMPT_ACTIVE)),
     tables.ATTEMPT_ACTIVE,
     (tables.attempts.c.dispatch == tables.runs.c.dispatch) | tables.RUN_ACTIVE,
+)
+_STATES = sorted(state.value for state in JobState)
+_state = tables.jobs.c.state
+_BETWEEN = (and_(_state > one, _state < following) for one, following in pairwise(_STATES))
+_UNKNOWN_STATES = tuple(
+    # Range by range, which the index answers; else every job there ever was is looked at.
+    select(tables.jobs.c.id, _state).where(among)
+    for among in (_state < _STATES[0], *_BETWEEN, _state > _STATES[-1])
 )
 _HELD = select(tables.leadership.c.epoch, tables.leadership.c.owner, tables.leadership.c.expires_at)
 _EPOCH = select(tables.leadership.c.epoch).with_for_update(read=True)
@@ -105,48 +120,9 @@ class SqlControllerStore:
         return led
 
     def load(self) -> Snapshot:
-        """Read everything that is still going on."""
-        read = codec.Reader()
+        """Read everything that is still going on, and note what of it is damaged."""
         with self._database.reading() as connection:
-            jobs = self._active_jobs(connection, read)
-            attempts = [read.attempt(row) for row in connection.execute(_ACTIVE_ATTEMPTS)]
-            runs = [read.run(row) for row in connection.execute(_CURRENT_RUNS)]
-            history = self._last_history(connection, read)
-            workloads, unreadable = going_on(connection)
-            runs += self._last_runs(connection, read, workloads.values(), {run.uid for run in runs})
-            return Snapshot(
-                jobs,
-                attempts,
-                runs,
-                history,
-                workloads,
-                unreadable,
-                read_quarantined(connection),
-                recent_losses(connection),
-            )
-
-    @staticmethod
-    def _active_jobs(connection: Connection, read: codec.Reader) -> list[Job]:
-        rows = connection.execute(_ACTIVE_JOBS, execution_options={"yield_per": _ROWS_AT_A_TIME})
-        jobs = [read.job(row) for row in rows]
-        jobs.sort(key=attrgetter("seq"))  # each state comes in order; sorting in the database copies every row
-        return jobs
-
-    @staticmethod
-    def _last_runs(
-        connection: Connection, read: codec.Reader, workloads: Iterable[Workload], known: Container[str]
-    ) -> list[Run]:
-        """Read the runs that workloads still need, of those that have ended."""
-        missing = [uid for each in workloads for uid in each.last_runs if uid not in known]
-        found: list[Run] = []
-        for uids in chunks(missing):
-            found += map(read.run, connection.execute(RUNS.where(tables.runs.c.uid.in_(uids))))
-        return found
-
-    @staticmethod
-    def _last_history(connection: Connection, read: codec.Reader) -> Mapping[str, HistoryRow]:
-        rows = [read.history(row) for query in _LAST_HISTORY for row in connection.execute(query)]
-        return {row.id: row for row in rows}
+            return _Loading(connection).snapshot()
 
     def mark(self) -> object:
         """Return a mark that equals an earlier one only if no request was made and no catalogue changed since."""
@@ -168,7 +144,7 @@ class SqlControllerStore:
         with self._database.reading() as connection:
             if not connection.exec_driver_sql(self._news).one()[1]:
                 return []
-            return [codec.read_request(row) for row in connection.execute(query)]
+            return [*map(_read_request, connection.execute(query))]
 
     def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
         """Return those jobs, in order of submission; unknown ids are left out."""
@@ -177,7 +153,7 @@ class SqlControllerStore:
         with self._database.reading() as connection:
             for ids in chunks(job_ids):
                 rows = connection.execute(JOBS.where(tables.jobs.c.id.in_(ids)))
-                found.update((job.id, job) for job in map(read.job, rows))
+                found.update((job.id, job) for job in sound(rows, read.job, refuse))
         return sorted(found.values(), key=attrgetter("seq"))
 
     def commit(self, changes: Changes) -> None:
@@ -222,6 +198,67 @@ class SqlControllerStore:
             if changes.notifications:
                 batches.notifications.run(connection, [*map(notification_row, changes.notifications)])
             append_events(connection, batches, changes.events.values())
+
+
+class _Loading:
+    """Reads what is going on; a job is noted of which any row is damaged, and one that has ended is left alone."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._read = codec.Reader()
+        self._damaged: dict[str, tuple[str, HoldfastError]] = {}
+
+    def snapshot(self) -> Snapshot:
+        jobs = self._jobs()
+        own, self._damaged = self._damaged, {}
+        attempts = self._sound(_ACTIVE_ATTEMPTS, self._read.attempt)
+        runs = self._sound(_CURRENT_RUNS, self._read.run)
+        history = {row.id: row for query in _LAST_HISTORY for row in self._sound(query, self._read.history)}
+        workloads, unreadable = going_on(self._connection)
+        runs += self._last_runs(workloads.values(), {run.uid for run in runs})
+        parts = self._damaged
+        return Snapshot(
+            jobs,
+            attempts,
+            runs,
+            history,
+            workloads,
+            {**unreadable, **own, **({job.id: parts[job.id] for job in jobs if job.id in parts} if parts else {})},
+            read_quarantined(self._connection),
+            recent_losses(self._connection),
+        )
+
+    def _jobs(self) -> list[Job]:
+        rows = self._connection.execute(_ACTIVE_JOBS, execution_options={"yield_per": _ROWS_AT_A_TIME})
+        jobs = [*sound(rows, self._read.job, self._note)]
+        jobs.sort(key=attrgetter("seq"))  # each state comes in order; sorting in the database copies every row
+        for query in _UNKNOWN_STATES:
+            for row in self._connection.execute(query):
+                self._note(row, Internal(f"the database holds a job that is {row.state!r}"))
+        return jobs
+
+    def _last_runs(self, workloads: Iterable[Workload], known: Container[str]) -> list[Run]:
+        """Read the runs that workloads still need, of those that have ended."""
+        missing = [uid for each in workloads for uid in each.last_runs if uid not in known]
+        queries = [RUNS.where(tables.runs.c.uid.in_(uids)) for uids in chunks(missing)]
+        return [run for query in queries for run in self._sound(query, self._read.run)]
+
+    def _sound(self, query: Select[Any], read: Callable[[Row[*tuple[Any, ...]]], T]) -> list[T]:
+        return [*sound(self._connection.execute(query), read, self._note)]
+
+    def _note(self, row: Row[*tuple[Any, ...]], why: Internal) -> None:
+        columns = row._mapping  # noqa: SLF001 - its public name, so that columns cannot clash with it
+        key = columns["job_id"] if "job_id" in columns else columns["id"].partition("/")[0]  # of history
+        self._damaged.setdefault(key, (UNREAD, why))
+
+
+def _read_request(row: Row[*tuple[Any, ...]]) -> Request:
+    """Read a request; one that is damaged asks nothing of anybody, so that it is handled and gone."""
+    try:
+        return codec.read_request(row)
+    except UNREADABLE as error:
+        _log.error("request %d cannot be read and is dropped: %s", row.id, error)
+        return Request(RequestKind.SUBMIT, (), row.created_at, id=row.id)
 
 
 def _require_known(connection: Connection, changes: Changes) -> None:

@@ -19,6 +19,7 @@ from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import RECENT_EVENTS
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.codec import storable
+from holdfast.storage.sql.damage import sound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -47,7 +48,7 @@ class SqlLogStore:
         table = tables.events
         query = _filtered(select(table), where).where(table.c.seq > after).order_by(table.c.seq).limit(limit)
         with self._database.reading() as connection:
-            return [*map(_event, connection.execute(query))]
+            return [*sound(connection.execute(query), _event)]
 
     def last_event_seq(self) -> int:
         """Return the sequence number of the newest event, 0 before the first; cheap."""
@@ -66,7 +67,7 @@ class SqlLogStore:
         table = tables.audit
         query = select(table).where(table.c.seq > after).order_by(table.c.seq).limit(limit)
         with self._database.reading() as connection:
-            return [_entry(row) for row in connection.execute(query)]
+            return [*sound(connection.execute(query), _entry)]
 
 
 def recent_losses(connection: Connection) -> list[StoredEvent]:
@@ -74,7 +75,7 @@ def recent_losses(connection: Connection) -> list[StoredEvent]:
     table = tables.events
     last = select(func.max(table.c.seq)).scalar_subquery()
     query = select(table).where(table.c.type == BY_KIND[NodeLost].name, table.c.seq > last - RECENT_EVENTS)
-    return [_event(row) for row in connection.execute(query.order_by(table.c.seq))]
+    return [*sound(connection.execute(query.order_by(table.c.seq)), _event)]
 
 
 def append_events(connection: Connection, batches: Batches, records: Iterable[EventRecord]) -> None:

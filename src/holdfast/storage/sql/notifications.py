@@ -15,6 +15,7 @@ from holdfast.errors import Internal
 from holdfast.storage.rules import no_such_notification, settled_events
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.codec import storable
+from holdfast.storage.sql.damage import sound
 from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.query import chunks
 
@@ -91,7 +92,7 @@ class SqlNotificationStore:
         query = _ALL.where(_WAITS, _table.c.next_at <= now, *_without(but, not_to))
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(_table.c.next_at, _table.c.seq).limit(limit))
-            return [*map(_read, rows)]
+            return [*sound(rows, _read)]
 
     def next_notification_at(self, *, but: Collection[str] = (), not_to: Collection[str] = ()) -> float | None:
         """Return when the next that waits is due, without some ids and notifiers; ``None`` if none does."""
@@ -126,7 +127,7 @@ class SqlNotificationStore:
             if value is not None:
                 query = query.where(column == storable(str(value)))
         with self._database.reading() as connection:
-            return [*map(_read, connection.execute(query))]
+            return [*sound(connection.execute(query), _read)]
 
     def replay_notifications(self, ids: Sequence[str], now: float, *, by: Caller | None = None) -> int:
         """Have those that are delivered or given up tried again under their ids; returns how many."""
@@ -134,7 +135,7 @@ class SqlNotificationStore:
         with self._database.writing() as connection:
             for some in chunks([*map(storable, ids)]):
                 over = _table.c.state != DeliveryState.WAITING.value
-                found = [*map(_read, connection.execute(_ALL.where(_table.c.id.in_(some), over)))]
+                found = [*sound(connection.execute(_ALL.where(_table.c.id.in_(some), over)), _read)]
                 _write(connection, [one.replayed(now) for one in found])
                 done += found
             changes = [on_notification(by, Act.REPLAY, one.id) for one in done]

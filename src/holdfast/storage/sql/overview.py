@@ -11,6 +11,7 @@ from sqlalchemy import and_, func, select
 from holdfast.domain.job import JobState
 from holdfast.ports.overview import MOST_RANKS, Latest
 from holdfast.storage.sql import codec, tables
+from holdfast.storage.sql.damage import left_of_job, sound
 from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, JOBS, RUNS, chunks, names_like
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class SqlOverviewStore:
             query = query.where(_JOBS.name.icontains(codec.storable(named), autoescape=True))
         with self._database.reading() as connection:
             for state in states:  # by itself, so that the index gives each in order
-                found += [read.job(row) for row in connection.execute(query.where(_JOBS.state == state))]
+                found += [left_of_job(read, row) for row in connection.execute(query.where(_JOBS.state == state))]
         return sorted(found, key=attrgetter("seq"), reverse=True)[:limit]
 
     def latest_of(self, job_ids: Sequence[str]) -> Mapping[str, Latest]:
@@ -75,11 +76,11 @@ def _latest(connection: Connection, ids: Sequence[str]) -> dict[str, Latest]:
     for job_id, key, value in connection.execute(select(tables.job_labels).where(_LABELS.job_id.in_(ids))):
         labels[job_id][key] = value
     attempts: dict[str, Attempt] = {}
-    for row in connection.execute(_LAST_ATTEMPTS.where(_JOBS.id.in_(ids))):
-        attempts[row.job_id] = read.attempt(row)
+    for attempt in sound(connection.execute(_LAST_ATTEMPTS.where(_JOBS.id.in_(ids))), read.attempt):
+        attempts[attempt.job_id] = attempt
     runs: dict[str, dict[int, Run]] = defaultdict(dict)
-    for row in connection.execute(_LAST_RUNS.where(_JOBS.id.in_(ids))):
-        runs[row.job_id][row.rank] = read.run(row)
+    for run in sound(connection.execute(_LAST_RUNS.where(_JOBS.id.in_(ids))), read.run):
+        runs[run.job_id][run.rank] = run
     known = connection.execute(select(_JOBS.id).where(_JOBS.id.in_(ids))).scalars()
     return {
         job_id: Latest(labels[job_id], attempts.get(job_id), [run for _, run in sorted(runs[job_id].items())])

@@ -6,7 +6,6 @@ Every method is one transaction of its own, so every answer is a consistent snap
 from __future__ import annotations
 
 from collections import defaultdict
-from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,10 +15,10 @@ from holdfast.compiled.records import dump_json
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.workloads.base import Owner, Quarantined, Workload
-from holdfast.errors import HoldfastError
 from holdfast.ports.store import AskedOf, Request, RequestKind
 from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
 from holdfast.storage.sql import codec, setlog, tables
+from holdfast.storage.sql.damage import left_of_job, refuse, sound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.jobset.state import SetLogEntry
+    from holdfast.errors import HoldfastError
     from holdfast.ports.store import JobFilter
     from holdfast.ports.workloads import W
     from holdfast.storage.sql.engine import Database
@@ -84,23 +84,17 @@ def names_like(connection: Connection, prefix: str, *, limit: int, is_sqlite: bo
 
 def going_on(connection: Connection) -> tuple[dict[str, Workload], dict[str, tuple[str, HoldfastError]]]:
     """Read the workloads of all jobs that are not terminal, and all that are no job's; and why some cannot be read."""
-    found: dict[str, Workload] = {}
     unreadable: dict[str, tuple[str, HoldfastError]] = {}
-    for row in connection.execute(_GOING_ON):
-        try:
-            found[row.id] = codec.read_workload(row)
-        except HoldfastError as error:
-            unreadable[row.id] = (row.kind, error)
-    return found, unreadable
+    rows = connection.execute(_GOING_ON)
+    read = sound(rows, codec.read_workload, lambda row, why: unreadable.update({row.id: (row.kind, why)}))
+    return {each.id: each for each in read}, unreadable
 
 
 def owners(connection: Connection) -> Iterator[Owner]:
     """Yield the workloads that are made of jobs; those that cannot be read are left out."""
-    for row in connection.execute(select(_TABLE).where(_TABLE.c.name.is_not(None))):
-        with suppress(HoldfastError):
-            found = codec.read_workload(row)
-            if isinstance(found, Owner):
-                yield found
+    for found in sound(connection.execute(select(_TABLE).where(_TABLE.c.name.is_not(None))), codec.read_workload):
+        if isinstance(found, Owner):
+            yield found
 
 
 class SqlQueryStore:
@@ -129,7 +123,7 @@ class SqlQueryStore:
                 row = _find_by_prefix(connection, prefix, name) if name and prefix else None
         if row is None:
             raise no_such_job(reference, self._near(wanted))
-        return codec.Reader().job(row)
+        return left_of_job(codec.Reader(), row)
 
     def _near(self, reference: str) -> Sequence[str]:
         """List names that may have been meant: some that begin alike."""
@@ -141,7 +135,7 @@ class SqlQueryStore:
         base = _filtered(where).where(tables.jobs.c.seq > after).order_by(tables.jobs.c.seq).limit(limit)
         read = codec.Reader()
         with self._database.reading() as connection:
-            found = [read.job(row) for query in _by_state(base, where) for row in connection.execute(query)]
+            found = [left_of_job(read, row) for query in _by_state(base, where) for row in connection.execute(query)]
         found.sort(key=attrgetter("seq"))
         return found[:limit]
 
@@ -167,29 +161,29 @@ class SqlQueryStore:
     def attempts(self, job_id: str) -> Sequence[Attempt]:
         """List a job's attempts, by number."""
         read = codec.Reader()
-        return [*map(read.attempt, self._rows(ATTEMPTS.where(tables.attempts.c.job_id == job_id)))]
+        return [*sound(self._rows(ATTEMPTS.where(tables.attempts.c.job_id == job_id)), read.attempt)]
 
     def runs(self, job_id: str) -> Sequence[Run]:
         """List a job's runs, by attempt, dispatch and rank."""
         read = codec.Reader()
-        return [*map(read.run, self._rows(RUNS.where(tables.runs.c.job_id == job_id)))]
+        return [*sound(self._rows(RUNS.where(tables.runs.c.job_id == job_id)), read.run)]
 
     def history(self, job_id: str) -> Sequence[HistoryRow]:
         """List the phases a job's attempts went through, in order."""
         read = codec.Reader()
-        rows = [read.history(row) for row in self._rows(select(tables.history).where(history_of(job_id)))]
-        return sorted(rows, key=attrgetter("attempt", "seq"))
+        rows = self._rows(select(tables.history).where(history_of(job_id)))
+        return sorted(sound(rows, read.history), key=attrgetter("attempt", "seq"))
 
     def nodes(self) -> Sequence[Node]:
         """List nodes as last reported."""
         read = codec.Reader()
         table = tables.nodes
-        return [read.node(row) for row in self._rows(select(table).order_by(table.c.executor, table.c.name))]
+        return [*sound(self._rows(select(table).order_by(table.c.executor, table.c.name)), read.node)]
 
     def running(self) -> Iterable[Run]:
         """List runs that are not terminal."""
         read = codec.Reader()
-        return [read.run(row) for row in self._rows(RUNS.where(tables.RUN_ACTIVE))]
+        return [*sound(self._rows(RUNS.where(tables.RUN_ACTIVE)), read.run)]
 
     def quarantined(self) -> Mapping[str, Quarantined]:
         """Return the workloads that are quarantined, by id."""
@@ -243,13 +237,13 @@ class SqlQueryStore:
         """Return every job of a workload, in order of submission."""
         read = codec.Reader()
         query = JOBS.where(tables.jobs.c.set_id == owner).order_by(tables.jobs.c.seq)
-        return [read.job(row) for row in self._rows(query)]
+        return [*sound(self._rows(query), read.job, refuse)]
 
     def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:
         """List what was logged of a job set, in order, entries with ``seq > after``; an unknown set has none."""
         table = tables.set_log
         query = select(table).where(table.c.set_id == codec.storable(set_id), table.c.seq > after)
-        return [setlog.read_log(row) for row in self._rows(query.order_by(table.c.seq).limit(limit))]
+        return [*sound(self._rows(query.order_by(table.c.seq).limit(limit)), setlog.read_log)]
 
     def _rows(self, query: Select[Any]) -> Sequence[Row[*tuple[Any, ...]]]:
         with self._database.reading() as connection:
@@ -311,7 +305,8 @@ def _workload(connection: Connection, kind: type[W], reference: str) -> W:
 
 
 def _page(connection: Connection, kind: type[W], after: str, limit: int | None) -> list[W]:
-    return _workloads(connection, kind, _IN_ORDER.where(_TABLE.c.name > codec.storable(after)).limit(limit))
+    query = _IN_ORDER.where(_TABLE.c.name > codec.storable(after), _TABLE.c.kind == kind.kind).limit(limit)
+    return [cast("W", each) for each in sound(connection.execute(query), codec.read_workload)]
 
 
 def _asked_of(connection: Connection, workloads: Sequence[W]) -> list[AskedOf[W]]:
@@ -319,6 +314,6 @@ def _asked_of(connection: Connection, workloads: Sequence[W]) -> list[AskedOf[W]
     table, asked = tables.requests, defaultdict[str, list[Request]](list)
     for ids in chunks([dump_json((each.id,)) for each in workloads]):
         query = select(table).where(table.c.kind != RequestKind.SUBMIT, table.c.job_ids.in_(ids)).order_by(table.c.id)
-        for request in map(codec.read_request, connection.execute(query)):
+        for request in sound(connection.execute(query), codec.read_request):
             asked[request.targets[0]].append(request)
     return [AskedOf(each, asked[each.id]) for each in workloads]

@@ -1,0 +1,64 @@
+"""Rows that cannot be read, by damage or because a newer Holdfast wrote them: they keep no other row from being read.
+
+Lists leave them out. A job shows what is left of it, so that a person finds it; nothing is ever decided from that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from holdfast.domain.job import JobState
+from holdfast.errors import HoldfastError, Internal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from sqlalchemy import Row
+
+    from holdfast.domain.job import Job
+    from holdfast.storage.sql.codec import Reader
+
+T = TypeVar("T")
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, HoldfastError)
+"""What reading a damaged row raises."""
+_EMPTY = {"named": None, "counters": "{}", "met": None, "avoid_devices": None}
+_KNOWN = frozenset(state.value for state in JobState)
+
+
+def sound(
+    rows: Iterable[Row[*tuple[Any, ...]]],
+    read: Callable[[Row[*tuple[Any, ...]]], T],
+    damaged: Callable[[Row[*tuple[Any, ...]], Internal], object] = lambda row, why: None,  # noqa: ARG005 - left out
+) -> Iterator[T]:
+    """Read what can be read of some rows; ``damaged`` is called with each of the others, and why."""
+    for row in rows:
+        try:
+            found = read(row)
+        except UNREADABLE as error:
+            damaged(row, unreadable(error))
+        else:
+            yield found
+
+
+def refuse(_: Row[*tuple[Any, ...]], why: Internal) -> None:
+    """Have nothing read where anything is damaged."""
+    raise why
+
+
+def unreadable(error: Exception) -> Internal:
+    """Say that a row cannot be read."""
+    if isinstance(error, Internal):
+        return error
+    message = f"a stored row cannot be read: {type(error).__name__}: {error}"
+    return Internal(message, hint="the database is damaged; restore it from a backup")
+
+
+def left_of_job(read: Reader, row: Row[*tuple[Any, ...]]) -> Job:
+    """Read a job; of a damaged one what can still be read, held if its state cannot be."""
+    try:
+        return read.job(row)
+    except UNREADABLE:
+        values = {**row._asdict(), **_EMPTY}
+        if values["state"] not in _KNOWN:
+            values["state"] = JobState.HELD.value
+        return read.job(tuple(values.values()))
