@@ -248,6 +248,15 @@ def test_a_request_is_an_entry_for_each_job(store: Store) -> None:
     ]
 
 
+def test_a_request_about_a_device_is_an_entry_with_the_devices_name(store: Store) -> None:
+    store.append(Request(RequestKind.CORDON, ("local n1 GPU-1f00",), 5.0, "user:ann", "it fails"), by=ANN)
+    store.append(Request(RequestKind.UNCORDON, ("local n1 GPU-1f00",), 6.0, "user:ann"), by=ANN)
+    assert [stored.entry for stored in store.audit(limit=10)] == [
+        AuditEntry(ANN, Act.CORDON, Subject.DEVICE, "GPU-1f00", detail="it fails"),
+        AuditEntry(ANN, Act.UNCORDON, Subject.DEVICE, "GPU-1f00"),
+    ]
+
+
 def test_the_audit_log_is_read_in_parts_and_holds_refusals(store: Store) -> None:
     entries = [AuditEntry(ANN, Act.APPLY, Subject.QUEUE, f"q{n}", "conflict", "no") for n in range(5)]
     for entry in entries:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S
-from holdfast.domain.failure import Cause, EndedBy
-from holdfast.domain.job import JobState, Resources
+from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
+from holdfast.domain.job import Attempt, JobState, Resources
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Interruption
 from holdfast.domain.policy.model import Action, DecisionCode
+from holdfast.domain.workloads.gang.interruption import interrupted
 from holdfast.domain.workloads.watching import EarlyWarning
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.exchange import ExchangeRequest
@@ -81,6 +82,37 @@ def test_a_stop_that_nobody_confirms_is_given_up_once_lease_warning_and_grace_ar
         lab.controller.tick([ExchangeRequest("local", 1, lab.engine.nodes(), seen, lab.clock.now(), "memory 1")])
     allowed_s = 300.0 + (lease_s or 0.0) + spec.grace_s + KILL_ALLOWANCE_S
     assert (lab.job(job).state, lab.clock.now() - began) == (JobState.HELD, allowed_s + 1.0)
+
+
+@pytest.mark.parametrize("why", [Interruption.HOLD, Interruption.RELEASE, Interruption.DRAIN])
+def test_an_interrupted_attempt_says_where_when_and_after_how_long_its_first_run_was_stopped(why: Interruption) -> None:
+    def stopped(rank: int, ended_by: EndedBy, ended_at: float, **more: object) -> tuple[int, RunOutcome]:
+        given = {"containers": (ContainerResult(rank),), "node": f"n{rank}", "executor": f"e{rank}", **more}
+        return rank, RunOutcome(ended_by=ended_by, started_at=10.0, ended_at=ended_at, **given)  # type: ignore[arg-type] # by name
+
+    ended = [
+        stopped(0, EndedBy.CASCADE, 12.0),
+        stopped(1, EndedBy.DRAIN, 16.0),
+        stopped(2, EndedBy.SUSPENSION, 15.0),
+        stopped(3, EndedBy.SUSPENSION, 15.0),
+    ]
+    is_drained = why is Interruption.DRAIN
+    told = interrupted(Attempt("job", 3), ended, why, "maintenance", 20.0)
+    assert told.failure == Failure(
+        Cause.AGENT_TRANSIENT if is_drained else Cause.USER_CANCELLED,
+        frozenset({"Evicted"} if is_drained else ()),
+        (ContainerResult(2),),
+        rank=2,
+        node="n2",
+        executor="e2",
+        started=True,
+        ran_s=5.0,
+        failed_at=20.0,
+        message="maintenance",
+        ended_by=EndedBy.DRAIN if is_drained else EndedBy.SUSPENSION,
+    )
+    assert told.ending is (Ending.FAILED if is_drained else Ending.CANCELLED)
+    assert (told.retry_at, told.decision is None) == ((20.0, False) if is_drained else (None, True))
 
 
 def test_a_controller_that_dies_in_the_middle_of_a_warning_gives_no_second_one_and_knows_what_follows(lab: Lab) -> None:

@@ -26,4 +26,8 @@ class Argued(NamedTuple):
         return self.source, self.where, self.before, self.after
 
 
-ARGUED: tuple[Argued, ...] = ()
+ARGUED = (
+    Argued(
+        "controller/workloads/gangs.py", "Gangs.delete", "False", "True", "A gang takes the argument and ignores it."
+    ),
+)

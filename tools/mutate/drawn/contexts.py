@@ -33,6 +33,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Count what a file runs before its tests: cases may be made there."""
+    _switch(collector.nodeid + SETUP)
+    report = yield
+    _switch("")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
     """Count what fixtures run."""
     _switch(item.nodeid + SETUP)

@@ -53,10 +53,11 @@ class Covering:
         lines = self._of(place.file)
         contexts = {name for line in range(place.first, place.last + 1) for name in lines.get(line, ())}
         sure = contexts & self._took_s.keys()
-        prepared = {name.partition("::")[0] for name in contexts if name.endswith(SETUP)}
+        prepared = {name.removesuffix(SETUP).partition("::")[0] for name in contexts if name.endswith(SETUP)}
         maybe = {name for name in self._took_s if name.partition("::")[0] in prepared}
         if place.is_imported:
             maybe |= {name.removesuffix(SETUP) for names in lines.values() for name in names} & self._took_s.keys()
+            maybe = maybe or {*self._took_s}  # a table without functions
         return [*self._quickest_first(sure), *self._quickest_first(maybe - sure)]
 
     def took_s(self, test: str) -> float:

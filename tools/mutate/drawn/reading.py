@@ -92,6 +92,8 @@ def _is_left_alone(node: ast.AST) -> bool:
             | ast.Import()
             | ast.ImportFrom()
             | ast.If(test=ast.Name(id="TYPE_CHECKING"))
+            | ast.ClassDef(bases=[ast.Name(id="Protocol")])
+            | ast.ClassDef(bases=[ast.Subscript(value=ast.Name(id="Protocol"))])
             | ast.Subscript(slice=ast.Tuple())  # a type
             | ast.Expr(value=ast.Constant())
             | ast.Assign(targets=[ast.Name(id="__all__" | "__slots__")])
