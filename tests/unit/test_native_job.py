@@ -9,6 +9,7 @@ import pytest
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.native.job import name_from_command
 from holdfast.dialects.native.writing import write_job
+from holdfast.dialects.reading import Fields
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Action, JitterMode, MemoryGrowth, UnknownEnd
 from holdfast.domain.units import parse_cpu, parse_memory
@@ -278,3 +279,10 @@ def test_streams_are_kept_together_unless_asked_otherwise() -> None:
     assert "logs" not in write_job(read_job_mapping({"command": ["x"]}))
     with pytest.raises(InvalidManifest, match="logs"):
         read_job_mapping({"command": ["x"], "logs": "apart"})
+
+
+def test_bounds_of_whole_numbers_are_said_in_full() -> None:
+    part = Fields({"exitCode": 10**12}, "spec", [])
+    assert part.integer("exitCode", low=-(2**31), high=2**31 - 1) is None
+    [problem] = part.problems
+    assert problem.allowed == ("-2147483648 to 2147483647",)

@@ -172,7 +172,7 @@ class Fields:
     def _within(self, name: str, value: float, low: float, high: float) -> bool:
         if low <= value <= high:
             return True
-        self.problem(name, f"{shown(value)} is out of range", allowed=(f"{low:g} to {high:g}",))
+        self.problem(name, f"{shown(value)} is out of range", allowed=(f"{_exactly(low)} to {_exactly(high)}",))
         return False
 
     def flag(self, name: str, *, default: bool = False) -> bool:
@@ -310,3 +310,7 @@ def _bare(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)[:60]
+
+
+def _exactly(bound: float) -> str:
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"
