@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
 from holdfast.compiled.codec import dump_spec, load_array
-from holdfast.domain.job import Job, Queue
+from holdfast.domain.job import Job, JobState, Queue
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes
 from holdfast.domain.workloads.array.rerun import Wanted
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, NotFound, VersionConflict
-from holdfast.ports.store import Changes, Submission
+from holdfast.ports.store import Changes, Request, RequestKind, Submission
 from holdfast.ports.workloads import Rerun
 from holdfast.service.arrays import Arrays
+from holdfast.service.control import Control
 from holdfast.service.reruns import Reran, rerun
 from tests.contract.test_store_versions import at_once
 from tests.unit.conftest import VirtualClock
@@ -153,7 +155,7 @@ def test_of_a_submission_and_the_deletion_of_its_queue_one_is_accepted(place: Pl
         assert [type(error) for error in raised] == [Conflict]
         is_there = name in submitting.catalogue().queues
         assert is_there is bool(submitting.jobs_by_id([name]) or submitting.workloads_by_id(Array, [name]))
-        told = f"queue '{name}' still has" if is_there else f"queue '{name}' was deleted at the same time"
+        told = f"queue '{name}' still has" if is_there else f"queue '{name}' does not exist any more"
         assert str(raised[0]).startswith(told)
 
 
@@ -168,3 +170,59 @@ def test_a_queue_stays_while_an_array_has_tasks_to_make_for_it(store: Store) -> 
     store.commit(Changes(workloads={"a": evolve(one, state=ArrayState(status="Failed"))}))
     store.delete_queue("q")
     assert "q" not in store.catalogue().queues
+
+
+def ended(store: Store, *ids: str) -> None:
+    store.submit(Submission([job(job_id, spec=dump_spec(JobSpec("a", ("true",)))) for job_id in ids]))
+    jobs = store.jobs_by_id(ids)
+    store.commit(Changes({one.id: evolve(one, state=JobState.FAILED, ended_at=101.0) for one in jobs}))
+
+
+def test_of_retries_at_one_moment_one_is_accepted(place: Place, store: Store) -> None:
+    ended(store, "j1")
+    looked = threading.Barrier(CALLERS)
+
+    def change(spec: JobSpec) -> JobSpec:
+        looked.wait()
+        return spec
+
+    people = [Control(place.open(), VirtualClock()) for _ in range(CALLERS)]
+    raised = at_once([lambda one=one: one.retry("j1", change=change) for one in people])  # type: ignore[misc]
+    assert [str(error).partition("\n")[0] for error in raised] == ["job 'j1' is about to be retried already"] * 3
+    assert [type(error) for error in raised] == [Conflict] * 3
+    assert [one.kind for one in store.requests(limit=9)][1:] == [RequestKind.RETRY]
+
+
+def test_a_job_whose_retry_was_cancelled_is_retried_again(store: Store) -> None:
+    ended(store, "j1", "j2")
+    for kind in (RequestKind.RETRY, RequestKind.CANCEL, RequestKind.RETRY):
+        store.append(Request(kind, ("j1",), 1.0))
+    store.append(Request(RequestKind.RETRY, ("j2",), 1.0))
+    with pytest.raises(NotFound, match="'gone' was deleted"):
+        store.append(Request(RequestKind.RETRY, ("gone",), 1.0))
+
+
+def test_of_a_retry_and_the_deletion_of_a_job_one_is_accepted(place: Place) -> None:
+    retrying, deleting = place.open(), place.open()
+    ids = [f"j{number}" for number in range(ROUNDS)]
+    ended(retrying, *ids)
+    for key in ids:
+        request = Request(RequestKind.RETRY, (key,), 1.0)
+        raised = at_once([partial(retrying.append, request), partial(deleting.delete_finished, [key])])
+        is_there = bool(retrying.jobs_by_id([key]))
+        assert [type(error) for error in raised] == ([] if is_there else [NotFound])
+        assert (key in deleting.files_to_discard(limit=99)) is not is_there
+
+
+def test_a_queue_stays_while_a_job_of_it_is_about_to_be_retried_and_no_job_is_retried_into_none(store: Store) -> None:
+    for name in ("q1", "q2"):
+        store.put_queue(Queue(name))
+    store.submit(Submission([job("j1", queue="q1"), job("j2", queue="q2")]))
+    jobs = store.jobs_by_id(["j1", "j2"])
+    store.commit(Changes({one.id: evolve(one, state=JobState.FAILED, ended_at=101.0) for one in jobs}))
+    store.append(Request(RequestKind.RETRY, ("j1",), 1.0))
+    with pytest.raises(Conflict, match="queue 'q1' still has jobs"):
+        store.delete_queue("q1")
+    store.delete_queue("q2")
+    with pytest.raises(Conflict, match="queue 'q2' does not exist any more"):
+        store.append(Request(RequestKind.RETRY, ("j2",), 1.0))

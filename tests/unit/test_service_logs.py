@@ -204,3 +204,16 @@ def test_only_whole_characters_are_kept(text: str) -> None:
 
 def test_stray_continuation_bytes_do_not_hold_a_log_up() -> None:
     assert whole_characters(b"x\x80\x80\x80\x80\x80") == b"x\x80\x80\x80\x80\x80"
+
+
+def test_a_log_that_is_deleted_while_it_is_read_is_not_said_to_be_empty(store: MemoryStore) -> None:
+    class Going(Shelf):
+        def read(
+            self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False
+        ) -> LogPart:
+            store.delete_finished([job_id])
+            return super().read(job_id, attempt, rank, offset=offset, limit=limit, stderr=stderr)
+
+    _tried(store, 1, state=JobState.SUCCEEDED, status=AttemptStatus.TERMINATED)
+    with pytest.raises(NotFound, match="was deleted while its log was read"):
+        Logs(store, Going()).read("train", LogQuery())

@@ -12,7 +12,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArrayState, Origin
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Unavailable
-from holdfast.ports.store import Changes, JobFilter, Submission
+from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
 from holdfast.service.retention import Retention
 from tools.memory_store import MemoryStore
 
@@ -80,13 +80,38 @@ def test_a_dry_run_counts_and_deletes_nothing() -> None:
     assert store.submit(Submission([Job("y", "a", "default", 0, 1.0, "{}")], idempotency_key="k")) == ("x",)
 
 
-def test_a_job_whose_files_cannot_be_deleted_is_still_known() -> None:
-    store = store_of([50.0, 50.0])
+def test_files_that_cannot_be_deleted_are_tried_again_and_keep_no_others() -> None:
+    store, files = store_of([50.0, 50.0, 50.0]), Shelf(stuck="j1")
     with pytest.raises(Unavailable):
-        list(Retention(store, Shelf(stuck="j1")).sweep(ended_before=NOW))
-    assert left(store) == ["j0", "j1"]
-    list(Retention(store, Shelf()).sweep(ended_before=NOW))
-    assert left(store) == []
+        list(Retention(store, files).sweep(ended_before=NOW))
+    assert (left(store), files.discarded, store.files_to_discard(limit=9)) == ([], ["j0", "j2"], ["j1"])
+    files.stuck = None
+    Retention(store, files).expire(NOW)
+    assert (files.discarded, store.files_to_discard(limit=9)) == (["j0", "j2", "j1"], [])
+
+
+def test_no_file_is_deleted_before_its_job_is_and_those_of_an_interruption_are_the_next_time() -> None:
+    class Watched(Shelf):
+        def discard(self, job_id: str) -> None:
+            assert job_id not in left(store)
+            if len(self.discarded) == 1:
+                raise KeyboardInterrupt
+            super().discard(job_id)
+
+    store = store_of([50.0, 50.0, 50.0])
+    with pytest.raises(KeyboardInterrupt):
+        list(Retention(store, Watched()).sweep(ended_before=NOW))
+    files = Shelf()
+    list(Retention(store, files).sweep(ended_before=NOW))
+    assert files.discarded == ["j0", "j1", "j2"]
+
+
+def test_a_job_that_is_about_to_be_retried_stays_with_its_files() -> None:
+    store, files = store_of([50.0, 50.0]), Shelf()
+    store.append(Request(RequestKind.RETRY, ("j1",), NOW))
+    assert sum(Retention(store, files).sweep(ended_before=NOW, dry_run=True)) == 1
+    list(Retention(store, files).sweep(ended_before=NOW))
+    assert (left(store), files.discarded) == (["j1"], ["j0"])
 
 
 def test_a_sweep_goes_in_bounded_steps_and_may_stop_after_any() -> None:
@@ -161,14 +186,14 @@ def test_with_an_age_old_jobs_are_looked_for_at_long_intervals_and_expired_ones_
     assert left(store) == []
 
 
-def test_files_that_cannot_be_deleted_keep_an_expired_job_for_now_and_hold_up_no_sweep() -> None:
+def test_files_of_an_expired_job_that_cannot_be_deleted_are_tried_again_later_and_hold_up_no_sweep() -> None:
     store, clock, files = expiring(store_of([5.0, 50.0]), j0=NOW), Hand(), Shelf(stuck="j0")
     forgetter = Forgetter(Retention(store, files), 10.0, clock)
     steps(forgetter)
-    assert left(store) == ["j0"]
+    assert (left(store), files.discarded) == ([], ["j1"])
     files.stuck = None
     assert steps(forgetter) == [2.0], "not again at once"
-    assert left(store) == ["j0"]
+    assert files.discarded == ["j1"]
     clock.at += 60.0
     steps(forgetter)
-    assert left(store) == []
+    assert files.discarded == ["j1", "j0"]

@@ -13,6 +13,7 @@ from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
+from holdfast.ports.store import RequestKind
 from holdfast.storage import rules
 from tools.memory_store.logs import MemoryLogStore
 
@@ -25,11 +26,14 @@ if TYPE_CHECKING:
     from holdfast.domain.notifier import Notifier
     from holdfast.domain.placement.cordon import Cordon
     from holdfast.domain.policy.model import RetryPolicy
+    from holdfast.ports.store import Request
     from tools.memory_store.jobs import JobTable
 
 
 class MemoryCatalogueStore(MemoryLogStore):
     """The part of the store that operators edit."""
+
+    _requests: dict[int, Request]
 
     def __init__(self, lock: RLock, jobs: JobTable) -> None:
         """Begin with the default queue and default settings."""
@@ -118,7 +122,9 @@ class MemoryCatalogueStore(MemoryLogStore):
         with self._lock:
             presence.require_presence(presence.QUEUE, name, known=self._queues, create=False)
             rules.require_not_default_queue(name)
-            if any(job.queue == name and not job.terminal for job in self._jobs_waiting.by_id.values()):
+            asked = {key for one in self._requests.values() if one.kind is RequestKind.RETRY for key in one.targets}
+            jobs = [job for job in self._jobs_waiting.by_id.values() if job.queue == name]
+            if any(not job.terminal or job.id in asked for job in jobs):
                 raise rules.waiting_jobs(name)
             every = self._jobs_waiting.workloads.values()
             rules.require_no_owners(name, [each for each in every if isinstance(each, Owner)])

@@ -5,21 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.ports.retention import FinishedJob
+from holdfast.ports.store import RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from threading import RLock
 
+    from holdfast.ports.store import Request
     from tools.memory_store.jobs import JobTable
 
 
 class MemoryRetentionStore:
     """The store's part for retention."""
 
+    _requests: dict[int, Request]
+
     def __init__(self, lock: RLock, jobs: JobTable) -> None:
         """Work on the tables of a store, under its lock."""
         self._retention_lock = lock
         self._finished_among = jobs
+        self._discards = set[str]()
         self._keys: dict[str, tuple[str, tuple[str, ...], float]] = {}
         """Fingerprint, ids and time of the first call, by idempotency key."""
 
@@ -50,12 +55,25 @@ class MemoryRetentionStore:
                 if job.terminal
             ]
 
-    def delete_finished(self, job_ids: Sequence[str]) -> int:
-        """Delete those jobs with all that is stored about them; jobs that have not ended are left alone."""
+    def delete_finished(self, job_ids: Sequence[str], *, dry_run: bool = False) -> int:
+        """Delete those jobs with all that is stored about them, or only count; those that are needed are left alone."""
         with self._retention_lock:
-            gone = {finished.job_id for finished in self._finished()} & {*job_ids}
-            self._finished_among.drop(gone)
+            asked = {key for one in self._requests.values() if one.kind is RequestKind.RETRY for key in one.targets}
+            gone = {finished.job_id for finished in self._finished()} & {*job_ids} - asked
+            if not dry_run:
+                self._finished_among.drop(gone)
+                self._discards |= gone
             return len(gone)
+
+    def files_to_discard(self, *, limit: int) -> Sequence[str]:
+        """List ids of deleted jobs whose files may still be there."""
+        with self._retention_lock:
+            return sorted(self._discards)[:limit]
+
+    def files_discarded(self, job_ids: Sequence[str]) -> None:
+        """Forget that the files of deleted jobs were there."""
+        with self._retention_lock:
+            self._discards -= {*job_ids}
 
     def specs_with(self, part: str) -> Iterator[str]:
         """Read the specifications of all jobs and workloads that hold a text."""

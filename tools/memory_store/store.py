@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.record import evolve
 from holdfast.errors import Internal
+from holdfast.ports.store import RequestKind
 from holdfast.storage.rules import (
     audited_changes,
+    gone_job,
     gone_queue,
     ids_of,
     known_jobs,
@@ -19,6 +21,7 @@ from holdfast.storage.rules import (
     queues_of,
     request_of,
     require_free_lease,
+    retried_already,
     reused_key,
     submission_events,
     unknown_job,
@@ -174,9 +177,21 @@ class MemoryStore(
     def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
         """Append a request; with a caller, also to the audit log. The version of a named workload grows by one."""
         with self._lock:
+            if request.kind is RequestKind.RETRY:
+                self._require_retriable(request.targets[0])
             named = self.move_versions(request, version)
             self.append_audited(audited_changes(request, by, named))
             self._append(request)
+
+    def _require_retriable(self, key: str) -> None:
+        job = self._table.by_id.get(key)
+        if job is None:
+            raise gone_job(key)
+        asked = [one.kind for one in self._requests.values() if key in one.targets]
+        if [kind for kind in asked if kind in {RequestKind.RETRY, RequestKind.CANCEL}][-1:] == [RequestKind.RETRY]:
+            raise retried_already(key)
+        if job.queue not in self._queues:
+            raise gone_queue(job.queue)
 
     def _append(self, request: Request) -> None:
         self._requested += 1

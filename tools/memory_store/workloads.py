@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.record import evolve
-from holdfast.ports.store import AskedOf, RequestKind
+from holdfast.ports.store import RequestKind
+from holdfast.ports.workloads import AskedOf
 from holdfast.storage.rules import (
     gone_workload,
     known_workload,

@@ -37,12 +37,22 @@ class RetentionStore(Protocol):
         """List ids of finished jobs whose own time to live was over by then, the earliest first."""
         ...
 
-    def delete_finished(self, job_ids: Sequence[str]) -> int:
-        """Delete those jobs with all that is stored about them; jobs that have not ended are left alone.
+    def delete_finished(self, job_ids: Sequence[str], *, dry_run: bool = False) -> int:
+        """Delete those jobs with all that is stored about them; their files are to be discarded then.
+
+        Jobs that have not ended are left alone, and those that are about to be retried.
 
         Returns:
-            How many jobs were deleted.
+            How many jobs were deleted, or would be.
         """
+        ...
+
+    def files_to_discard(self, *, limit: int) -> Sequence[str]:
+        """List ids of deleted jobs whose files may still be there."""
+        ...
+
+    def files_discarded(self, job_ids: Sequence[str]) -> None:
+        """Forget that the files of deleted jobs were there."""
         ...
 
     def delete_keys(self, *, before: float, limit: int) -> int:

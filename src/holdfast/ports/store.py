@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Generic, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.record import Struct, field
 from holdfast.ports.catalogue import CatalogueStore
@@ -81,13 +81,6 @@ class Request(Struct, frozen=True):
     def cancel_reason(self) -> str:
         """Why a job is cancelled, in words even where nobody gave any."""
         return self.reason or (f"cancelled by {self.actor}" if self.actor else "cancelled")
-
-
-class AskedOf(Struct, Generic[W], frozen=True):
-    """A workload and its pending requests, in order; both at one instant."""
-
-    workload: W
-    requests: Sequence[Request] = ()
 
 
 class Submission(Struct, frozen=True):
@@ -299,21 +292,10 @@ class SubmissionStore(Protocol):
             version: That of the workload it is about; others may have asked for something meanwhile.
 
         Raises:
-            NotFound: A version is given, and the workload is gone.
+            NotFound: A version is given, and the workload is gone; or a job that is to be retried is.
             VersionConflict: It has another version.
+            Conflict: A job is to be retried that is about to be already, or whose queue is gone.
         """
-        ...
-
-    def asked_of(self, kind: type[W], reference: str) -> AskedOf[W]:
-        """Find a workload by id, or by name, with its pending requests.
-
-        Raises:
-            NotFound: None matches.
-        """
-        ...
-
-    def all_asked_of(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[AskedOf[W]]:
-        """List workloads as ``workloads`` does, each with its pending requests."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.base import Workload
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.workloads.jobset.state import SetLogEntry
+    from holdfast.ports.store import Request
 
 W = TypeVar("W", bound=Workload)
 
@@ -27,6 +28,13 @@ class Rerun(Struct, frozen=True):
     number: int
     """For which time they run again, from 1."""
     indexes: Sequence[int]
+
+
+class AskedOf(Struct, Generic[W], frozen=True):
+    """A workload and its pending requests, in order; both at one instant."""
+
+    workload: W
+    requests: Sequence[Request] = ()
 
 
 class WorkloadQueries(Protocol):
@@ -50,6 +58,18 @@ class WorkloadQueries(Protocol):
 
     def reran(self, root: str) -> Mapping[int, str]:
         """Return which tasks of an array run again, and the id of the last array that does; also by way of others."""
+        ...
+
+    def asked_of(self, kind: type[W], reference: str) -> AskedOf[W]:
+        """Find a workload by id, or by name, with its pending requests.
+
+        Raises:
+            NotFound: None matches.
+        """
+        ...
+
+    def all_asked_of(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[AskedOf[W]]:
+        """List workloads as ``workloads`` does, each with its pending requests."""
         ...
 
     def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:

@@ -84,15 +84,28 @@ class Logs(Struct, frozen=True):
         at_end = part.offset + len(data) >= end
         if not (at_end and (ended or following is not None)):
             data = whole_characters(data)
+        finished = ended and at_end and following is None
+        if finished:
+            self._require_job(job)
         return LogText(
             attempt=attempt,
             rank=query.rank,
             offset=part.offset,
             next_offset=part.offset + len(data),
             text=data.decode(errors="replace"),
-            finished=ended and at_end and following is None,
+            finished=finished,
             run=1 + sum(began <= part.offset for began in part.began),
         )
+
+    def _require_job(self, job: Job) -> None:
+        """Make sure that what was read to its end had not been deleted: a job goes before its files do.
+
+        Raises:
+            NotFound: It may have been.
+        """
+        if not self.store.job_states([job.id]):
+            msg = f"job {job.name!r} ({job.id}) was deleted while its log was read"
+            raise NotFound(msg)
 
     def _ended(self, job: Job, attempt: int) -> bool:
         if job.terminal or attempt < job.attempt:

@@ -1,8 +1,8 @@
 """Deletes jobs that ended long enough ago, or whose time to live is over.
 
 Those older than a given time go, except the newest of them, and tasks that an array in progress reruns, which takes
-over their checkpoints. It goes in bounded steps, each of which may be the last. Files go first and rows last, so that
-after an interruption the next sweep still knows what is left to delete.
+over their checkpoints. It goes in bounded steps, each of which may be the last. Rows go first, in one step that
+nobody can interfere with, and remember whose files are left: nobody reads or takes over what is half deleted.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.workloads.array.model import Array
+from holdfast.errors import Unavailable
 from holdfast.ports.retention import RetentionStore
 from holdfast.ports.workloads import WorkloadQueries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from holdfast.ports.retention import RunFiles
 
@@ -58,10 +59,17 @@ class Retention:
             left, after = left - len(page), page[-1].seq
             kept = self._rerun()
             old = [job.job_id for job in page if job.ended_at < ended_before and not job.job_id.startswith(kept)]
-            yield len(old) if dry_run else self._forget(old)
-        if not dry_run:
-            yield from self._forget_all_of(self._store.delete_keys, before=ended_before)
-            yield from self._forget_all_of(self._store.delete_notifications, settled_before=ended_before)
+            forgotten = self._store.delete_finished(old, dry_run=dry_run) if old else 0
+            if forgotten and not dry_run:
+                self._discard_files()
+            yield forgotten
+        if dry_run:
+            return
+        yield from self._forget_all_of(self._store.delete_keys, before=ended_before)
+        yield from self._forget_all_of(self._store.delete_notifications, settled_before=ended_before)
+        failed = self._discard_files()
+        if failed is not None:
+            raise failed
 
     def expire(self, now: float) -> int:
         """Take one step at the jobs whose own time to live is over.
@@ -72,19 +80,32 @@ class Retention:
         Raises:
             Unavailable: Files cannot be deleted, or the database cannot be written.
         """
-        return self._forget(self._store.expired_jobs(until=now, limit=_JOBS_PER_STEP))
+        expired = self._store.expired_jobs(until=now, limit=_JOBS_PER_STEP)
+        forgotten = self._store.delete_finished(expired) if expired else 0
+        failed = self._discard_files()
+        if failed is not None:
+            raise failed
+        return forgotten
 
     def _rerun(self) -> tuple[str, ...]:
         """Return what the ids of tasks begin with that arrays in progress rerun."""
         going_on = (one for one in self._store.workloads(Array) if not one.ended)
         return tuple(f"{origin.id}-" for one in going_on for origin in one.origins)
 
-    def _forget(self, job_ids: Sequence[str]) -> int:
-        if not job_ids:
-            return 0
-        for job_id in job_ids:
-            self._files.discard(job_id)
-        return self._store.delete_finished(job_ids)
+    def _discard_files(self) -> Unavailable | None:
+        """Delete the files of jobs that are forgotten, of as many as can be; returns what keeps the others."""
+        failed: Unavailable | None = None
+        while failed is None and (left := self._store.files_to_discard(limit=_JOBS_PER_STEP)):
+            gone = []
+            for job_id in left:
+                try:
+                    self._files.discard(job_id)
+                except Unavailable as error:
+                    failed = error
+                else:
+                    gone.append(job_id)
+            self._store.files_discarded(gone)
+        return failed
 
     @staticmethod
     def _forget_all_of(forget: Callable[..., int], **before: float) -> Iterator[int]:

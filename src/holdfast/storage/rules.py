@@ -88,6 +88,16 @@ def known_workload(workload: Workload) -> AlreadyExists:
     return AlreadyExists(message, problems=[Problem("metadata.name", message)], hint="delete it first, or rename this")
 
 
+def gone_job(key: str) -> NotFound:
+    """Say that a job that was read is there no more."""
+    return NotFound(f"job {key!r} was deleted meanwhile")
+
+
+def retried_already(key: str) -> Conflict:
+    """Say that somebody else asked for a job to be retried, too."""
+    return Conflict(f"job {key!r} is about to be retried already", hint=f"holdfast wait {key}")
+
+
 def gone_workload(key: str) -> NotFound:
     """Say that a workload that was read is there no more."""
     return NotFound(f"{key!r} was deleted meanwhile")
@@ -238,7 +248,7 @@ def require_no_owners(name: str, owners: Iterable[Owner]) -> None:
 
 def gone_queue(name: str) -> Conflict:
     """Say that a queue in which work was to wait is there no more."""
-    return Conflict(f"queue {name!r} was deleted at the same time", hint="create it again, or name another queue")
+    return Conflict(f"queue {name!r} does not exist any more", hint="create it again, or name another queue")
 
 
 def require_free_lease(owner: str, *, heir_of: str | None, holder: str, left_s: float) -> None:

@@ -6,10 +6,31 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "a job that is about to be retried is deleted",
+        "storage/sql/retention.py",
+        "if job_id not in needed}",
+        "if job_id not in needed or digest}",
+        ("contract/test_store_races.py",),
+    ),
+    Mutation(
+        "what a job left is deleted before the job",
+        "service/logs.py",
+        "if finished:",
+        "if finished and not ended:",
+        ("unit/test_service_logs.py",),
+    ),
+    Mutation(
+        "a job is retried twice",
+        "storage/sql/admission.py",
+        "with_for_update(key_share=True)",
+        "limit(1)",
+        ("contract/test_store_races.py",),
+    ),
+    Mutation(
         "a queue is deleted while a job is submitted to it",
         "storage/sql/admission.py",
-        "named = {*names} - {DEFAULT_QUEUE}",
-        "named = {*names} & {DEFAULT_QUEUE}",
+        "    if gone:",
+        "    if gone and not named:",
         ("contract/test_store_races.py",),
     ),
     Mutation(

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.domain.workloads.jobset.state import JobSet
-    from holdfast.ports.store import AskedOf, Request
+    from holdfast.ports.store import Request
+    from holdfast.ports.workloads import AskedOf
 
 T = TypeVar("T")
 Versions: TypeAlias = "frozenset[str] | None"

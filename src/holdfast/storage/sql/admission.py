@@ -10,9 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, text
 
+from holdfast.compiled.records import dump_json, load_json
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
-from holdfast.storage.rules import gone_queue, gone_workload, known_jobs, newer_job, reran_meanwhile
-from holdfast.storage.sql import declared, tables
+from holdfast.ports.store import RequestKind
+from holdfast.storage.rules import (
+    gone_job,
+    gone_queue,
+    gone_workload,
+    known_jobs,
+    newer_job,
+    reran_meanwhile,
+    retried_already,
+)
+from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.query import chunks
 
 if TYPE_CHECKING:
@@ -20,11 +30,25 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from holdfast.ports.store import Request
     from holdfast.ports.workloads import Rerun
     from holdfast.storage.sql.batch import Batches
 
-SPECS_LOCK = 0x_401D_5BEC
+_OVERRULING = (RequestKind.RETRY.value, RequestKind.CANCEL.value)
+_SPECS_LOCK = 0x_401D_5BEC
 """Shared by submissions, which may reuse a specification; exclusive for deleting those that no job uses."""
+
+
+def share_specs(connection: Connection) -> None:
+    """Have nobody delete a specification until the commit."""
+    if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
+        connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _SPECS_LOCK})
+
+
+def lock_specs(connection: Connection) -> None:
+    """Have nobody submit anything until the commit."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SPECS_LOCK})
 
 
 def require_queues(connection: Connection, names: Collection[str]) -> None:
@@ -37,6 +61,28 @@ def require_queues(connection: Connection, names: Collection[str]) -> None:
     gone = named.difference(connection.execute(held).scalars())
     if gone:
         raise gone_queue(min(gone))
+
+
+def require_retriable(connection: Connection, request: Request) -> None:
+    """Make sure that a job is there that is to be retried, stays so, and is not about to be already."""
+    jobs, requests, [key] = tables.jobs.c, tables.requests.c, request.targets
+    held = select(jobs.queue).where(jobs.id == codec.storable(key)).with_for_update(key_share=True)
+    queue = connection.execute(held).scalar()
+    if queue is None:
+        raise gone_job(key)
+    asked = select(requests.kind).where(requests.kind.in_(_OVERRULING), requests.job_ids == dump_json((key,)))
+    if connection.execute(asked.order_by(requests.id.desc()).limit(1)).scalar() == RequestKind.RETRY.value:
+        raise retried_already(key)
+    require_queues(connection, {queue})
+
+
+def is_retried_in(connection: Connection, queue: str) -> bool:
+    """Whether a job of a queue that has ended is about to be retried."""
+    jobs, requests = tables.jobs.c, tables.requests.c
+    asked = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.RETRY.value)).scalars()
+    keys = [load_json(text)[0] for text in asked]
+    theirs = (select(jobs.id).where(jobs.id.in_(some), jobs.queue == queue).limit(1) for some in chunks(keys))
+    return any(connection.execute(query).first() is not None for query in theirs)
 
 
 def claim_tasks(connection: Connection, batches: Batches, rerun: Rerun) -> None:
@@ -67,7 +113,7 @@ def require_newest(connection: Connection, name: str, newest: str) -> None:
     """Make sure that nobody submitted a job of a name since its newest one was looked up."""
     if connection.dialect.name == "postgresql":
         locked = text("SELECT pg_advisory_xact_lock(:lock, hashtext(:name))")
-        connection.execute(locked, {"lock": SPECS_LOCK, "name": name})
+        connection.execute(locked, {"lock": _SPECS_LOCK, "name": name})
     jobs = tables.jobs
     found = connection.execute(select(jobs.c.id).where(jobs.c.name == name).order_by(jobs.c.seq.desc()).limit(1))
     if (found.scalar_one_or_none() or "") != newest:

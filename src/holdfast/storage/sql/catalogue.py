@@ -26,6 +26,7 @@ from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
 from holdfast.storage import rules
 from holdfast.storage.sql import declared, tables
+from holdfast.storage.sql.admission import is_retried_in
 from holdfast.storage.sql.logs import append_audited
 from holdfast.storage.sql.query import ACTIVE_STATES, owners
 
@@ -152,7 +153,7 @@ class SqlCatalogueStore:
             presence.require_presence(presence.QUEUE, name, known=before.queues.keys(), create=False)
             rules.require_not_default_queue(name)
             _delete(connection, declared.queues, name)  # which waits for those who hold it, to see what they submitted
-            if connection.execute(waiting).scalar():
+            if connection.execute(waiting).scalar() or is_retried_in(connection, name):
                 raise rules.waiting_jobs(name)
             rules.require_no_owners(name, owners(connection))
             self._tell(connection, audit.on_queue(by, Act.DELETE, name))

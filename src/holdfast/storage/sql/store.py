@@ -14,7 +14,8 @@ from holdfast.storage.sql.logs import SqlLogStore
 from holdfast.storage.sql.notifications import SqlNotificationStore
 from holdfast.storage.sql.overview import SqlOverviewStore
 from holdfast.storage.sql.query import SqlQueryStore
-from holdfast.storage.sql.submission import SqlRetentionStore, SqlSubmissionStore
+from holdfast.storage.sql.retention import SqlRetentionStore
+from holdfast.storage.sql.submission import SqlSubmissionStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

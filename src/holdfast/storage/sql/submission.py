@@ -1,15 +1,14 @@
-"""What the APIs may write, jobs, job sets and requests; and what is deleted of it when jobs are long over."""
+"""What the APIs may write: jobs, workloads made of jobs, and requests."""
 
 from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, bindparam, delete, exists, func, insert, select, text, update
+from sqlalchemy import delete, exists, insert, select, update
 
 from holdfast.compiled.records import dump_json, load_json
-from holdfast.domain.job import JOB_TERMINAL
-from holdfast.ports.retention import FinishedJob
+from holdfast.ports.store import Request, RequestKind
 from holdfast.storage.rules import (
     audited_changes,
     gone_workload,
@@ -22,28 +21,33 @@ from holdfast.storage.rules import (
     submission_events,
 )
 from holdfast.storage.sql import codec, tables
-from holdfast.storage.sql.admission import SPECS_LOCK, claim_tasks, refuse_known, require_newest, require_queues
+from holdfast.storage.sql.admission import (
+    claim_tasks,
+    lock_specs,
+    refuse_known,
+    require_newest,
+    require_queues,
+    require_retriable,
+    share_specs,
+)
 from holdfast.storage.sql.logs import append_audited, append_events
-from holdfast.storage.sql.query import STATE_UNINDEXED, chunks, history_of
+from holdfast.storage.sql.query import chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import Connection, Select
+    from sqlalchemy import Connection
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
-    from holdfast.ports.store import Request, Submission
+    from holdfast.ports.store import Submission
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
 
 Rows = list[tuple[Any, ...]]
 
 
-_ENDED_STATES = tuple(sorted(state.value for state in JOB_TERMINAL))
-_FORGET_HISTORY = delete(tables.history).where(history_of(bindparam("job", type_=Text)))
 _DIGEST_BYTES = 24
-_SPECS_PER_PART = 1000
 
 
 class SqlSubmissionStore:
@@ -118,10 +122,13 @@ class SqlSubmissionStore:
         The version of a workload that has a name of its own grows by one.
 
         Raises:
-            NotFound: A version is given, and the workload is gone.
+            NotFound: A version is given, and the workload is gone; or a job that is to be retried is.
             VersionConflict: It has another version.
+            Conflict: A job is to be retried that is about to be already, or whose queue is gone.
         """
         with self._database.writing() as connection:
+            if request.kind is RequestKind.RETRY:
+                require_retriable(connection, request)
             named = _move_versions(connection, request, version)
             _append(connection, request)
             append_audited(connection, self._batches, audited_changes(request, by, named))
@@ -160,8 +167,7 @@ def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -
         if digest is None:
             digest = digests[job.spec] = digest_of(job.spec)
         rows.append(codec.new_job_row(job, digest))
-    if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
-        connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": SPECS_LOCK})
+    share_specs(connection)
     batches.new_specs.run(connection, [(digest, spec) for spec, digest in digests.items()])
     batches.new_jobs.run(connection, rows)
 
@@ -169,15 +175,14 @@ def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -
 def change_specs(connection: Connection, batches: Batches, changed: Sequence[Job]) -> None:
     """Write the specifications of jobs that have others now, and delete the former ones unless other jobs have them."""
     jobs = tables.jobs
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": SPECS_LOCK})
+    lock_specs(connection)
     batches.new_specs.run(connection, [(digest_of(spec), spec) for spec in {job.spec for job in changed}])
     ids = [job.id for job in changed]
     former = set(connection.execute(select(jobs.c.spec).where(jobs.c.id.in_(ids))).scalars())
     for job in changed:
         values = {"spec": digest_of(job.spec), "named": codec.named_amounts(job.request)}
         connection.execute(update(jobs).where(jobs.c.id == job.id).values(values))
-    _delete_unused(connection, former)
+    delete_unused(connection, former)
 
 
 def digest_of(spec: str) -> bytes:
@@ -185,84 +190,8 @@ def digest_of(spec: str) -> bytes:
     return hashlib.blake2b(spec.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
 
 
-class SqlRetentionStore:
-    """The part of the store for retention: rows that belong to a deleted job are deleted by the schema's cascades."""
-
-    def __init__(self, database: Database) -> None:
-        """Work on an open database whose schema is current."""
-        self._database = database
-
-    def finished_jobs(self, *, after: int, limit: int) -> Sequence[FinishedJob]:
-        """List the first finished jobs with ``seq > after``, in order of submission."""
-        jobs = tables.jobs
-        query = (
-            select(jobs.c.seq, jobs.c.id, jobs.c.updated_at).where(jobs.c.seq > after).order_by(jobs.c.seq).limit(limit)
-        )
-        with self._database.reading() as connection:
-            rows = [
-                row for state in _ENDED_STATES for row in connection.execute(query.where(jobs.c.state == state)).all()
-            ]
-        return [FinishedJob(*row) for row in sorted(rows)[:limit]]
-
-    def count_finished(self) -> int:
-        """Count finished jobs."""
-        query = select(func.count()).select_from(tables.jobs).where(tables.jobs.c.state.in_(_ENDED_STATES))
-        with self._database.reading() as connection:
-            return int(connection.execute(query).scalar_one())
-
-    def expired_jobs(self, *, until: float, limit: int) -> Sequence[str]:
-        """List ids of finished jobs whose own time to live was over by then, the earliest first."""
-        jobs, expiring = tables.jobs, tables.workloads
-        due = expiring.c.expires_at.is_not(None) & (expiring.c.expires_at <= until)
-        query = select(jobs.c.id).join(expiring, expiring.c.id == jobs.c.id)
-        query = query.where(due, STATE_UNINDEXED.in_(_ENDED_STATES))
-        with self._database.reading() as connection:
-            found = connection.execute(query.order_by(expiring.c.expires_at, jobs.c.id).limit(limit))
-            return found.scalars().all()
-
-    def delete_finished(self, job_ids: Sequence[str]) -> int:
-        """Delete those jobs with all that is stored about them; jobs that have not ended are left alone."""
-        with self._database.writing() as connection:
-            if connection.dialect.name == "postgresql":
-                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": SPECS_LOCK})
-            return sum(_delete(connection, ids) for ids in chunks(job_ids))
-
-    def delete_keys(self, *, before: float, limit: int) -> int:
-        """Forget up to ``limit`` idempotency keys first used before that time; returns how many."""
-        table = tables.idempotency
-        old = select(table.c.key).where(table.c.created_at < before).limit(limit)
-        with self._database.writing() as connection:
-            return connection.execute(delete(table).where(table.c.key.in_(old))).rowcount
-
-    def specs_with(self, part: str) -> Iterator[str]:
-        """Read the specifications of all jobs and workloads that hold a text, in parts of one transaction each."""
-        workloads, specs = tables.workloads.c, tables.specs.c
-        for key, body in ((specs.digest, specs.body), (workloads.id, workloads.spec)):
-            query = select(key, body).where(body.contains(part, autoescape=True)).order_by(key).limit(_SPECS_PER_PART)
-            rows = self._rows(query)
-            while rows:
-                yield from (row[1] for row in rows)
-                rows = self._rows(query.where(key > rows[-1][0])) if len(rows) == _SPECS_PER_PART else ()
-
-    def _rows(self, query: Select[Any]) -> Sequence[Any]:
-        with self._database.reading() as connection:
-            return connection.execute(query).all()
-
-
-def _delete(connection: Connection, ids: Sequence[str]) -> int:
-    jobs = tables.jobs
-    chosen = jobs.c.id.in_(ids) & jobs.c.state.in_(_ENDED_STATES)
-    found = connection.execute(select(jobs.c.id, jobs.c.spec).where(chosen)).all()
-    digests = {digest for _, digest in found}
-    if found:  # neither has a foreign key to cascade by
-        connection.execute(_FORGET_HISTORY, [{"job": job_id} for job_id, _ in found])
-        connection.execute(delete(tables.workloads).where(tables.workloads.c.id.in_(job_id for job_id, _ in found)))
-    deleted = connection.execute(delete(jobs).where(chosen)).rowcount
-    _delete_unused(connection, digests)
-    return deleted
-
-
-def _delete_unused(connection: Connection, digests: Iterable[bytes]) -> None:
+def delete_unused(connection: Connection, digests: Iterable[bytes]) -> None:
+    """Delete specifications that no job has any more; under ``SPECS_LOCK``."""
     specs = tables.specs
     unused = ~exists().where(tables.jobs.c.spec == specs.c.digest)
     connection.execute(delete(specs).where(specs.c.digest.in_(digests), unused))

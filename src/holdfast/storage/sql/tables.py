@@ -297,6 +297,9 @@ quarantine = Table(
 )
 """Workloads of any kind that are left alone because handling them failed."""
 
+discards = Table("discards", metadata, Column("job_id", Key, primary_key=True), sqlite_with_rowid=False)
+"""Jobs that were deleted, and whose files may still be there."""
+
 events = Table(
     "events",
     metadata,

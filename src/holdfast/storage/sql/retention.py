@@ -1,0 +1,128 @@
+"""What is deleted of jobs that are long over; rows that belong to one are deleted by the schema's cascades."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Text, bindparam, delete, func, insert, select
+
+from holdfast.compiled.records import dump_json, load_json
+from holdfast.domain.job import JOB_TERMINAL
+from holdfast.ports.retention import FinishedJob
+from holdfast.ports.store import RequestKind
+from holdfast.storage.sql import tables
+from holdfast.storage.sql.admission import lock_specs
+from holdfast.storage.sql.query import STATE_UNINDEXED, chunks, history_of
+from holdfast.storage.sql.submission import delete_unused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Connection, Select
+
+    from holdfast.storage.sql.engine import Database
+
+_ENDED_STATES = tuple(sorted(state.value for state in JOB_TERMINAL))
+_FORGET_HISTORY = delete(tables.history).where(history_of(bindparam("job", type_=Text)))
+_SPECS_PER_PART = 1000
+_DISCARDS = tables.discards.c
+
+
+class SqlRetentionStore:
+    """The part of the store for retention."""
+
+    def __init__(self, database: Database) -> None:
+        """Work on an open database whose schema is current."""
+        self._database = database
+
+    def finished_jobs(self, *, after: int, limit: int) -> Sequence[FinishedJob]:
+        """List the first finished jobs with ``seq > after``, in order of submission."""
+        jobs = tables.jobs
+        query = (
+            select(jobs.c.seq, jobs.c.id, jobs.c.updated_at).where(jobs.c.seq > after).order_by(jobs.c.seq).limit(limit)
+        )
+        with self._database.reading() as connection:
+            rows = [
+                row for state in _ENDED_STATES for row in connection.execute(query.where(jobs.c.state == state)).all()
+            ]
+        return [FinishedJob(*row) for row in sorted(rows)[:limit]]
+
+    def count_finished(self) -> int:
+        """Count finished jobs."""
+        query = select(func.count()).select_from(tables.jobs).where(tables.jobs.c.state.in_(_ENDED_STATES))
+        with self._database.reading() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def expired_jobs(self, *, until: float, limit: int) -> Sequence[str]:
+        """List ids of finished jobs whose own time to live was over by then, the earliest first."""
+        jobs, expiring = tables.jobs, tables.workloads
+        due = expiring.c.expires_at.is_not(None) & (expiring.c.expires_at <= until)
+        query = select(jobs.c.id).join(expiring, expiring.c.id == jobs.c.id)
+        query = query.where(due, STATE_UNINDEXED.in_(_ENDED_STATES))
+        with self._database.reading() as connection:
+            found = connection.execute(query.order_by(expiring.c.expires_at, jobs.c.id).limit(limit))
+            return found.scalars().all()
+
+    def delete_finished(self, job_ids: Sequence[str], *, dry_run: bool = False) -> int:
+        """Delete those jobs with all that is stored about them, or only count; those that are needed are left alone."""
+        with self._database.writing() as connection:
+            lock_specs(connection)
+            return sum(_delete(connection, ids, dry_run=dry_run) for ids in chunks(job_ids))
+
+    def files_to_discard(self, *, limit: int) -> Sequence[str]:
+        """List ids of deleted jobs whose files may still be there."""
+        with self._database.reading() as connection:
+            return connection.execute(select(_DISCARDS.job_id).order_by(_DISCARDS.job_id).limit(limit)).scalars().all()
+
+    def files_discarded(self, job_ids: Sequence[str]) -> None:
+        """Forget that the files of deleted jobs were there."""
+        with self._database.writing() as connection:
+            for ids in chunks(job_ids):
+                connection.execute(delete(tables.discards).where(_DISCARDS.job_id.in_(ids)))
+
+    def delete_keys(self, *, before: float, limit: int) -> int:
+        """Forget up to ``limit`` idempotency keys first used before that time; returns how many."""
+        table = tables.idempotency
+        old = select(table.c.key).where(table.c.created_at < before).limit(limit)
+        with self._database.writing() as connection:
+            return connection.execute(delete(table).where(table.c.key.in_(old))).rowcount
+
+    def specs_with(self, part: str) -> Iterator[str]:
+        """Read the specifications of all jobs and workloads that hold a text, in parts of one transaction each."""
+        workloads, specs = tables.workloads.c, tables.specs.c
+        for key, body in ((specs.digest, specs.body), (workloads.id, workloads.spec)):
+            query = select(key, body).where(body.contains(part, autoescape=True)).order_by(key).limit(_SPECS_PER_PART)
+            rows = self._rows(query)
+            while rows:
+                yield from (row[1] for row in rows)
+                rows = self._rows(query.where(key > rows[-1][0])) if len(rows) == _SPECS_PER_PART else ()
+
+    def _rows(self, query: Select[Any]) -> Sequence[Any]:
+        with self._database.reading() as connection:
+            return connection.execute(query).all()
+
+
+def _delete(connection: Connection, ids: Sequence[str], *, dry_run: bool) -> int:
+    jobs = tables.jobs
+    chosen = select(jobs.c.id, jobs.c.spec).where(jobs.c.id.in_(ids), jobs.c.state.in_(_ENDED_STATES))
+    # Held first, and asked for then: who wants a job to run again holds it, too.
+    found = connection.execute(chosen.with_for_update()).all()
+    needed = _asked_for(connection, ids)
+    gone = {job_id: digest for job_id, digest in found if job_id not in needed}
+    if dry_run or not gone:
+        return len(gone)
+    connection.execute(insert(tables.discards), [{"job_id": job_id} for job_id in gone])
+    # Neither has a foreign key to cascade by.
+    connection.execute(_FORGET_HISTORY, [{"job": job_id} for job_id in gone])
+    connection.execute(delete(tables.workloads).where(tables.workloads.c.id.in_(gone)))
+    deleted = connection.execute(delete(jobs).where(jobs.c.id.in_(gone))).rowcount
+    delete_unused(connection, gone.values())
+    return deleted
+
+
+def _asked_for(connection: Connection, ids: Sequence[str]) -> set[str]:
+    """Return which jobs are to run again."""
+    table = tables.requests.c
+    wanted = [dump_json((job_id,)) for job_id in ids]
+    asked = select(table.job_ids).where(table.kind == RequestKind.RETRY.value, table.job_ids.in_(wanted))
+    return {load_json(text)[0] for text in connection.execute(asked).scalars()}
