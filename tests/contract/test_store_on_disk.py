@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -18,6 +20,7 @@ from holdfast.errors import Conflict, Internal, InvalidRequest, InvalidSetting, 
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.storage.sql import open_store
 from holdfast.storage.sql.engine import Database
+from tests.immutable import becoming_immutable
 
 if TYPE_CHECKING:
     from holdfast.ports.store import Store
@@ -195,3 +198,37 @@ def test_what_is_committed_is_on_the_disk_and_readers_write_nothing(sqlite: Plac
                 asked = ("synchronous", "journal_mode", "foreign_keys", "query_only")
                 found = [connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in asked]
             assert found == [full, write_ahead, 1, 0 if writes else 1]
+
+
+USES_WHAT_IS_READ_ONLY = """
+import pathlib, subprocess, sys
+from holdfast.errors import Unavailable
+from holdfast.storage.sql.engine import Database
+
+database = Database(pathlib.Path(sys.argv[1], "holdfast.db"))
+with database.writing() as connection:
+    connection.exec_driver_sql("CREATE TABLE word (letters)")
+subprocess.run(["chattr", "+i", sys.argv[1] + "/holdfast.db-shm"], check=True)
+for use in (database.writing, database.reading):
+    try:
+        with use() as connection:
+            connection.exec_driver_sql("SELECT * FROM word")
+    except Unavailable as error:
+        print(error.message)
+try:
+    database.data_version()
+except Unavailable as error:
+    print(error.message)
+subprocess.run(["chattr", "-i", sys.argv[1] + "/holdfast.db-shm"], check=True)
+with database.writing() as connection:
+    connection.exec_driver_sql("INSERT INTO word VALUES ('a')")
+"""
+
+
+def test_a_file_that_sqlite_maps_and_nobody_may_write_refuses_work_and_does_not_end_the_process(tmp_path: Path) -> None:
+    with becoming_immutable(tmp_path):
+        command = [sys.executable, "-c", USES_WHAT_IS_READ_ONLY, str(tmp_path)]
+        used = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert used.returncode == 0, used.stderr
+    message = f"the database is read-only ({tmp_path}/holdfast.db-shm cannot be written)"
+    assert used.stdout.splitlines() == [message] * 3

@@ -15,12 +15,14 @@ import pytest
 
 from holdfast.domain.failure import FailureCondition
 from holdfast.ports.engine import RunPhase
+from tests.immutable import becoming_immutable
 from tests.integration.conftest import Machine, ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from holdfast.ports.engine import RunOrder
+    from tests.immutable import Immutable
     from tests.integration.conftest import NewMachine
 
 PROGRAMS = 5
@@ -37,45 +39,11 @@ class Freezing(Protocol):
     def thaw(self) -> None: ...
 
 
-class Immutable:
-    """Everything in it has the immutable flag: what is open for writing can be written no more, either (EPERM)."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def _set(self, flag: str) -> bool:
-        """Set it on all but sockets, which cannot have it."""
-        inside = [path for path in self.folder.rglob("*") if path.is_file() or path.is_dir()]
-        return subprocess.run(["chattr", flag, self.folder, *inside], check=False, capture_output=True).returncode == 0
-
-    def freeze(self) -> None:
-        assert self._set("+i")
-
-    def thaw(self) -> None:
-        assert self._set("-i")
-
-    def works(self) -> bool:
-        """Whether we may do that here, and the file system heeds it."""
-        with contextlib.suppress(FileNotFoundError):
-            if self._set("+i"):
-                try:
-                    (self.folder / "file").touch()
-                except PermissionError:
-                    return True
-                finally:
-                    self._set("-i")
-        return False
-
-
 @pytest.fixture
 def immutable(tmp_path: Path) -> Iterator[Immutable]:
-    folder = Immutable(tmp_path / "runs")
-    folder.folder.mkdir()
-    if not folder.works():
-        pytest.skip("nobody here may make files immutable (chattr +i): nothing becomes read-only")
-    yield folder
-    with contextlib.suppress(AssertionError):
-        folder.thaw()
+    (tmp_path / "runs").mkdir()
+    with becoming_immutable(tmp_path / "runs") as folder:
+        yield folder
 
 
 class Aborted:
@@ -210,6 +178,7 @@ def test_what_could_not_be_written_is_written_as_soon_as_it_can_be(
     assert began(tmp_path) == PROGRAMS
 
 
+@pytest.mark.slow  # it sees that nobody tries again and again
 def test_programs_whose_supervisors_are_killed_meanwhile_go_on(
     immutable: Immutable, new_machine: NewMachine, tmp_path: Path
 ) -> None:

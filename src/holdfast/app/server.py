@@ -6,6 +6,7 @@ Ctrl-C stops without touching the runs.
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import os
 import secrets
@@ -72,6 +73,7 @@ def serve(
     """
     settings = read_settings() if data is None else read_settings(data=data)
     log.configure(settings.log_level)
+    faulthandler.enable(all_threads=False)  # where the kernel ends it, as over a mapped file that cannot be written
     _require_loopback(host)
     directory = DataDir(settings.data)
     with _ended_by_sigterm(), ExitStack() as stack:

@@ -69,6 +69,13 @@ MUTATIONS = (
         ("contract/test_store_on_disk.py",),
     ),
     Mutation(
+        "a mapped file that cannot be written is touched all the same",
+        "storage/sql/engine.py",
+        "if self._mapped and not os.access(",
+        "if not self._mapped and not os.access(",
+        ("contract/test_store_on_disk.py",),
+    ),
+    Mutation(
         "a deposed writer may commit",
         "storage/sql/controller.py",
         "if newest != changes.epoch:",

@@ -95,10 +95,13 @@ class Database:
         self.url = read_url(url_or_path)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._watching: PoolProxiedConnection | None = None
+        self._mapped = ""
         if self.is_sqlite:
-            connect = _sqlite_connector(Path(self.url.database or ""))
+            file = Path(self.url.database or "")
+            connect = _sqlite_connector(file)
             self._writers = _sqlite_engine(connect, size=1, pragmas=_SQLITE_WRITER_PRAGMAS, begin="BEGIN IMMEDIATE")
             self._readers = _sqlite_engine(connect, size=_READERS, pragmas=_SQLITE_READER_PRAGMAS, begin="BEGIN")
+            self._mapped = f"{os.path.realpath(file)}-shm"
         else:
             self._writers = _postgres_engine(self.url, size=_POSTGRES_WRITERS, isolation="READ COMMITTED")
             event.listen(self._writers, "connect", _end_when_abandoned)
@@ -117,6 +120,7 @@ class Database:
             Uncertain: The connection to a database server was lost while it committed: it may have, or not.
             Unavailable, Internal: As ``translated`` says.
         """
+        self._look_before_mapped_memory()
         with translated(), self._writers.connect() as connection, connection.begin() as transaction:
             yield connection
             try:
@@ -136,6 +140,7 @@ class Database:
         Raises:
             Unavailable, Internal: As ``translated`` says.
         """
+        self._look_before_mapped_memory()
         with translated(), self._readers.connect() as connection:
             yield connection
 
@@ -145,6 +150,7 @@ class Database:
         Raises:
             Unavailable, Internal: As ``translated`` says.
         """
+        self._look_before_mapped_memory()
         with translated():
             if self._watching is None:
                 # Kept open: the numbers of two connections are unrelated.
@@ -154,6 +160,16 @@ class Database:
                 cursor.execute("PRAGMA data_version")
                 [version] = cursor.fetchone() or (0,)
             return int(version)
+
+    def _look_before_mapped_memory(self) -> None:
+        """Look whether the index of the write-ahead log can be written: SQLite maps it and the kernel ends who cannot.
+
+        Raises:
+            Unavailable: It has become read-only.
+        """
+        if self._mapped and not os.access(self._mapped, os.W_OK) and Path(self._mapped).exists():
+            message = f"{_SQLITE_PASSING[sqlite3.SQLITE_READONLY]} ({self._mapped} cannot be written)"
+            raise Unavailable(message, hint=_TRY_AGAIN)
 
     def text_of(self, statement: Select[Any]) -> str:
         """Render a frequent statement without parameters, for ``exec_driver_sql``.

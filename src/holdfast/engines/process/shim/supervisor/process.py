@@ -145,7 +145,7 @@ class Supervisor:
             execution.launch(message["launch"])
         elif "foster" in message:
             execution.foster(message["foster"])
-        elif "leave" in message:
+        elif "leave" in message and not self._left:
             self._leave()
 
     def _tell(self) -> None:
