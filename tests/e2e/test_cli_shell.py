@@ -190,6 +190,7 @@ def test_a_server_that_goes_away_leaves_the_name_of_the_job_that_goes_on(shell: 
     with shell.start("up", "--port", "0") as server:
         assert server.stderr is not None
         assert "holdfast is up" in server.stderr.readline()
+        shell.environ = {**shell.environ, "HOLDFAST_PATIENCE": "500ms"}
         with shell.start("run", "--name", "left", "--", "sh", "-c", program) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "up\n"

@@ -97,7 +97,7 @@ def test_every_fault_strikes_everything_that_it_can_strike() -> None:
 
 def test_worlds_with_job_sets_see_every_action_and_every_way_to_restart() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(301, 301 + 60 * SETS_EVERY):
+    for seed in range(301, 301 + 72 * SETS_EVERY):
         if seed % SETS_EVERY == 1:
             seen.update(what_happened_to_sets(seed))
     actions = {str(action) for action in SetAction}

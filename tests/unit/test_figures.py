@@ -10,6 +10,7 @@ import pytest
 from holdfast.cli.render.figures import print_summary, rounded
 from holdfast.cli.render.output import Output
 from holdfast.domain.failure import Cause
+from holdfast.domain.job import Queue
 from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Scope
 from holdfast.service.api.endpoint import Backend
 from holdfast.service.api.figures import get_summary
@@ -89,6 +90,7 @@ def test_the_ratio_is_what_ran_to_success_or_still_runs_by_the_time_it_took() ->
 
 
 def test_jobs_that_were_run_are_summed_up(lab: Lab) -> None:
+    lab.store.put_queue(Queue("gpu"))
     lab.submit(job_named("good"), exits(0, after_s=60.0))
     lab.submit(job_named("bad", retrying(1, delay_s=10.0)), exits(1, after_s=20.0))
     lab.submit(job_named("other", queue="gpu"), exits(0, after_s=3.0))

@@ -57,7 +57,7 @@ class Connection(Protocol):
     patience_s: float = PATIENCE_S
     """How long who waits for jobs puts up with a server that does not answer."""
 
-    find: Callable[[], tuple[str, str] | None] = staticmethod(lambda: None)
+    find: Callable[[], tuple[str, str] | None] | None = None
     """Tells where the server is by now, and its token; asked once it does not answer, or not to the token."""
 
     known: bool = False
@@ -165,7 +165,7 @@ class ServerConnection(Connection):
 
     def _found_elsewhere(self) -> bool:
         """Look where the server is; returns whether it was started again at another address or with another token."""
-        found = self.find()
+        found = self.find() if self.find is not None else None
         if found is None or found == self._place:
             return False
         self._transport.close()

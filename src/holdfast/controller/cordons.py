@@ -69,7 +69,7 @@ class Cordons:
 
     def _put(self, node: Node, device: str, cordon: DeviceCordon | None, now: float, job_id: str = "") -> None:
         key = (node.executor, node.name)
-        known = self._cordons[key]
+        known = self._cordons.setdefault(key, {})
         if cordon is None:
             known.pop(device, None)
             event: DeviceCordoned | DeviceUncordoned = DeviceUncordoned(node.executor, node.name, device)

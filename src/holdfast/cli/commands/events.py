@@ -20,7 +20,7 @@ from holdfast.cli.render.words import clock_time, when
 from holdfast.cli.things import batched
 from holdfast.cli.watching.insistence import insistent_interrupts
 from holdfast.cli.watching.staleness import note_if_stale
-from holdfast.errors import Unavailable
+from holdfast.errors import Unauthenticated, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -128,7 +128,7 @@ def names_of(client: "Client", found: "Iterable[EventView]") -> "dict[str, str]"
 
 
 def _followed(cli: Cli, where: "EventsWanted", last: int) -> "Iterator[EventView]":
-    """Follow for ever; a server that was started again may be elsewhere, but one that refuses the token stays so."""
+    """Follow for ever; a server that was started again may be elsewhere, but a given token that is refused stays so."""
     failures = 0
     while True:
         try:
@@ -145,7 +145,12 @@ def _followed(cli: Cli, where: "EventsWanted", last: int) -> "Iterator[EventView
 def _until_lost(cli: Cli, where: "EventsWanted", after: int) -> "Iterator[EventView]":
     with cli.connect() as client:
         note_if_stale(client, cli)
-        yield from client.events(**where, after=after, follow=True, patience_s=_PATIENCE_S)
+        try:
+            yield from client.events(**where, after=after, follow=True, patience_s=_PATIENCE_S)
+        except Unauthenticated as error:
+            if client.connection.find is None:
+                raise
+            raise Unavailable(error.message) from error  # the next server of the data directory says which it takes
 
 
 def _last(options: EventsOptions) -> frozenset[str]:
