@@ -15,7 +15,8 @@ from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, History
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
 from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists, Conflict, Internal
-from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Changes, JobFilter, Submission
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -39,7 +39,8 @@ from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists, Conflict, Internal, NotFound
 from holdfast.ports.events import EventFilter
-from holdfast.ports.store import Changes, Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Changes, Submission
 from holdfast.storage.sql import open_store
 from holdfast.storage.sql.batch import Batches
 from holdfast.storage.sql.engine import Database

@@ -27,7 +27,8 @@ from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition,
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import AlreadyExists, Conflict, Internal, NotFound
 from holdfast.ports.events import EventFilter
-from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Changes, JobFilter, Submission
 
 if TYPE_CHECKING:
     from holdfast.ports.store import Store

@@ -19,7 +19,8 @@ from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, 
 from holdfast.domain.workloads.array.rerun import Wanted
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, NotFound, VersionConflict
-from holdfast.ports.store import Changes, Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Changes, Submission
 from holdfast.ports.workloads import Rerun
 from holdfast.service.arrays import Arrays
 from holdfast.service.control import Control

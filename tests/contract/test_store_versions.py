@@ -13,7 +13,8 @@ from holdfast.domain.audit import Act, Caller
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, NotFound, VersionConflict
-from holdfast.ports.store import Changes, Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Changes, Submission
 from holdfast.ports.workloads import AskedOf
 from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.sets import JobSets

@@ -13,7 +13,8 @@ from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import AlreadyExists, Internal, NotFound
-from holdfast.ports.store import Changes, RequestKind, Submission
+from holdfast.ports.requests import RequestKind
+from holdfast.ports.store import Changes, Submission
 
 if TYPE_CHECKING:
     from holdfast.ports.store import Store

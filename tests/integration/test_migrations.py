@@ -32,7 +32,8 @@ from holdfast.domain.workloads.jobset.state import Event, JobSet, SetLogEntry
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict
-from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.storage.sql import codec, migrations, open_store, tables
 from holdfast.storage.sql.declared import metadata
 from holdfast.storage.sql.engine import Database

@@ -26,12 +26,13 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Unavailable
 from holdfast.ports.events import EventFilter
-from holdfast.ports.store import Changes, RequestKind
+from holdfast.ports.requests import RequestKind
 from tests.unit.conftest import Lab, ends_with, exits
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from holdfast.domain.events import StoredEvent
+    from holdfast.ports.store import Changes
 
 ENDINGS = {
     "succeeds": exits(0),

@@ -23,7 +23,7 @@ from holdfast.domain.workloads import retry
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import RunPhase
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from tools.simulate.run import simulate
 
 if TYPE_CHECKING:

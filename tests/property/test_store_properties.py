@@ -20,7 +20,8 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import Event, JobSet, JobSetState, SetLogEntry
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import HoldfastError
-from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.storage.sql import open_store
 from tools.memory_store import MemoryStore
 

@@ -19,7 +19,8 @@ from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import NodeInfo, RunOrder
-from holdfast.ports.store import Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Submission
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from holdfast.dialects.jobset.reading import read_kube
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.ports.engine import RunPhase
-from holdfast.ports.store import Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Submission
 from holdfast.service.jobsets.accepted import as_accepted
 from holdfast.service.jobsets.children import jobs_of
 from tests.unit.conftest import Lab, exits

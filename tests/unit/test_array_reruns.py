@@ -14,7 +14,7 @@ from holdfast.domain.workloads.array.rerun import Wanted
 from holdfast.domain.workloads.dependencies import Dependency, Target
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.service.arrays import Arrays
 from holdfast.service.reruns import Reran, rerun, reruns_of
 from tests.unit.conftest import exits

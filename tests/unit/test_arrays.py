@@ -14,7 +14,8 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import MOST_WAITING, Array, ArraySpec, Indexes
 from holdfast.domain.workloads.dependencies import Dependency, Target
 from holdfast.domain.workloads.spec import JobSpec
-from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import JobFilter, Submission
 from holdfast.storage.sql import open_store
 from tests.unit.conftest import Lab, exits, retrying
 

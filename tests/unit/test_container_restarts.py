@@ -13,7 +13,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet, Terminal
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.ports.engine import NodeInfo
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.wire.render_jobsets import set_summary
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest

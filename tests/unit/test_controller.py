@@ -15,7 +15,8 @@ from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import NodeInfo, Observation, RunPhase, StopReason
 from holdfast.ports.exchange import ExchangeRequest
-from holdfast.ports.store import Changes, RequestKind
+from holdfast.ports.requests import RequestKind
+from holdfast.ports.store import Changes
 from tests.unit.conftest import Lab, ends_with, exits, job_named, retrying
 
 if TYPE_CHECKING:

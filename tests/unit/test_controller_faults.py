@@ -12,7 +12,7 @@ from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import NodeInfo, RunPhase
 from holdfast.ports.exchange import ExchangeRequest, ExchangeResponse
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from tests.unit.conftest import Lab, job_named, retrying
 
 FOREVER = SimulatedRun(duration_s=None)

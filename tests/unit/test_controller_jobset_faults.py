@@ -16,7 +16,7 @@ from holdfast.domain.workloads.jobset.state import JobSet, Terminal
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.ports.engine import NodeInfo
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab, attempts_started, fails_first, group, manifest, rule
 

@@ -9,7 +9,7 @@ import pytest
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
 from holdfast.ports.engine import NodeInfo
-from holdfast.ports.store import Request, RequestKind
+from holdfast.ports.requests import Request, RequestKind
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab, attempts_started, change_to, fails_first, group, manifest, rule
 

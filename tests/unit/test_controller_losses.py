@@ -13,7 +13,8 @@ from holdfast.domain.policy.model import Action, Backoff, DecisionCode, RetryPol
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo, RunPhase
 from holdfast.ports.events import EventFilter
-from holdfast.ports.store import JobFilter, RequestKind
+from holdfast.ports.requests import RequestKind
+from holdfast.ports.store import JobFilter
 from holdfast.service.explain import Explainer
 from tests.unit.conftest import Lab, exits, job_named, retrying
 

@@ -19,7 +19,8 @@ from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
-from holdfast.ports.store import RequestKind, Submission
+from holdfast.ports.requests import RequestKind
+from holdfast.ports.store import Submission
 from holdfast.service.control import Control
 from tests.unit.conftest import NOW, exits, retrying
 from tests.unit.jobset_lab import FOREVER, SetLab, attempts_started, fails_first, group, manifest

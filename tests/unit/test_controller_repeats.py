@@ -10,7 +10,7 @@ from holdfast.domain.lifecycle import RunStatus
 from holdfast.domain.record import evolve
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.exchange import ExchangeRequest
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from tests.unit.conftest import Lab, exits, job_named
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Unavailable
 from holdfast.notify.courier import AT_ONCE, AT_ONCE_EACH, Courier
 from holdfast.ports.notifications import NotificationFilter, Sent
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.service.catalogue.notifiers import Notifications
 from tests.unit.conftest import LoadedDice, exits, retrying
 from tests.unit.test_arrays import ArrayLab

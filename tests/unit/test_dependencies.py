@@ -12,7 +12,8 @@ from holdfast.domain.notifier import Medium, Notifier, Notify, Occasion
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes
 from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet
 from holdfast.ports.notifications import NotificationFilter
-from holdfast.ports.store import JobFilter, RequestKind
+from holdfast.ports.requests import RequestKind
+from holdfast.ports.store import JobFilter
 from holdfast.service.explain import Explainer
 from holdfast.service.submit import Submitter, Written
 from holdfast.storage.sql import open_store

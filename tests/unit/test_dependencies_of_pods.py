@@ -12,7 +12,7 @@ from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnme
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.service.apply import Applier
 from holdfast.service.control import Control
 from holdfast.service.explain import Explainer

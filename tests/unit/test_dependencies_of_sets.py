@@ -13,7 +13,7 @@ from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnme
 from holdfast.domain.workloads.jobset.state import Event, JobSet
 from holdfast.errors import InvalidManifest
 from holdfast.ports.engine import NodeInfo
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.service.api.rehearsal import Rehearsal, Verb
 from holdfast.service.jobsets.explain import SetExplainer
 from holdfast.service.jobsets.sets import JobSets

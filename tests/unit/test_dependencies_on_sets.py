@@ -11,7 +11,7 @@ from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes
 from holdfast.domain.workloads.dependencies import Condition, Dependency, Target
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.ports.engine import NodeInfo
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.service.submit import Submitter, Written
 from tests.unit.conftest import exits, job_named
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest

@@ -16,7 +16,7 @@ from holdfast.domain.workloads.watching import EarlyWarning
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import NotFound
 from holdfast.ports.engine import NodeInfo
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.service.catalogue.nodes import Nodes
 from holdfast.service.explain import Explainer
 from tests.unit.conftest import exits, job_named

@@ -15,7 +15,7 @@ from holdfast.domain.policy.model import AntiAffinity
 from holdfast.domain.record import evolve
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from tests.unit.conftest import Lab, exits, job_named, retrying
 
 if TYPE_CHECKING:

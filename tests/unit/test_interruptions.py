@@ -15,7 +15,7 @@ from holdfast.domain.workloads.gang.interruption import interrupted
 from holdfast.domain.workloads.watching import EarlyWarning
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.exchange import ExchangeRequest
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.service.control import Control
 from holdfast.service.explain import Explainer
 from tests.unit.conftest import exits, job_named, retrying

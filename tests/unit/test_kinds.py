@@ -24,7 +24,8 @@ from holdfast.domain.record import Struct
 from holdfast.domain.workloads.base import Owner, Result
 from holdfast.domain.workloads.children import CreateChild, DeleteChild
 from holdfast.engines.simulated.life import SimulatedRun
-from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import JobFilter, Submission
 from holdfast.storage.sql import open_store
 from tests.unit.conftest import Lab
 

@@ -22,7 +22,8 @@ from holdfast.domain.lifecycle import (
 from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.engines.simulated.life import SimulatedRun
-from holdfast.ports.store import Changes, RequestKind
+from holdfast.ports.requests import RequestKind
+from holdfast.ports.store import Changes
 from tests.unit.conftest import Lab, job_named
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
-from holdfast.ports.store import Changes, JobFilter, RequestKind, Submission
+from holdfast.ports.requests import RequestKind
+from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.storage.sql import open_store
 from tests.unit.conftest import exits, job_named, retrying
 from tests.unit.jobset_lab import SetLab, group, manifest

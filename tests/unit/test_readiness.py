@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from holdfast.ports.store import Request
+    from holdfast.ports.requests import Request
 
 
 class Moody(MemoryStore):

@@ -10,7 +10,7 @@ from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.rebuild import rebuild
 from holdfast.domain.record import evolve
-from holdfast.ports.store import Request, RequestKind
+from holdfast.ports.requests import Request, RequestKind
 from tests.unit.conftest import Lab, exits, job_named, retrying
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, HoldfastError, InvalidManifest, NotFound
-from holdfast.ports.store import Changes, RequestKind, Submission
+from holdfast.ports.requests import RequestKind
+from holdfast.ports.store import Changes, Submission
 from holdfast.service.control import Control
 from tools.memory_store import MemoryStore
 

@@ -14,7 +14,8 @@ from holdfast.domain.audit import Act, Caller, Subject
 from holdfast.domain.job import JobState
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidRequest, NotFound, Refused
-from holdfast.ports.store import JobFilter, RequestKind
+from holdfast.ports.requests import RequestKind
+from holdfast.ports.store import JobFilter
 from holdfast.service.api.filters import Wanted, read_filter
 from holdfast.service.control import Control
 from holdfast.service.jobsets.control import SetControl

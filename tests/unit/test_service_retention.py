@@ -12,7 +12,8 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArrayState, Origin
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Unavailable
-from holdfast.ports.store import Changes, JobFilter, Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.service.retention import Retention
 from tools.memory_store import MemoryStore
 

@@ -12,7 +12,8 @@ from holdfast.domain.job import Ceiling, Node, Queue, Resources
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
-from holdfast.ports.store import JobFilter, RequestKind
+from holdfast.ports.requests import RequestKind
+from holdfast.ports.store import JobFilter
 from holdfast.service.admission.limits import MOST_JOBS
 from holdfast.service.submit import Submitter, Written
 from tools.memory_store import MemoryStore

@@ -15,7 +15,7 @@ from holdfast.domain.shortage import OVER_AFTER_S, Shortage, met
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from tests.unit.conftest import Lab, exits, job_named
 from tests.unit.jobset_lab import SetLab, group, manifest
 

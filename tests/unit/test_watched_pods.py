@@ -16,7 +16,7 @@ from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import InvalidManifest
 from holdfast.ports.engine import NodeInfo
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from tests.unit.jobset_lab import SetLab, change_to, compiled, group, manifest
 
 ENDLESS = SimulatedRun(0.0, None, term_delay_s=1.0)

@@ -13,7 +13,7 @@ from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.storage import rules
 from tools.memory_store.logs import MemoryLogStore
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.domain.notifier import Notifier
     from holdfast.domain.placement.cordon import Cordon
     from holdfast.domain.policy.model import RetryPolicy
-    from holdfast.ports.store import Request
+    from holdfast.ports.requests import Request
     from tools.memory_store.jobs import JobTable
 
 

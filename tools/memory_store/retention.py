@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import FinishedJob
-from holdfast.ports.store import RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from threading import RLock
 
-    from holdfast.ports.store import Request
+    from holdfast.ports.requests import Request
     from tools.memory_store.jobs import JobTable
 
 

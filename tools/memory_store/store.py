@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.record import evolve
 from holdfast.errors import Internal
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.storage.rules import (
     audited_changes,
     gone_job,
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, JobState, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined
-    from holdfast.ports.store import Changes, JobFilter, Request, Snapshot, Submission
+    from holdfast.ports.requests import Request
+    from holdfast.ports.store import Changes, JobFilter, Snapshot, Submission
 
 
 class MemoryStore(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.record import evolve
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.ports.workloads import AskedOf
 from holdfast.storage.rules import (
     gone_workload,
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.jobset.state import SetLogEntry
-    from holdfast.ports.store import Changes, Request
+    from holdfast.ports.requests import Request
+    from holdfast.ports.store import Changes
     from holdfast.ports.workloads import Rerun, W
     from tools.memory_store.jobs import JobTable
 

@@ -10,7 +10,8 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Axis, Indexes
 from holdfast.domain.workloads.array.rerun import Wanted
 from holdfast.errors import Conflict, NotFound, Refused
-from holdfast.ports.store import Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Submission
 from holdfast.service.arrays import Arrays
 from holdfast.service.reruns import rerun
 from tools.simulate.chance import Chance

@@ -10,7 +10,7 @@ from holdfast.domain.job import Job, JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes
 from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
-from holdfast.ports.store import Request, RequestKind
+from holdfast.ports.requests import Request, RequestKind
 from holdfast.service.submit import Submitter, Written
 from tools.simulate.chance import Chance
 from tools.simulate.work import random_spec

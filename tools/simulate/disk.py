@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.ports.catalogue import Catalogue
-    from holdfast.ports.store import Changes, Request, Snapshot, Store
+    from holdfast.ports.requests import Request
+    from holdfast.ports.store import Changes, Snapshot, Store
     from holdfast.ports.workloads import W
     from holdfast.simulation.agenda import Agenda
     from tools.simulate.trace import FaultTrace, Fuse

@@ -12,7 +12,8 @@ from holdfast.compiled.codec import dump_spec
 from holdfast.domain.job import Ceiling, Job
 from holdfast.domain.record import evolve
 from holdfast.errors import Unavailable
-from holdfast.ports.store import Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Submission
 from tools.simulate.policies import POLICIES, QUEUES, network_category, random_policy, random_queue, random_settings
 from tools.simulate.watched import watched_specs
 from tools.simulate.work import random_spec

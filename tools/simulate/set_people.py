@@ -15,7 +15,8 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
-from holdfast.ports.store import Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Submission
 from holdfast.service.admission.dependencies import NOTHING, Resolver, Submitted
 from holdfast.service.jobsets.accepted import as_accepted
 from holdfast.service.jobsets.children import jobs_of

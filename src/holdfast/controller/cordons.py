@@ -11,7 +11,7 @@ from holdfast.domain.device_faults import shown_by
 from holdfast.domain.devices import DeviceCordon
 from holdfast.domain.events import DeviceCordoned, DeviceUncordoned, EventRecord
 from holdfast.domain.record import evolve
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Job, Node, Run
     from holdfast.domain.placement.fit import PlaceKey
-    from holdfast.ports.store import Request
+    from holdfast.ports.requests import Request
 
 
 class Cordons:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from holdfast.domain.placement.fit import PlaceKey
     from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.children import CreateChild
-    from holdfast.ports.store import Request, Snapshot
+    from holdfast.ports.requests import Request
+    from holdfast.ports.store import Snapshot
 
 
 class Pace(NamedTuple):

@@ -14,7 +14,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import GANG, UNREAD, Quarantined, Workload
 from holdfast.domain.workloads.gang.endings import cancelled, cancelled_while_pending
 from holdfast.errors import Conflict, HoldfastError, Unavailable
-from holdfast.ports.store import OF_DEVICES, Request, RequestKind
+from holdfast.ports.requests import OF_DEVICES, Request, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -6,7 +6,6 @@ the catalogue. Records are ``domain`` values; no row or session leaves an adapte
 
 from __future__ import annotations
 
-from enum import StrEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
@@ -30,57 +29,11 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.errors import HoldfastError
     from holdfast.ports.catalogue import Catalogue
+    from holdfast.ports.requests import Request
 
 
 RECENT_EVENTS = 50_000
 """How far a starting controller looks back in the event log."""
-
-
-class RequestKind(StrEnum):
-    """What an API asks the controller to do with workloads of any kind, which are found by their ids."""
-
-    SUBMIT = "submit"
-    """They were appended, those made of jobs together with these; take them in."""
-    UPDATE = "update"
-    """Make one what ``payload`` says (``compiled.codec.SetChange``, already checked)."""
-    CANCEL = "cancel"
-    HOLD = "hold"
-    """Stop and keep it; ``payload`` is as for ``UPDATE`` where its manifest says so."""
-    RELEASE = "release"
-    """Let it go on; ``payload`` as above."""
-    RESTART = "restart"
-    """Restart all of it or a part, which its kind reads from ``payload``."""
-    DELETE = "delete"
-    RETRY = "retry"
-    """Have a job that has ended or waits make another attempt; ``payload`` is its specification, if that changes."""
-    CORDON = "cordon"
-    """Give devices to nobody; the targets are these, as ``EXECUTOR NODE DEVICE``."""
-    UNCORDON = "uncordon"
-    """Give them away again."""
-
-
-OF_DEVICES = frozenset({RequestKind.CORDON, RequestKind.UNCORDON})
-"""What is not about workloads."""
-
-
-class Request(Struct, frozen=True):
-    """One request to the controller, kept until the tick that acted on it commits."""
-
-    kind: RequestKind
-    targets: tuple[str, ...]
-    """Ids of workloads."""
-    created_at: float
-    actor: str = ""
-    reason: str = ""
-    id: int = 0
-    """Given by the store; in order of arrival."""
-    payload: str = ""
-    """Further arguments of its kind, as JSON."""
-
-    @property
-    def cancel_reason(self) -> str:
-        """Why a job is cancelled, in words even where nobody gave any."""
-        return self.reason or (f"cancelled by {self.actor}" if self.actor else "cancelled")
 
 
 class Submission(Struct, frozen=True):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.workloads.jobset.state import SetLogEntry
-    from holdfast.ports.store import Request
+    from holdfast.ports.requests import Request
 
 W = TypeVar("W", bound=Workload)
 

@@ -13,7 +13,8 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, task_name
 from holdfast.domain.workloads.dependencies import waits_for
 from holdfast.errors import Conflict, Internal, NotFound
-from holdfast.ports.store import JobFilter, Request, RequestKind
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import JobFilter
 from holdfast.service.admission.dependencies import NOTHING
 from holdfast.service.audit import audited
 from holdfast.service.quarantined import readable

@@ -15,7 +15,7 @@ from holdfast.domain.lifecycle import Interruption
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Conflict, Unavailable
-from holdfast.ports.store import Request, RequestKind
+from holdfast.ports.requests import Request, RequestKind
 from holdfast.service.admission.limits import check
 from holdfast.service.audit import audited
 

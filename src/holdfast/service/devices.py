@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
 from holdfast.errors import Conflict, NotFound
-from holdfast.ports.store import Request, RequestKind
+from holdfast.ports.requests import Request, RequestKind
 from holdfast.service.audit import audited
 
 if TYPE_CHECKING:

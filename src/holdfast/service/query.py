@@ -14,7 +14,7 @@ from holdfast.domain.workloads.gang.reconcile import retried as retried_by_hand
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import InvalidRequest, NotFound, Problem
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.service.quarantined import shown_jobs
 from holdfast.service.summary import set_decisions
 

@@ -10,7 +10,7 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import LINE, Array
 from holdfast.errors import Conflict, Problem
-from holdfast.ports.store import Request, RequestKind
+from holdfast.ports.requests import Request, RequestKind
 from holdfast.service.audit import audited
 
 if TYPE_CHECKING:

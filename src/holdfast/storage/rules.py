@@ -23,7 +23,7 @@ from holdfast.errors import (
     Problem,
     VersionConflict,
 )
-from holdfast.ports.store import OF_DEVICES, Request, RequestKind
+from holdfast.ports.requests import OF_DEVICES, Request, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.array.reconcile import ArrayResult
     from holdfast.domain.workloads.children import Child
-    from holdfast.ports.store import Request
+    from holdfast.ports.requests import Request
 
 
 def _reconcile(spec: ArraySpec, row: Array, children: Sequence[Child], now: float) -> ArrayResult:

@@ -23,7 +23,7 @@ from holdfast.domain.workloads.base import GANG
 from holdfast.domain.workloads.children import HELD_WITH_OWNER
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.domain.workloads.gang.reconcile import Asked, ExpireAttempt, Observed, Over, StopAttempt
-from holdfast.ports.store import Request, RequestKind
+from holdfast.ports.requests import Request, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -18,7 +18,7 @@ from holdfast.domain.workloads.kubejob.observed import pod_of
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
 from holdfast.domain.workloads.kubejob.standing import final, standing
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.children import CreateChild
     from holdfast.domain.workloads.kubejob.model import JobCondition, JobResult
-    from holdfast.ports.store import Request, Snapshot
+    from holdfast.ports.requests import Request
+    from holdfast.ports.store import Snapshot
 
 
 class KubeJobs:

@@ -29,7 +29,7 @@ from holdfast.domain.workloads.children import (
 )
 from holdfast.domain.workloads.dependencies import waits_for
 from holdfast.errors import Internal
-from holdfast.ports.store import Request, RequestKind
+from holdfast.ports.requests import Request, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

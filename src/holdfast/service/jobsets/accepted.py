@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
 from holdfast.compiled.codec import load_change
 from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists, VersionConflict
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.domain.workloads.jobset.state import JobSet
-    from holdfast.ports.store import Request
+    from holdfast.ports.requests import Request
     from holdfast.ports.workloads import AskedOf
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from holdfast.domain.record import Struct
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, InvalidRequest, Problem
-from holdfast.ports.store import Request, RequestKind
+from holdfast.ports.requests import Request, RequestKind
 from holdfast.service.audit import audited
 from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, require_match
 

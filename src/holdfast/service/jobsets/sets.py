@@ -21,7 +21,8 @@ from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
-from holdfast.ports.store import JobFilter, Request, RequestKind, Submission
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import JobFilter, Submission
 from holdfast.service.admission.dependencies import Resolver, Submitted
 from holdfast.service.admission.limits import check_key
 from holdfast.service.audit import audited, put_act

@@ -12,7 +12,7 @@ from sqlalchemy import select, text
 
 from holdfast.compiled.records import dump_json, load_json
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
-from holdfast.ports.store import RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.storage.rules import (
     gone_job,
     gone_queue,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from holdfast.ports.store import Request
+    from holdfast.ports.requests import Request
     from holdfast.ports.workloads import Rerun
     from holdfast.storage.sql.batch import Batches
 

@@ -21,7 +21,7 @@ from holdfast.domain.lifecycle.statuses import Interruption
 from holdfast.domain.policy.model import Decision
 from holdfast.domain.shortage import Short
 from holdfast.errors import Internal
-from holdfast.ports.store import Request, RequestKind
+from holdfast.ports.requests import Request, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,7 +14,8 @@ from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.record import astuple
 from holdfast.domain.workloads.base import UNREAD
 from holdfast.errors import Internal
-from holdfast.ports.store import Request, RequestKind, Snapshot
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Snapshot
 from holdfast.storage.rules import overtaken, require_free_lease, unknown_job, unknown_workload
 from holdfast.storage.sql import codec, declared, setlog, tables
 from holdfast.storage.sql.damage import UNREADABLE, refuse, sound

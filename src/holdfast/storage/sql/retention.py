@@ -8,8 +8,8 @@ from sqlalchemy import Text, bindparam, delete, func, insert, select
 
 from holdfast.compiled.records import dump_json, load_json
 from holdfast.domain.job import JOB_TERMINAL
+from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import FinishedJob
-from holdfast.ports.store import RequestKind
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.admission import lock_specs
 from holdfast.storage.sql.query import STATE_UNINDEXED, chunks, history_of

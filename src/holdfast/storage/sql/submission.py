@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, exists, insert, select, update
 
 from holdfast.compiled.records import dump_json, load_json
-from holdfast.ports.store import Request, RequestKind
+from holdfast.ports.requests import Request, RequestKind
 from holdfast.storage.rules import (
     audited_changes,
     gone_workload,
