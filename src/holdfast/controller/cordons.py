@@ -44,7 +44,7 @@ class Cordons:
         return evolve(node, devices=tuple(evolve(each, cordon=known.get(each.id)) for each in node.devices))
 
     def judge(self, run: Run, job: Job, now: float) -> None:
-        """DeviceCordon what a failed run has shown to be faulty."""
+        """Cordon what a failed run has shown to be faulty."""
         node = self._state.nodes.get((run.executor, run.node))
         if node is None or run.outcome is None:
             return
