@@ -27,6 +27,7 @@ from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings, Rule
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.reconcile import (
+    HELD_BY_USER,
     Asked,
     ExpireAttempt,
     GangResult,
@@ -283,6 +284,44 @@ def carried_out(seen: Observed, result: GangResult) -> Observed:
     if attempt is not None and result.orders and attempt.status is not AttemptStatus.TERMINATING:
         attempt = attempt.entered(AttemptStatus.TERMINATING, NOW)
     return Observed(attempt)
+
+
+@given(JOBS, SPECS, POLICIES, OUTCOMES, st.booleans())
+def test_whatever_changes_a_job_says_when_and_only_what_backs_off_has_a_time_for_its_retry(
+    job: Job, spec: JobSpec, policy: RetryPolicy | None, outcomes: list[RunOutcome], flag: object
+) -> None:
+    attempt = None
+    if job.state is JobState.BACKOFF:
+        job = evolve(job, retry_at=NOW - 1 if flag else NOW + 7)
+    if job.state is JobState.RUNNING:
+        job, attempt = evolve(job, cancel_requested=bool(flag)), RUNNING
+    ended = over(*outcomes, policy=policy) if attempt and outcomes else None
+    for asked in (None, *Asked):
+        after = reconcile(spec, job, Observed(attempt, over=ended, asked=asked), NOW).state
+        assert after.updated_at == (job.updated_at if after == job else NOW)
+        assert (after.retry_at is not None) is (after.state is JobState.BACKOFF)
+        assert (after.ended_at is not None) is after.terminal
+
+
+@pytest.mark.parametrize(
+    ("asked", "state", "words"),
+    [
+        (Asked.CANCEL, JobState.QUEUED, "cancelled"),
+        (Asked.HOLD, JobState.BACKOFF, HELD_BY_USER),
+        (Asked.RETRY, JobState.FAILED, "retried by hand"),
+        (Asked.HOLD, JobState.RUNNING, HELD_BY_USER),
+        (Asked.RELEASE, JobState.RUNNING, "released by a user"),
+    ],
+)
+def test_a_job_says_why_in_the_words_of_whoever_asks_or_else_in_its_own(
+    asked: Asked, state: JobState, words: str
+) -> None:
+    job, attempt = job_in(state, reason="as before"), RUNNING if state is JobState.RUNNING else None
+    for said in ("ann needs the node", ""):
+        seen = Observed(attempt, asked=asked, reason=said, interrupted=Interruption.HOLD)
+        if asked is Asked.HOLD:
+            seen = seen._replace(interrupted=None)
+        assert reconcile(PLAIN, job, seen, NOW).state.reason == (said or words)
 
 
 @given(JOBS, SPECS, ASKED, POLICIES, OUTCOMES, st.floats(SUBMITTED, 2 * NOW))

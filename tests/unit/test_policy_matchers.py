@@ -6,6 +6,8 @@ import pytest
 
 from holdfast.domain.failure import Cause, ContainerResult, Failure, LogMatch
 from holdfast.domain.policy.model import Action, ContainerScope, ExitCodeOperator, ExitCodes, Rule
+from holdfast.domain.policy.patterns import Pattern, PatternSet
+from holdfast.errors import InvalidPolicy
 from tests.reading import compile_rule
 
 IN, NOT_IN = ExitCodeOperator.IN, ExitCodeOperator.NOT_IN
@@ -338,3 +340,12 @@ def test_a_rule_matches_and_says_why(a_rule: Rule, failure: Failure, *, matched:
     considered = compile_rule(a_rule).considered(failure)
     assert (considered.matched, considered.because) == (matched, because)
     assert considered.rule == "rule0"
+
+
+def test_a_pattern_that_is_not_re2_is_an_error_for_its_writer_and_no_line_in_the_log(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(InvalidPolicy, match="is not RE2: missing"):
+        Pattern("(")
+    assert PatternSet(["fine", "("]).matching("fine") is None
+    assert capfd.readouterr() == ("", "")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _LONGEST_S = 60.0
 _SURE_S = 0.5
 """Tests that are as quick as this wait for nothing."""
-_AT_ONCE_S = 20.0
-"""How long tests that are run together may take when nothing is broken: a third of the limit, for a busy machine."""
+_AT_ONCE_S = 10.0
+"""How long tests that are run together may take when nothing is broken: a sixth of the limit, for a busy machine."""
 
 
 class Trials:
