@@ -1,11 +1,12 @@
-"""The table of moves of attempts whose runs are pods."""
+"""The table of moves of attempts whose runs are pods, and that the controller makes no other."""
 
 from __future__ import annotations
 
 import pytest
 
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, AttemptStatus
-from holdfast.domain.workloads.kubejob.standing import POD_MOVES, PodsAre, moves
+from holdfast.domain.workloads.kubejob.standing import END_PODS, POD_MOVES, PodsAre, moves
+from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
 
 A = AttemptStatus
 RUNNING, GOING = PodsAre.RUNNING, PodsAre.GOING
@@ -34,3 +35,15 @@ def test_no_move_leads_out_of_an_attempt_that_is_over() -> None:
 def test_every_move_is_reached() -> None:
     made = {move.name for status in A for move in moves(status, frozenset(PodsAre))}
     assert made == {move.name for move in POD_MOVES}
+
+
+def test_every_step_in_the_history_of_pods_is_one_of_the_printed_table_from_a_status_it_names() -> None:
+    lab = SetLab()
+    printed = {row.name: row.targets for row in (*POD_MOVES, END_PODS)}
+    document = manifest(replicatedJobs=[group("w", 2, backoffLimit=0)], failurePolicy={"maxRestarts": 1})
+    lab.submit_set(document, fails_first("train-w-0", times=2))
+    lab.pass_s(120)
+    steps = [row for index in range(2) for row in lab.store.history(f"id-train-w-{index}")]
+    assert {row.phase for row in steps} == set(printed)
+    assert all(row.from_status in printed[row.phase] for row in steps), steps
+    assert {row.to_status for row in steps if row.phase == END_PODS.name} == {"ERROR", "TERMINATED"}

@@ -15,7 +15,7 @@ from holdfast.domain.lifecycle import (
     TransitionStatus,
 )
 from holdfast.domain.units import format_duration
-from holdfast.domain.workloads.kubejob.standing import POD_MOVES
+from holdfast.domain.workloads.kubejob.standing import END_PODS, POD_MOVES
 from tools.docs.source import table
 
 if TYPE_CHECKING:
@@ -116,7 +116,12 @@ def _request_cells(row: RequestRow[AttemptStatus]) -> list[str]:
 
 def pod_moves() -> str:
     """Write the moves of attempts whose runs are pods."""
-    rows = [[f"`{row.name}`", _names(_ordered(row.targets)), row.when.value, f"`{row.to}`"] for row in POD_MOVES]
+    led = [(row, frozenset({row.to})) for row in POD_MOVES]
+    ends = (END_PODS, frozenset(lifecycle.ENDING_STATUS.values()))
+    rows = [
+        [f"`{row.name}`", _names(_ordered(row.targets)), row.when.value, _names(_ordered(to))]
+        for row, to in (*led, ends)
+    ]
     return table(["Move", "Works on", "When", "Leads to"], rows)
 
 

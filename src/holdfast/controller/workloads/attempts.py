@@ -169,7 +169,7 @@ class PodAttempts:
             failure=None if work is None else self._failure(work, message, now),
             message=message,
         )
-        self._state.record(active, Step(END_PODS, Outcome.SUCCESS, now, message=message), attempt.status)
+        self._state.record(active, Step(END_PODS.name, Outcome.SUCCESS, now, message=message), attempt.status)
         self._state.put_attempt(active, attempt)
 
     def _failure(self, work: JobWork, message: str, now: float) -> Failure:

@@ -21,26 +21,32 @@ class PodsAre(StrEnum):
 
     RUNNING = "some pod runs"
     GOING = "its pods are being stopped: the Job has failed, or its set deletes it"
+    GONE = "none of its pods is left, and no more are to come"
 
 
-class PodMove(Struct, frozen=True):
-    """One move of an attempt, caused by its pods."""
+class PodStep(Struct, frozen=True):
+    """One step of an attempt, caused by its pods."""
 
     name: str
     """Its name in the attempt's history."""
     targets: frozenset[AttemptStatus]
     when: PodsAre
+
+
+class PodMove(PodStep, frozen=True, kw_only=True):
+    """A step that leads to one status."""
+
     to: AttemptStatus
 
 
 A = AttemptStatus
 POD_MOVES: tuple[PodMove, ...] = (
-    PodMove("PromotePodsToRunning", frozenset({A.PENDING}), PodsAre.RUNNING, A.RUNNING),
-    PodMove("StopPods", frozenset({A.PENDING, A.RUNNING}), PodsAre.GOING, A.TERMINATING),
+    PodMove("PromotePodsToRunning", frozenset({A.PENDING}), PodsAre.RUNNING, to=A.RUNNING),
+    PodMove("StopPods", frozenset({A.PENDING, A.RUNNING}), PodsAre.GOING, to=A.TERMINATING),
 )
 """In the order they are tried; an attempt may make both at once."""
-END_PODS = "EndPods"
-"""The last step in its history: it ends from any of these statuses, once none of its pods is left."""
+END_PODS = PodStep("EndPods", frozenset({A.PENDING, A.RUNNING, A.TERMINATING}), PodsAre.GONE)
+"""The last step: it leads to the status of the attempt's ending."""
 
 
 def moves(status: AttemptStatus, pods: Collection[PodsAre]) -> tuple[PodMove, ...]:
