@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.failure import Cause, Failure
+from holdfast.domain.failure import Cause, EndedBy, Failure, RunOutcome
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet
@@ -15,12 +15,15 @@ from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import Action, RetryHistory, RetryPolicy, RetrySettings, Rule, UnknownEnd
 from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
 from holdfast.engines.simulated.life import SimulatedRun
+from holdfast.service.catalogue.nodes import Nodes
 from tests.unit.conftest import Lab, job_named
+from tests.unit.test_shortages import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.policy.model import Decision
+    from holdfast.ports.engine import RunOrder
 
 RETRY, HOLD, FAIL = UnknownEnd
 LOST = Failure(Cause.AGENT_TRANSIENT, frozenset({"ExecutorLost", "EndUnknown"}), message="executor e was lost")
@@ -99,6 +102,16 @@ def test_the_explanation_says_whose_word_it_is(decision: Decision, told: str) ->
     assert told in explain(decision, LOST, RetryHistory("job"), RetrySettings())
 
 
+def lose_the_executor(lab: Lab) -> None:
+    """Let nobody hear of an executor for longer than its lease."""
+    lab.transport.broken = True
+    for _ in range(70):
+        lab.clock.time += 1.0
+        lab.executor.step()
+        lab.tick()
+    lab.transport.broken = False
+
+
 @pytest.mark.parametrize(
     ("says", "state"), [(HOLD, JobState.HELD), (FAIL, JobState.FAILED), (RETRY, JobState.SUCCEEDED)]
 )
@@ -107,14 +120,48 @@ def test_what_must_not_run_twice_is_not_started_again(lab: Lab, says: UnknownEnd
     spec = job_named("job", on_unknown_end=says, gang=gang)
     job = lab.submit(spec, lambda order: FOREVER if order.attempt == 1 else SimulatedRun())
     lab.pass_s(2)
-    lab.transport.broken = True
-    for _ in range(70):
-        lab.clock.time += 1.0
-        lab.executor.step()
-        lab.tick()
-    lab.transport.broken = False
+    lose_the_executor(lab)
     lab.pass_s(20)
     assert lab.job(job).state is state
     assert len(lab.orders) == gang * (2 if says is RETRY else 1)
     if says is HOLD:
         assert "onUnknownEnd of the job is Hold" in lab.job(job).reason
+
+
+def lost_or_refused(order: RunOrder) -> SimulatedRun:
+    """Have rank 0 refused for a shortage, and nobody know how the others ended."""
+    gone = RunOutcome(conditions=frozenset({"ExecutorLost"}), ended_by=EndedBy.LOST, message="its supervisor is gone")
+    return SimulatedRun(outcome=gone if order.rank else refusal()) if order.attempt == 1 else SimulatedRun()
+
+
+@pytest.mark.parametrize(
+    ("says", "state"), [(HOLD, JobState.HELD), (FAIL, JobState.FAILED), (RETRY, JobState.SUCCEEDED)]
+)
+def test_a_shortage_under_another_rank_runs_nothing_again_of_which_nobody_knows_the_end(
+    lab: Lab, says: UnknownEnd, state: JobState
+) -> None:
+    job = lab.submit(job_named("gang", on_unknown_end=says, gang=3), lost_or_refused)
+    lab.pass_s(40)
+    assert (lab.job(job).state, lab.job(job).attempt) == (state, 2 if says is RETRY else 1)
+
+
+def test_a_users_rule_is_asked_first_about_an_unknown_end_beside_a_shortage(lab: Lab) -> None:
+    mine = RetryPolicy("mine", (names("EndUnknown"),), retry_limit=1)
+    job = lab.submit(job_named("gang", mine, on_unknown_end=HOLD, gang=2), lost_or_refused)
+    lab.pass_s(40)
+    assert (lab.job(job).state, dict(lab.job(job).counters)) == (JobState.SUCCEEDED, {"mine/endunknown": 1})
+
+
+@pytest.mark.parametrize(("says", "state"), [(HOLD, JobState.HELD), (FAIL, JobState.FAILED), (RETRY, JobState.QUEUED)])
+def test_a_drained_job_of_which_nobody_knows_the_end_is_not_started_elsewhere(
+    lab: Lab, says: UnknownEnd, state: JobState
+) -> None:
+    job = lab.submit(job_named("job", on_unknown_end=says), FOREVER)
+    lab.pass_s(2)
+    Nodes(lab.store, lab.clock).cordon("n0", "a new kernel", drain=True)
+    lose_the_executor(lab)
+    lab.pass_s(5)
+    assert (lab.job(job).state, len(lab.orders)) == (state, 1)
+    (attempt,) = lab.attempts(job)[:1]
+    assert attempt.failure is not None
+    assert attempt.failure.conditions == {"Evicted", "ExecutorLost", "EndUnknown"}

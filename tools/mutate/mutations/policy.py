@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tools.mutate.mutation import WORLDS, Mutation
 
+_UNKNOWN = ("unit/test_unknown_end.py",)
+
 MUTATIONS = (
     Mutation(
         "a rule grants one retry too many",
@@ -144,5 +146,50 @@ MUTATIONS = (
         "return not self.wanted.isdisjoint(self._there(failure))",
         "return self.wanted <= self._there(failure)",
         ("unit/test_policy_matchers.py",),
+    ),
+    Mutation(
+        "what onUnknownEnd says comes after the built-in rules",
+        "domain/policy/compiled.py",
+        """            listed[place:place] = _listed(unknown_end)
+        own = range(len(_listed(*first)), len(listed))
+        if infrastructure is not None:
+            listed += _listed(infrastructure)
+""",
+        """            pass
+        own = range(len(_listed(*first)), len(listed))
+        if infrastructure is not None:
+            listed += _listed(infrastructure)
+        if unknown_end is not None:
+            listed += _listed(unknown_end)
+""",
+        _UNKNOWN,
+    ),
+    Mutation(
+        "what onUnknownEnd says comes before the user's rules",
+        "domain/policy/compiled.py",
+        "listed[place:place] = _listed(unknown_end)",
+        "listed[0:0] = _listed(unknown_end)",
+        _UNKNOWN,
+    ),
+    Mutation(
+        "rules without matchers come before what onUnknownEnd says",
+        "domain/policy/compiled.py",
+        "if rule.matches_all), len(listed))",
+        "if rule.matches_all and i < 0), len(listed))",
+        _UNKNOWN,
+    ),
+    Mutation(
+        "a shortage under one rank has all of them run again, whatever became of them",
+        "domain/classify.py",
+        "asks_first = refused and outcome.end_unknown",
+        "asks_first = False",
+        _UNKNOWN,
+    ),
+    Mutation(
+        "what onUnknownEnd says is not asked about a drained job",
+        "domain/workloads/gang/interruption.py",
+        "if drained and any(outcome.end_unknown for _, outcome in ended):",
+        "if drained and not ended:",
+        _UNKNOWN,
     ),
 )
