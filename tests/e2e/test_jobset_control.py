@@ -123,6 +123,7 @@ def test_every_pod_is_told_who_it_is(stage: Stage) -> None:
     told = ledger.path.with_name(f"{ledger.path.name}.2.1").read_text().splitlines()
     known = dict(line.split("=", 1) for line in told)
     assert known.pop("JOBSET_UID")
+    assert known.pop("JOB_UID") == stage.api.job("told-work-1").id
     assert len(known.pop("JOB_KEY")) == 40
     assert known == {
         "JOB_NAME": "told-work-1",

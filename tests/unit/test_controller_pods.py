@@ -127,6 +127,9 @@ def test_each_pod_is_told_its_own_labels_where_its_template_asks_for_them(lab: S
         "MEMBERS": "metadata.labels['jobset.sigs.k8s.io/group-replicas']",
         "MEMBER": "metadata.labels['jobset.sigs.k8s.io/job-group-index']",
         "JOB": "metadata.labels['batch.kubernetes.io/job-name']",
+        "JOB_BEFORE": "metadata.labels['job-name']",
+        "UID": "metadata.labels['batch.kubernetes.io/controller-uid']",
+        "UID_BEFORE": "metadata.labels['controller-uid']",
         "NAME": "metadata.name",
     }
     asked = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
@@ -136,9 +139,9 @@ def test_each_pod_is_told_its_own_labels_where_its_template_asks_for_them(lab: S
     told = sorted((order.job_name, order.rank, order.main.env["PART"], order.main.env["RANK"]) for order in lab.orders)
     assert told == [(f"train-w-{part}", rank, str(part), str(rank)) for part in range(2) for rank in range(2)]
     for order in lab.orders:
-        known = {name: order.main.env[name] for name in ("SET", "GROUP", "MEMBERS", "MEMBER", "JOB")}
-        member = order.main.env["PART"]
-        assert known == {"SET": set_id, "GROUP": "default", "MEMBERS": "2", "MEMBER": member, "JOB": order.job_name}
+        known = [order.main.env[name] for name in list(fields)[2:-1]]
+        owner = [order.job_name, order.job_name, order.job_id, order.job_id]
+        assert known == [set_id, "default", "2", order.main.env["PART"], *owner]
     names = {order.main.env["NAME"] for order in lab.orders}
     assert len(names) == 4
     assert all(name.startswith("train-w-") for name in names)

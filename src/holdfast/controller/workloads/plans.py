@@ -102,7 +102,7 @@ class Plans:
 
     def told(self, job: Job, work: JobWork, run: Run) -> dict[str, str]:
         """Return the environment variables the pod of a run is given."""
-        own = {"JOB_NAME": job.name, "POD_NAME": work.pod_names.get(run.uid, "")}
+        own = {"JOB_NAME": job.name, "JOB_UID": job.id, "POD_NAME": work.pod_names.get(run.uid, "")}
         job_set = self._sets.get(job.child.set_id) if job.child is not None else None
         if job.child is None or job_set is None:
             return {**own, "JOB_COMPLETION_INDEX": str(run.rank)}

@@ -24,7 +24,10 @@ GPU = "nvidia.com/gpu"
 _FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _OWN = {"metadata.name": Variable("", "POD_NAME", told=True), "metadata.namespace": Variable("", NAMESPACE)}
 _TOLD = {
+    "job-name": "JOB_NAME",
+    "controller-uid": "JOB_UID",
     "batch.kubernetes.io/job-name": "JOB_NAME",
+    "batch.kubernetes.io/controller-uid": "JOB_UID",
     "batch.kubernetes.io/job-completion-index": "JOB_COMPLETION_INDEX",
     "jobset.sigs.k8s.io/jobset-name": "JOBSET_NAME",
     "jobset.sigs.k8s.io/jobset-uid": "JOBSET_UID",
