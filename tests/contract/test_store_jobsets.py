@@ -21,6 +21,7 @@ from holdfast.domain.workloads.jobset.state import (
     SetCondition,
     SetDecision,
     SetLogEntry,
+    Streak,
     Terminal,
 )
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
@@ -72,6 +73,7 @@ STATE = JobSetState(
     ended_at=4.5,
     healthy_since=1.0,
     not_before={"": 5.5},
+    streaks={"": Streak(21, 5.5)},
     in_place_previous=1,
     in_place_current=2,
 )

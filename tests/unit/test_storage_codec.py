@@ -38,6 +38,7 @@ from holdfast.domain.workloads.jobset.state import (
     SetCondition,
     SetDecision,
     SetLogEntry,
+    Streak,
     Terminal,
 )
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
@@ -123,6 +124,7 @@ SET_STATES = st.builds(
     groups=st.lists(st.builds(GroupStatus, TEXTS, *[COUNTS] * 5), max_size=2).map(tuple),
     started_at=st.none() | TIMES,
     not_before=st.dictionaries(TEXTS, TIMES, max_size=2),
+    streaks=st.dictionaries(TEXTS, st.builds(Streak, COUNTS, TIMES), max_size=2),
     in_place_current=st.none() | COUNTS,
     met=st.lists(COUNTS, max_size=2).map(tuple),
     unmet=TEXTS,
@@ -240,7 +242,7 @@ SET_STATE = JobSetState(
     counted_at=(1.5, 2.5), forgiven=1, left_failed={"j": (1, 2)}, terminal=Terminal.FAILED,
     conditions=(SetCondition("Failed", status=True, reason="r", message="m", since=3.5),),
     groups=(GroupStatus("g", 1, 2, 3, 4, 5),), started_at=0.5, ended_at=4.5, healthy_since=1.0, not_before={"": 5.5},
-    in_place_previous=1, in_place_current=2, met=(1,), unmet="why",
+    streaks={"": Streak(21, 5.5)}, in_place_previous=1, in_place_current=2, met=(1,), unmet="why",
 )  # fmt: skip
 JOB_SET = JobSet(
     id="s", name="n", created_at=1.0, manifest="{}", lenient=True, generation=2, updated_at=3.0, deleting=True,

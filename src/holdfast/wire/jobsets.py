@@ -48,6 +48,8 @@ class JobSetSummary(Response):
     """All that count against ``max_restarts``: of the set, its replicated jobs and its jobs; or in place, if more."""
     max_restarts: int | None = None
     """Absent: it has no failure policy, and its first failed job fails it."""
+    restart_at: Timestamp | None = None
+    """When the first of its parts that wait before they are restarted is due."""
     created_at: Timestamp
     started_at: Timestamp | None = None
     ended_at: Timestamp | None = None

@@ -109,6 +109,7 @@ def _header(job_set: JobSet, spec: JobSetSpec, queue: str) -> dict[str, Any]:
         "restarts": state.restarts,
         "restarts_counted": max(state.counted, _in_place(spec, state) or 0),
         "max_restarts": None if spec.failure is None else spec.failure.max_restarts,
+        "restart_at": None if spec.suspend else optional_timestamp(min(state.not_before.values(), default=None)),
         "created_at": timestamp(job_set.created_at),
         "started_at": optional_timestamp(state.started_at),
         "ended_at": optional_timestamp(state.ended_at),

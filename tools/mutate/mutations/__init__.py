@@ -8,6 +8,7 @@ from tools.mutate.mutations import (
     devices,
     executor,
     interruptions,
+    jobsets,
     notify,
     places,
     policy,
@@ -30,4 +31,5 @@ MUTATIONS = (
     *terminal.MUTATIONS,
     *interruptions.MUTATIONS,
     *shortages.MUTATIONS,
+    *jobsets.MUTATIONS,
 )

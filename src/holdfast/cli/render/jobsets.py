@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.cli.render.jobs import took
 from holdfast.cli.render.pods import condition_table, pod_counts
 from holdfast.cli.render.tree import awaited
-from holdfast.cli.render.words import age, pairs, when
+from holdfast.cli.render.words import age, pairs, until, when
 from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _narrow(one: JobSetSummary, now_s: float) -> tuple[str, ...]:
     return (
         one.name,
         one.terminal or "",
-        str(one.restarts),
+        _restarted(one, now_s),
         "True" if one.terminal == "Completed" else "",
         str(one.suspend).lower(),
         age(one.created_at, now_s),
@@ -56,6 +56,11 @@ def _narrow(one: JobSetSummary, now_s: float) -> tuple[str, ...]:
 def _more(one: JobSetSummary) -> tuple[str, ...]:
     counts = (one.jobs, one.ready, one.active, one.succeeded, one.failed)
     return (one.state, *map(str, counts), _counted(one), one.queue, one.id, one.reason)
+
+
+def _restarted(one: JobSetSummary, now_s: float) -> str:
+    """Write its restarts, and when a part of it that waits for one is due: ``3 (next in 4s)``."""
+    return str(one.restarts) if one.restart_at is None else f"{one.restarts} (next in {until(one.restart_at, now_s)})"
 
 
 def _counted(one: JobSetSummary) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset.failure_policy import Surroundings, read_failure_policy
 from holdfast.dialects.jobset.job import IN_A_SET, annotated_policies, read_job_spec, read_managed_by
+from holdfast.dialects.jobset.pace import annotated_pace, warn_of_annotated
 from holdfast.dialects.jobset.pod_template import check_metadata
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.jobset.values import count, one_of, or_default, whole
@@ -68,7 +69,9 @@ def _read_spec(metadata: Fields, spec: Fields, notes: Notes) -> JobSetSpec:
         name=name,
         replicated_jobs=tuple(one.group for one in groups),
         success=read_success(spec, notes, names),
-        failure=read_failure_policy(spec, notes, Surroundings(names, reasons)),
+        failure=annotated_pace(
+            read_failure_policy(spec, notes, Surroundings(names, reasons)), metadata, annotations, notes
+        ),
         startup=_read_startup(spec, notes),
         network=read_network(spec),
         coordinator=read_coordinator(spec),
@@ -98,6 +101,7 @@ def _read_group(fields: Fields, notes: Notes, topology: str | None) -> ReadGroup
     own = metadata.mapping("annotations", most=1000) if metadata else {}
     if metadata:
         refuse_annotated(metadata, own)
+        warn_of_annotated(metadata, own, notes)
     job_fields = template.nested("spec", required=True) or Fields({}, template.at("spec"), notes.problems)
     template.finish()
     job = read_job_spec(job_fields, notes, IN_A_SET)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.dialects.jobset.failure_policy import Surroundings, read_failure_policy
 from holdfast.dialects.jobset.job import ReadJob, compiled_program
 from holdfast.dialects.jobset.manifest import read_coordinator, read_depends_on, read_network, read_success
+from holdfast.dialects.jobset.pace import annotated_pace
 from holdfast.dialects.jobset.pod_policy import read_failure_rules, read_success_rules
 from holdfast.dialects.jobset.pod_template import PodTemplate
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
@@ -56,11 +57,14 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: Notes) -> 
     groups = [_read_job(part, notes) for part in spec.each("jobs", most=MOST_JOBS)]
     names = [one.group.name for one in groups]
     reasons = {rule.job_reason for one in groups for rule in one.job.spec.failure_rules or ()}
+    annotations = metadata.mapping("annotations", most=1000, longest=65_536)
     found = JobSetSpec(
         name=opened.name or "",
         replicated_jobs=tuple(one.group for one in groups),
         success=read_success(spec, notes, names),
-        failure=read_failure_policy(spec, notes, Surroundings(names, reasons, extended=True)),
+        failure=annotated_pace(
+            read_failure_policy(spec, notes, Surroundings(names, reasons, extended=True)), metadata, annotations, notes
+        ),
         startup=one_of(spec, notes, "startup", StartupOrder) or StartupOrder.ANY_ORDER,
         network=read_network(spec),
         coordinator=read_coordinator(spec),
@@ -71,7 +75,7 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: Notes) -> 
         queue=spec.name("queue") or "",
         priority=spec.integer("priority", low=-MOST_PRIORITY, high=MOST_PRIORITY) or 0,
         labels=read_labels(metadata, "labels"),
-        annotations=metadata.mapping("annotations", most=1000, longest=65_536),
+        annotations=annotations,
         notify=read_notify(spec),
         after=read_dependencies(spec, is_array=False),
     )

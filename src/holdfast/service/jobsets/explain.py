@@ -179,7 +179,8 @@ def _waiting(job_set: JobSet, spec: JobSetSpec, now: float) -> Iterator[str]:
         kind, _, name = key.partition("/")
         what = f"job {name}" if kind == "job" else f"replicated job {name}" if kind == "group" else "the set"
         if until > now:
-            yield f"Back-off: {what} starts again in {format_duration(until - now)}."
+            because = _quickly(job_set.state, spec, key)
+            yield f"Back-off: {what} starts again in {format_duration(until - now)}{because}."
     by_name = {group.name: group for group in job_set.state.groups}
     done = {name: one.ready + one.succeeded >= spec.by_name[name].replicas for name, one in by_name.items()}
     complete = {name: one.succeeded >= spec.by_name[name].replicas for name, one in by_name.items()}
@@ -187,6 +188,15 @@ def _waiting(job_set: JobSet, spec: JobSetSpec, now: float) -> Iterator[str]:
         idle = by_name.get(group.name)
         if idle is not None and not (idle.active or idle.succeeded or idle.failed or idle.ready):
             yield from _dependencies(spec, group, place, done, complete)
+
+
+def _quickly(state: JobSetState, spec: JobSetSpec, key: str) -> str:
+    """Say that it is the pace of its restarts that something waits for, and what ends that."""
+    streak, pace = state.streaks.get(key), spec.failure.pace if spec.failure else None
+    if streak is None or pace is None or state.not_before[key] != streak.due:
+        return ""
+    lasts = format_duration(pace.reset_after_s)
+    return f": it was restarted {streak.times} times in quick succession, which ends once it has lasted {lasts}"
 
 
 def _dependencies(

@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.policy.decide import delay_s
-from holdfast.domain.policy.model import Backoff, SetAction
+from holdfast.domain.policy.model import SetAction
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.jobset.rules import Budget, LimitReached, Scope, explained, taken
 from holdfast.domain.workloads.jobset.state import (
     FAILED_JOBS,
     Event,
     SetDecision,
+    Streak,
     Transition,
     backoff_keys,
     failed,
@@ -29,15 +30,11 @@ if TYPE_CHECKING:
 
     from holdfast.domain.policy.model import LimitUse
     from holdfast.domain.workloads.children import Child
-    from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec
+    from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, Pace
     from holdfast.domain.workloads.jobset.rules import RuleMatch
     from holdfast.domain.workloads.jobset.state import JobSetState
 
 
-UNCOUNTED_AT_ONCE = 20
-"""Restarts beside ``maxRestarts`` that a rule grants at once, where nobody asks for a back-off."""
-UNCOUNTED_BACKOFF = Backoff(initial_s=1.0, max_s=300.0, multiplier=2.0)
-"""Before the further ones: a program that cannot start would otherwise be restarted hundreds of times a second."""
 _RESTARTS: dict[SetAction, tuple[Scope, bool]] = {
     SetAction.RESTART_JOB_SET: (Scope.SET, True),
     SetAction.RESTART_JOB_SET_UNCOUNTED: (Scope.SET, False),
@@ -99,6 +96,7 @@ class _Judging:
         self._budget = Budget(spec, policy, state, now, allowed=restarts_allowed)
         self._left_failed = dict(state.left_failed)
         self._not_before = dict(state.not_before)
+        self._streaks = dict(state.streaks)
         self._restarted_groups: set[str] = set()
         self._decisions: list[SetDecision] = []
         self._events: list[Event] = []
@@ -136,7 +134,13 @@ class _Judging:
         turned = self._over or Transition(self._state)
         state = self._budget.into(turned.state)
         if not state.terminal:
-            state = evolve(state, left_failed=self._left_failed, not_before=self._not_before, healthy_since=None)
+            state = evolve(
+                state,
+                left_failed=self._left_failed,
+                not_before=self._not_before,
+                streaks=self._still_quick(),
+                healthy_since=None,
+            )
         return Judged(state, tuple(self._decisions), (*self._events, *turned.events))
 
     def _restart(self, one: RuleMatch, reason: str, message: str) -> None:
@@ -172,16 +176,36 @@ class _Judging:
     def _delay(self, one: RuleMatch, times: int) -> float:
         """Begin the back-off of what is restarted; restarts that no limit ends get one even where none is asked for."""
         scope, counted = _RESTARTS[one.rule.action]
-        backoff = one.rule.backoff or self._policy.backoff
-        if backoff is None:
-            times -= UNCOUNTED_AT_ONCE
-            if counted or times <= 0:
-                return 0.0
-        delay = delay_s(backoff or UNCOUNTED_BACKOFF, times, seed=one.child.name)
         whole, group, job = backoff_keys(one.child.group, one.child.name)
         key = {Scope.SET: whole, Scope.GROUP: group, Scope.JOB: job}[scope]
-        self._not_before[key] = max(self._not_before.get(key, 0.0), self._now + delay)
+        backoff = one.rule.backoff or self._policy.backoff
+        if backoff is not None:
+            delay = delay_s(backoff, times, seed=one.child.name)
+        elif counted or self._policy.pace is None:
+            return 0.0
+        else:
+            delay = self._paced(key, one.child, self._policy.pace)
+        if delay:
+            self._not_before[key] = max(self._not_before.get(key, 0.0), self._now + delay)
         return delay
+
+    def _paced(self, key: str, child: Child, pace: Pace) -> float:
+        """Count a restart in its streak, and say how long what is restarted waits."""
+        before = self._streaks.get(key, Streak(0, self._now))
+        lasted = child.failed_at - before.due
+        times = 1 if lasted >= pace.reset_after_s else before.times + (lasted <= pace.within_s)
+        late = times - pace.at_once
+        delay = delay_s(pace.backoff, late, seed=child.name) if late > 0 and lasted <= pace.within_s else 0.0
+        self._streaks[key] = Streak(times, self._now + delay)
+        return delay
+
+    def _still_quick(self) -> dict[str, Streak]:
+        """Leave out the streaks of what has lasted."""
+        pace = self._policy.pace
+        if pace is None:
+            return {}
+        oldest = self._now - pace.reset_after_s
+        return {key: streak for key, streak in self._streaks.items() if streak.due > oldest}
 
     def _decide(
         self,

@@ -100,6 +100,19 @@ class SuccessPolicy(Struct, frozen=True):
     """Replicated jobs that count; none is all."""
 
 
+class Pace(Struct, frozen=True):
+    """Beyond upstream: how restarts that no limit ends are delayed where they follow each other quickly."""
+
+    at_once: int = 20
+    """How many of a set, a replicated job or a job are not delayed."""
+    backoff: Backoff = Backoff(initial_s=1.0, max_s=300.0, multiplier=2.0)
+    """Before the further ones: a program that cannot start would otherwise be restarted hundreds of times a second."""
+    within_s: float = 60.0
+    """Restarts follow each other quickly if what was restarted fails again this soon."""
+    reset_after_s: float = 600.0
+    """What has lasted this long is healthy, and its restarts are counted from 0 again."""
+
+
 class FailurePolicy(Struct, frozen=True, kw_only=True):
     """What happens when a job has failed; a set without one fails on its first failed job."""
 
@@ -109,6 +122,8 @@ class FailurePolicy(Struct, frozen=True, kw_only=True):
     rules: tuple[SetRule, ...] = ()
     backoff: Backoff | None = None
     """Beyond upstream: delay before what is restarted starts; upstream has none."""
+    pace: Pace | None = Pace()
+    """Of uncounted restarts without a back-off of their own; ``None``: upstream's, which is none."""
     window_s: float | None = None
     """Beyond upstream: only counted restarts of the last ``window_s`` seconds use up ``max_restarts``."""
     reset_after_s: float | None = None

@@ -54,6 +54,14 @@ class GroupStatus(Struct, frozen=True):
     suspended: int = 0
 
 
+class Streak(Struct, frozen=True):
+    """Uncounted restarts of the same part of a set that followed each other quickly."""
+
+    times: int
+    due: float
+    """When what was restarted last could start."""
+
+
 class JobSetState(Struct, frozen=True, kw_only=True):
     """What is remembered about a set."""
 
@@ -86,6 +94,8 @@ class JobSetState(Struct, frozen=True, kw_only=True):
     """Since when all of its jobs have been ready."""
     not_before: Mapping[str, float] = field(default_factory=dict)
     """Back-off: the whole set (``""``), a replicated job or a job is not created before; see ``backoff_keys``."""
+    streaks: Mapping[str, Streak] = field(default_factory=dict)
+    """What pace uncounted restarts have, by the same keys; without those that have been healthy since."""
     in_place_previous: int | None = None
     in_place_current: int | None = None
     met: tuple[int, ...] = ()
@@ -239,7 +249,7 @@ def left_failed(names: Sequence[str]) -> str:
 
 def failed(state: JobSetState, reason: str, message: str, now: float) -> Transition:
     """End a set as failed."""
-    ended = evolve(state, terminal=Terminal.FAILED, ended_at=now, healthy_since=None, not_before={})
+    ended = evolve(state, terminal=Terminal.FAILED, ended_at=now, healthy_since=None, not_before={}, streaks={})
     turned = turn(
         ended, SetCondition("Failed", status=True, reason=reason, message=message, since=now), event_type="Warning"
     )
@@ -248,7 +258,7 @@ def failed(state: JobSetState, reason: str, message: str, now: float) -> Transit
 
 def completed(state: JobSetState, now: float) -> Transition:
     """End a set as complete."""
-    ended = evolve(state, terminal=Terminal.COMPLETED, ended_at=now, healthy_since=None, not_before={})
+    ended = evolve(state, terminal=Terminal.COMPLETED, ended_at=now, healthy_since=None, not_before={}, streaks={})
     message = "jobset completed successfully"
     turned = turn(ended, SetCondition("Completed", status=True, reason="AllJobsCompleted", message=message, since=now))
     return turned.then(_not_restarting("JobSetCompleted", "jobset completed", now))
