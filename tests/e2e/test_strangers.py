@@ -37,11 +37,11 @@ class Caller:
 
     data: Path
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*AS_CALLER, *HOLDFAST, *words],
             cwd="/",
-            env={"PATH": os.defpath, "HOLDFAST_DATA": str(self.data), "TOK": "hunter2"},
+            env={"PATH": os.defpath, "HOLDFAST_DATA": str(self.data), "TOK": "hunter2", **environ},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -112,6 +112,16 @@ def test_an_address_of_another_user_is_not_believed_in_a_directory_of_ones_own(c
         said = caller.run("run", "--secret-env", "TOK", "--", "true")
         assert (said.returncode, f"server.json belongs to another user, number {STRANGER}" in said.stderr) == (4, True)
         assert nobody_came(listener)
+
+
+def test_a_token_of_roots_may_be_read_by_whom_root_lets_and_one_of_another_users_is_refused(caller: Caller) -> None:
+    token = caller.data.parent / "token"
+    token.write_text("t")
+    where = {"HOLDFAST_URL": "http://127.0.0.1:1", "HOLDFAST_TOKEN_FILE": str(token)}
+    for owner, code in ((0, 5), (STRANGER, 4), (CALLER, 4)):  # 5: it is read, and nobody listens
+        caller.give(token, owner, 0o644)
+        said = caller.run("get", "queues", **where)
+        assert (said.returncode, "token" in said.stderr) == (code, code == 4), said
 
 
 def test_a_lock_of_another_user_keeps_a_server_from_starting_and_is_named(caller: Caller) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.app.data.datadir import DataDir, ServerAddress
 from holdfast.app.data.ownership import Ownership, refuse_copy, require_database
+from holdfast.app.data.token import given_token, kept_token
 from holdfast.app.doctor import place
 from holdfast.app.settings import Settings
 from holdfast.errors import Refused
@@ -23,6 +24,8 @@ READERS: dict[str, Callable[[Path], object]] = {
     "an owner": lambda data: Ownership(DataDir(data), data / "holdfast.db", "up").release(),
     "a writer": lambda data: refuse_copy(DataDir(data)),
     "the database": lambda data: require_database(data / "holdfast.db"),
+    "a server": lambda data: kept_token(DataDir(data)),
+    "a client": lambda data: given_token(Settings(token_file=data / "token")),
 }
 READ = [
     ("server.json", "the address"),
@@ -31,6 +34,8 @@ READ = [
     ("identity", "a writer"),
     ("holdfast.db.lock", "an owner"),
     ("holdfast.db.lock", "the database"),
+    ("token", "a server"),
+    ("token", "a client"),
 ]
 """Each file, and who reads it."""
 
@@ -41,6 +46,7 @@ def data(tmp_path: Path) -> Iterator[Path]:
     folder = DataDir(tmp_path / "data")
     Ownership(folder, folder.database, "up").release()
     folder.announce(ADDRESS)
+    kept_token(folder)
     yield folder.path
     folder.withdraw()
 
@@ -85,6 +91,15 @@ def test_a_file_that_leads_elsewhere_or_is_a_pipe_is_refused(data: Path, name: s
         READERS[reader](data)
 
 
+@pytest.mark.parametrize("mode", [0o640, 0o604])
+@pytest.mark.parametrize("reader", ["a server", "a client"])
+def test_a_token_that_others_can_read_is_refused(data: Path, reader: str, mode: int) -> None:
+    (data / "token").chmod(mode)
+    with pytest.raises(Refused, match=f"can be read by other users .mode {mode:04o}.") as refused:
+        READERS[reader](data)
+    assert refused.value.hint == f"replace what it holds if somebody may have read it, and: chmod go= {data / 'token'}"
+
+
 def test_a_link_to_a_directory_of_ours_is_a_data_directory(data: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(data)
     assert DataDir(tmp_path / "link").server() == ADDRESS
@@ -97,9 +112,10 @@ def test_what_is_made_is_private_whatever_others_are_let_do(tmp_path: Path) -> N
         folder.announce(ADDRESS)
         Ownership(folder, folder.database, "up").release()
         folder.reserve.keep()
+        kept_token(folder)
     finally:
         os.umask(before)
     found = {path.name: path.stat().st_mode & 0o777 for path in [folder.path, *folder.path.iterdir()]}
     folder.withdraw()
     assert found.pop("data") == 0o700
-    assert found == dict.fromkeys(("server.json", "lock", "identity", "holdfast.db.lock", "reserve"), 0o600)
+    assert found == dict.fromkeys(("server.json", "lock", "identity", "holdfast.db.lock", "reserve", "token"), 0o600)

@@ -41,8 +41,9 @@ def connect(
     """
     settings = settings or read_settings()
     if settings.url:
-        token = settings.token.get_secret_value() if settings.token else None
-        with Client(settings.url, token) as client:
+        from holdfast.app.data.token import given_token  # only here: most commands find a server by its directory
+
+        with Client(settings.url, given_token(settings)) as client:
             yield _ready(client, settings, waits)
         return
     directory = DataDir(settings.data)

@@ -1,6 +1,6 @@
 """The server process: API, controller and local executor together on one data directory.
 
-It owns the directory, leaves its address and a fresh token there, listens on a loopback address, and on SIGTERM or
+It owns the directory, leaves its address and its token there, listens on a loopback address, and on SIGTERM or
 Ctrl-C stops without touching the runs.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import faulthandler
 import logging
 import os
-import secrets
 import signal
 import threading
 from contextlib import ExitStack, contextmanager, suppress
@@ -20,6 +19,7 @@ import uvicorn
 from holdfast.api.rest.app import Probes, create_app
 from holdfast.app import connections, log, running, upkeep, wiring
 from holdfast.app.data.datadir import DataDir, ServerAddress
+from holdfast.app.data.token import given_token, kept_token
 from holdfast.app.embedded import start_embedded
 from holdfast.app.loops.telling import sender
 from holdfast.app.readiness import Readiness
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from holdfast.ports.engine import NodeInfo
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-_TOKEN_BYTES = 32
 _log = logging.getLogger(__name__)
 _SHUTDOWN_S = 5
 """How long requests may take to end once the server is stopping."""
@@ -64,7 +63,7 @@ def serve(
         started: Called with the URL once requests are served.
 
     Raises:
-        Refused: The address is not a loopback address.
+        Refused, InvalidSetting: The address is not a loopback address, or the token is none that can be trusted.
         DataDirLocked: Another process owns the data directory, or the file of its database.
         Conflict: The data directory is a copy of one that is in use, or its database is gone.
         Unavailable: The port is taken, the directory cannot be written, or another machine leads the database.
@@ -80,7 +79,7 @@ def serve(
         ownership = running.own(settings, directory, "up")
         stack.callback(ownership.release)
         require_compatible(directory.runs)
-        token = settings.token.get_secret_value() if settings.token else secrets.token_urlsafe(_TOKEN_BYTES)
+        token = given_token(settings) or kept_token(directory)
         upkeep.refuse_damage(settings, directory)
         store = wiring.store(settings, directory)
         stack.callback(store.close)

@@ -47,7 +47,9 @@ class Settings(BaseModel):
     url: str | None = None
     """The server's address, e.g. ``http://127.0.0.1:7070``; unset: look in the data directory."""
     token: SecretStr | None = None
-    """The bearer token to send with ``url``."""
+    """The bearer token: sent with ``url``, and what a server requires; unset: ``token`` in the data directory."""
+    token_file: Path | None = None
+    """A file with the token instead, which only its owner can read."""
     patience: Annotated[float, BeforeValidator(_span)] = Field(default="5m", ge=0, validate_default=True)
     """How long commands that wait or follow, and results in Python, wait for a server that stopped answering."""
     data: Path = Field(default_factory=lambda: platformdirs.user_data_path("holdfast", appauthor=False))

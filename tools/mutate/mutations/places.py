@@ -12,4 +12,18 @@ MUTATIONS = (
         "_OTHERS_WRITE = stat.S_IWOTH & stat.S_IWGRP",
         ("unit/test_trust.py",),
     ),
+    Mutation(
+        "a token that others can read is used",
+        "app/data/trust.py",
+        "_OTHERS_READ = stat.S_IRGRP | stat.S_IROTH",
+        "_OTHERS_READ = stat.S_IROTH & stat.S_IRGRP",
+        ("unit/test_trust.py",),
+    ),
+    Mutation(
+        "a server makes another token whenever it starts",
+        "app/server.py",
+        "token = given_token(settings) or kept_token(directory)",
+        "token = given_token(settings) or __import__('secrets').token_urlsafe(32)",
+        ("e2e/test_tokens.py",),
+    ),
 )

@@ -44,7 +44,7 @@ input, button {{ font: inherit }} input {{ width: 100%; box-sizing: border-box; 
 <button>Read the API documentation</button></form>
 <p>{note}</p></body></html>
 """
-_WHERE = "It is in <code>server.json</code> in the server's data directory, unless <code>HOLDFAST_TOKEN</code> sets it."
+_WHERE = "It is in <code>token</code> in the server's data directory, unless a setting gives another one."
 
 
 def install(app: FastAPI) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _PRIVATE = 0o600
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_OTHERS_READ = stat.S_IRGRP | stat.S_IROTH
 _ANOTHER = "set HOLDFAST_DATA to a directory of your own"
 
 
@@ -43,13 +44,14 @@ def trusted_folder(path: Path) -> Iterator[int]:
         os.close(fd)
 
 
-def open_trusted(path: Path, flags: int, *, folder: int | None = None) -> int:
+def open_trusted(path: Path, flags: int, *, folder: int | None = None, otherwise: str = _ANOTHER) -> int:
     """Open a file, and make it private where that is asked for with ``O_CREAT`` and it is not there.
 
     Args:
         path: Where it is; its last part only counts where ``folder`` is given.
         flags: As for ``os.open``.
         folder: The descriptor of the directory it is in.
+        otherwise: What else can be done where it is refused.
 
     Raises:
         Refused: It is another user's, others can write it, or it is no plain file.
@@ -60,10 +62,10 @@ def open_trusted(path: Path, flags: int, *, folder: int | None = None) -> int:
         fd = os.open(path if folder is None else path.name, flags, _PRIVATE, dir_fd=folder)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise _odd(path, "is a symbolic link") from error
+            raise _odd(path, "is a symbolic link", otherwise) from error
         raise
     try:
-        _require_trusted(fd, path)
+        _require_trusted(fd, path, otherwise)
     except BaseException:
         os.close(fd)
         raise
@@ -81,22 +83,38 @@ def read_trusted(path: Path) -> str:
         return file.read()
 
 
-def _require_trusted(fd: int, path: Path) -> None:
+def read_private(path: Path, *, folder: int | None = None, otherwise: str = _ANOTHER) -> str:
+    """Read a file that nobody else can read; who may read one of root's is for root to say.
+
+    Raises:
+        Refused: As ``open_trusted``, or others can read it.
+        OSError: It cannot be opened.
+    """
+    with os.fdopen(open_trusted(path, os.O_RDONLY, folder=folder, otherwise=otherwise), errors="replace") as file:
+        found = os.fstat(file.fileno())
+        if found.st_mode & _OTHERS_READ and (found.st_uid or not os.geteuid()):
+            mode = stat.S_IMODE(found.st_mode)
+            message = f"{path} can be read by other users (mode {mode:04o}), who could take over jobs and secrets"
+            raise Refused(message, hint=f"replace what it holds if somebody may have read it, and: chmod go= {path}")
+        return file.read()
+
+
+def _require_trusted(fd: int, path: Path, otherwise: str = _ANOTHER) -> None:
     found, caller = os.fstat(fd), os.geteuid()
     is_folder = stat.S_ISDIR(found.st_mode)
     if not is_folder and not stat.S_ISREG(found.st_mode):
-        raise _odd(path, "is not a plain file")
+        raise _odd(path, "is not a plain file", otherwise)
     if caller and found.st_uid not in {caller, 0}:  # root may use anybody's
         message = f"{path} belongs to another user, {_named(found.st_uid)}, who could take over jobs and secrets"
-        raise Refused(message, hint=f"run this as that user, or {_ANOTHER}")
+        raise Refused(message, hint=f"run this as that user, or {otherwise}")
     if found.st_mode & _OTHERS_WRITE:
         mode = stat.S_IMODE(found.st_mode)
         message = f"{path} can be written by other users (mode {mode:04o}), who could take over jobs and secrets"
-        raise Refused(message, hint=f"if nobody else wrote there: chmod go-w {path}; or {_ANOTHER}")
+        raise Refused(message, hint=f"if nobody else wrote there: chmod go-w {path}; or {otherwise}")
 
 
-def _odd(path: Path, what: str) -> Refused:
-    return Refused(f"{path} {what}", hint=f"remove it if no server is running, or {_ANOTHER}")
+def _odd(path: Path, what: str, otherwise: str) -> Refused:
+    return Refused(f"{path} {what}", hint=f"remove it if no server is running, or {otherwise}")
 
 
 def _named(uid: int) -> str:

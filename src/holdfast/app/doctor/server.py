@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.data.ownership import require_database
+from holdfast.app.data.token import given_token
 from holdfast.app.doctor.finding import Finding, fail, ok, warn
 from holdfast.client import Client
 from holdfast.storage.sql import upkeep
@@ -41,8 +42,7 @@ def server(settings: Settings) -> Finding:
         HoldfastError: It says why it cannot.
     """
     if settings.url:
-        token = settings.token.get_secret_value() if settings.token else None
-        with Client(settings.url, token) as client:
+        with Client(settings.url, given_token(settings)) as client:
             return _working(client, settings.url)
     found = DataDir(settings.data).server() if settings.data.is_dir() else None
     if found is None:
