@@ -24,8 +24,12 @@ class Immutable:
         inside = [path for path in self.folder.rglob("*") if path.is_file() or path.is_dir()]
         return subprocess.run(["chattr", flag, self.folder, *inside], check=False, capture_output=True).returncode == 0
 
-    def freeze(self) -> None:
-        assert self._set("+i")
+    def freeze(self, *, only: Path | None = None) -> None:
+        """Set it; with ``only`` on this one folder inside, in which files can be written, and none made or removed."""
+        if only is None:
+            assert self._set("+i")
+        else:
+            subprocess.run(["chattr", "+i", only], check=True)
 
     def thaw(self) -> None:
         assert self._set("-i")

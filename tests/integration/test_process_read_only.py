@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from holdfast.domain.failure import FailureCondition
+from holdfast.engines.process.shim.supervisor.notes import AGAIN_EVERY_S
 from holdfast.ports.engine import RunPhase
 from tests.immutable import becoming_immutable
 from tests.integration.conftest import Machine, ours
@@ -144,7 +145,7 @@ def test_what_ended_meanwhile_is_known_to_a_later_shim(
     supervisors = machine.supervisors()
     assert len(supervisors) == PROGRAMS
     used = [sum(process.cpu_times()[:2]) for process in supervisors]
-    quiet = time.monotonic() + 0.6  # six times as long as one without anything to keep stays here
+    quiet = time.monotonic() + 1.2 * AGAIN_EVERY_S  # they have tried again, and one without anything would be gone
     while time.monotonic() < quiet:
         machine.changed.wait(0.1)
     assert all(sum(each.cpu_times()[:2]) - before < 0.1 for each, before in zip(supervisors, used, strict=True))
@@ -225,6 +226,34 @@ def test_a_run_that_was_taken_over_meanwhile_is_taken_over_once_more(
     immutable.thaw()
     (tmp_path / "one").write_text("go\n")
     assert exit_codes(machine, orders) == [6, 6]
+
+
+def test_a_dead_supervisors_files_that_cannot_be_removed_keep_nobody_from_working(
+    immutable: Immutable, new_machine: NewMachine, tmp_path: Path
+) -> None:
+    """Its record says nothing that the journal lacks, and is removed once that works."""
+    machine = new_machine(immutable.folder)
+    for name in ("one", "two"):
+        os.mkfifo(tmp_path / name)
+    orders = [machine.start("sh", "-c", f"echo up; read x < {tmp_path}/{name}; exit 6") for name in ("one", "two")]
+    for order in orders:
+        machine.until_logged(order, "up")
+    (tmp_path / "two").write_text("go\n")
+    machine.finish(orders[1])
+    folder = machine.directory / "supervisors"
+    shim, [program] = machine.shim(), machine.survivors()
+    first = program.ppid()
+    [record] = [path for path in folder.glob("*.record") if f'"pid":{program.pid},' in path.read_text()]
+    immutable.freeze(only=folder)
+    os.kill(first, signal.SIGKILL)
+    (tmp_path / "one").write_text("go\n")
+    assert exit_codes(machine, orders) == [6, 6]
+    assert machine.run("true").succeeded
+    assert record.exists()
+    assert machine.shim() == shim
+    immutable.thaw()
+    assert machine.run("true").succeeded
+    until(machine, lambda: not record.exists())
 
 
 def waits_for(pid: int, other: int) -> bool:

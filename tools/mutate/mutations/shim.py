@@ -164,6 +164,20 @@ MUTATIONS = (
         (f"{_READ_ONLY}::test_ends_are_told_and_nobody_ends_while_nothing_can_be_written",),
     ),
     Mutation(
+        "a record that cannot be removed ends the shim",
+        "engines/process/shim/pool.py",
+        "    except OSError:\n        return False\n    return True",
+        "    except OSError:\n        raise\n    return True",
+        (f"{_READ_ONLY}::test_a_dead_supervisors_files_that_cannot_be_removed_keep_nobody_from_working",),
+    ),
+    Mutation(
+        "a supervisor leaves with a result that only it has",
+        "engines/process/shim/supervisor/process.py",
+        "or self._execution.active or self._execution.notes.lag:",
+        "or self._execution.active:",
+        (f"{_READ_ONLY}::test_what_ended_meanwhile_is_known_to_a_later_shim",),
+    ),
+    Mutation(
         "what the disk refused of a record is never written",
         "engines/process/shim/supervisor/notes.py",
         "            self.due = moment.monotonic() + AGAIN_EVERY_S\n",
