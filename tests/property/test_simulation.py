@@ -72,6 +72,7 @@ def test_worlds_see_every_kind_of_fault_and_much_work() -> None:
         *("message twice", "message answer lost", "message answer slow", "message answer overtaken"),
         *("controller's clock set", "executor's clock set", "controller stalls", "controller stalls in commit"),
         *("engine slow", "start hangs", "shim killed", "journal torn", "journal refuses", "commit unanswered"),
+        *("node short", "watchers lost"),
     }
     assert faults.keys() == expected
     assert sum(report.decisions for report in reports) > 400

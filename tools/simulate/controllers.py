@@ -6,7 +6,6 @@ is done here the same way.
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
@@ -95,7 +94,8 @@ class ControllerHost:
         self._ticked = ticked
         self.fuse = Fuse()
         self.life = 0
-        self._memories = count(1)
+        self.memories = 0
+        """How often it began to know anything: at least once in each life."""
         self.up = False
         self.stalled = False
         """Whether the process is paused."""
@@ -219,7 +219,8 @@ class ControllerHost:
             epoch=epoch,
             pods=PodSettings(POD_BACKOFF, POD_BACKOFF),
         )
-        memory = f"{self.name}, memory {next(self._memories)}"
+        self.memories += 1
+        memory = f"{self.name}, memory {self.memories}"
         return Controller(
             store,
             clock=self._clock,

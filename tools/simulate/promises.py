@@ -52,6 +52,16 @@ INVARIANTS: dict[str, str] = {
         "Nothing is placed on a node that is drained, nor on one that is cordoned, but for pods that begin again in "
         "the place they have there."
     ),
+    "short-stays-empty": (
+        "A node that is short of something gets one job at a time, until it has refused nothing for 30 s."
+    ),
+    "short-costs-nothing": (
+        "An attempt that met a shortage of a node is made again whatever policies say, and counts against no limit."
+    ),
+    "never-again": (
+        "A job that says so is not run again where nobody knows how a run of it ended, unless a rule or a person says "
+        "otherwise."
+    ),
     "queue-limits": "A queue starts nothing while it is paused, and nothing that takes it over its limits.",
     "sets-judge-once": (
         "Every failed attempt at a job of a set is judged once, as long as the set goes on, and nothing else is judged."

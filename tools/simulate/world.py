@@ -21,6 +21,7 @@ from tools.simulate.controllers import ControllerHost, Front
 from tools.simulate.dependent_people import DependentPeople
 from tools.simulate.disk import Disk
 from tools.simulate.faults.harsh import HarshFaults
+from tools.simulate.faults.places import PlaceFaults
 from tools.simulate.faults.reached import Reached
 from tools.simulate.faults.storm import Faults
 from tools.simulate.hosts import HARSH_LEASES_S, HARSH_MARGIN_S, LEASES_S, MARGIN_S, ExecutorHost
@@ -30,6 +31,7 @@ from tools.simulate.invariants.commits import CommitChecks
 from tools.simulate.invariants.cordons import CordonChecks
 from tools.simulate.invariants.dependencies import DependencyChecks
 from tools.simulate.invariants.ending import EndChecks
+from tools.simulate.invariants.places import PlaceChecks
 from tools.simulate.invariants.pods import PodChecks
 from tools.simulate.invariants.record import Record
 from tools.simulate.invariants.setrecord import SetRecord
@@ -119,6 +121,8 @@ class World:
         self._commits = CommitChecks(self.record, self.programs, self._caps, self._readings)
         self.set_checks = SetChecks(self.sets, self._readings)
         self._ticks = TickChecks(self.record, self.sets)
+        self._places = PlaceChecks(self.record, self.machines, self.controllers, clocks_agree=self.harsh is None)
+        self._place_faults = PlaceFaults(self.machines, self.agenda, Chance(f"{seed}/places"), self.trace)
         self._end = EndChecks(self.record, self.sets, self._arrays, self._dependencies, self.programs, self.machines)
         self._catalogue = self._store.catalogue()
         self._peaceful = False
@@ -247,6 +251,7 @@ class World:
         )
         faults.plan(until)
         harsh = self._harsh_faults(until)
+        self._place_faults.plan(self.seed, until, self.people)
         self._ask_for_work(until)
         self._revive(faults)
         self.agenda.run_until(until)
@@ -254,6 +259,7 @@ class World:
         if harsh is not None:
             harsh.heal()
         faults.heal()
+        self._place_faults.heal()
         self._make_peace()
         self.agenda.run_until(until + PEACE_S, enough=self._settled)
         leading = self._leading()
@@ -373,6 +379,7 @@ class World:
         self._pods.check(changes)
         self.set_checks.check(changes)
         self._cordons.check(changes, self._store.catalogue().cordons)
+        self._places.check(changes)
 
     def _say_job(self, job: Job) -> None:
         before = self.record.jobs.get(job.id)

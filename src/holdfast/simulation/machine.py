@@ -125,19 +125,23 @@ class Machine(Engine):
             for uid, each in self._engine.observe().items()
             if self._orders[uid].node == node and each.phase is not RunPhase.FINISHED
         ]
-        self._engine.stop([(uid, 0.0, StopReason.LOST) for uid in ended])
+        self._lose(ended, FailureCondition.NODE_LOST, f"node {node} stopped answering")
+        return len(ended)
+
+    def _lose(self, uids: Sequence[str], condition: FailureCondition, message: str) -> None:
+        """End programs in a way that nobody sees."""
+        self._engine.stop([(uid, 0.0, StopReason.LOST) for uid in uids])
         self.look()
         for uid, each in self._engine.observe().items():
-            if uid in ended and each.outcome is not None:
+            if uid in uids and each.outcome is not None:
                 gone = evolve(
                     each.outcome,
                     containers=(),
-                    conditions=frozenset({FailureCondition.NODE_LOST}),
+                    conditions=frozenset({condition}),
                     ended_by=EndedBy.LOST,
-                    message=f"node {node} stopped answering",
+                    message=message,
                 )
                 self._overruled[uid] = evolve(each, outcome=gone)
-        return len(ended)
 
     def lose_everything(self) -> int:
         """Be replaced by a new machine of that name; returns how many runs that ended."""

@@ -29,6 +29,7 @@ class Record:
         self.runs: dict[str, Run] = {}
         self.live_runs: dict[str, dict[str, Run]] = {}
         """By job id, its runs that have not ended, by uid."""
+        self._of_attempts: dict[tuple[str, int], dict[str, Run]] = {}
         self.events: dict[str, list[EventRecord]] = {}
         self.held: set[str] = set()
         """Jobs that a person held."""
@@ -62,6 +63,7 @@ class Record:
         for uid, run in changes.runs.items():
             live = self.live_runs.setdefault(run.job_id, {})
             live[uid] = run
+            self._of_attempts.setdefault((run.job_id, run.attempt), {})[uid] = run
             if run.status in RUN_TERMINAL:
                 del live[uid]
         for (job_id, number), attempt in changes.attempts.items():
@@ -88,6 +90,10 @@ class Record:
                 refuse(
                     "written-once", f"the events of {job_id} are stored as {stored[job_id]}, committed were {events}"
                 )
+
+    def runs_of(self, job_id: str, attempt: int) -> list[Run]:
+        """List the runs of an attempt."""
+        return list(self._of_attempts.get((job_id, attempt), {}).values())
 
     def unfinished(self) -> list[Job]:
         """List the jobs that have not ended."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.failure import ContainerResult, FailureCondition
 from holdfast.domain.record import evolve
-from holdfast.simulation.machine import Machine
+from holdfast.ports.engine import Observation, RunPhase
+from holdfast.simulation.machine import Machine, not_launched
 from tools.simulate.clocks import Wall
 from tools.simulate.machines.shim import Shim
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.engines.simulated.life import SimulatedRun
-    from holdfast.ports.engine import NodeInfo, Observation, RunOrder, StopReason
+    from holdfast.ports.engine import NodeInfo, RunOrder, StopReason
     from holdfast.simulation.agenda import Agenda
     from tools.simulate.machines.programs import Programs
     from tools.simulate.trace import Fuse
@@ -52,6 +54,10 @@ class FaultyMachine(Machine):
         """How long each call takes before anything happens."""
         self.hangs: Callable[[RunOrder], bool] = lambda _: False
         """Whether the start of a run hangs."""
+        self.short: dict[str, str] = {}
+        """By node, why no program can be started there now."""
+        self.refused: set[str] = set()
+        """Uids of the runs that were refused for that."""
         super().__init__(name, nodes, clock=clock, script=script)
 
     def _install(self) -> None:
@@ -83,6 +89,19 @@ class FaultyMachine(Machine):
                 self.shim.start(order)
             self._fuse.burn()
         self.look()
+
+    def _launch(self, order: RunOrder) -> None:
+        reason = self.short.get(order.node)
+        if reason is None or order.node in self.lost:
+            super()._launch(order)
+            return
+        self.refused.add(order.uid)
+        words = f"cannot start 'work': {reason}"
+        seen = not_launched(order, self._clock.now(), words)
+        container = ContainerResult(None, reason=reason, message=words)
+        self._overruled[order.uid] = evolve(
+            seen, outcome=seen.outcome and evolve(seen.outcome, containers=(container,))
+        )
 
     def _take_time(self) -> None:
         self._fuse.burn()
@@ -158,6 +177,17 @@ class FaultyMachine(Machine):
         killed = self._programs.wiped(self.name, self._clock.now())
         self._install()
         return killed
+
+    def running(self) -> list[str]:
+        """List the runs whose program runs."""
+        return [uid for uid, each in self._engine.observe().items() if each.phase is RunPhase.RUNNING]
+
+    def lose_watchers(self) -> int:
+        """End all that watches the programs, and these with it; nobody knows how; returns how many."""
+        self.look()
+        ended = self.running()
+        self._lose(ended, FailureCondition.EXECUTOR_LOST, "nothing is left that watched it")
+        return len(ended)
 
     def kill_shim(self, *, torn: bool) -> int:
         """End the daemon between executor and programs, its journal perhaps torn; returns how many orders that lost."""

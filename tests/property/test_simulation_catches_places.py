@@ -1,0 +1,81 @@
+"""The world is worth something for short nodes and unknown ends, too: broken in named ways, the code is caught."""
+
+# ruff: noqa: ANN401 - what breaks private parts passes on whatever it is given
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.controller import placement, policy_catalog
+from holdfast.domain import shortage
+from holdfast.domain.placement.scheduling import Round
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads import retry
+from tools.simulate.faults.places import FIRST_WITH_PLACES, PLACES_EVERY
+from tools.simulate.run import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SEEDS = 60
+FIRST = {"nobody asks what must not run twice": 261}
+"""Where to begin, for what few worlds can see: a job must be lost that says so, and that nobody ever releases."""
+
+
+def policies_are_asked_about_a_shortage(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(retry, "met", lambda _: None)
+
+
+def a_shortage_is_charged_to_a_rule(patch: pytest.MonkeyPatch) -> None:
+    uncounted = shortage.uncounted
+    patch.setattr(retry, "uncounted", lambda *known: evolve(uncounted(*known), counter="mine"))
+
+
+def a_short_node_gets_all_there_is(patch: pytest.MonkeyPatch) -> None:
+    begin = Round.plan
+
+    def careless(self: Round) -> Any:
+        self.tried.clear()
+        return begin(self)
+
+    patch.setattr(Round, "plan", careless)
+
+
+def a_short_node_gets_the_next_before_the_last_has_started(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(placement, "_gets_work", lambda *_: True)
+
+
+def a_node_seems_well_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(shortage, "OVER_AFTER_S", 2.0)
+
+
+def nobody_asks_what_must_not_run_twice(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(policy_catalog, "unknown_end_policy", lambda *_: None)
+
+
+BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
+    "policies are asked about a shortage": (policies_are_asked_about_a_shortage, {"short-costs-nothing"}),
+    "a shortage is charged to a rule": (a_shortage_is_charged_to_a_rule, {"short-costs-nothing"}),
+    "a node that is short gets all there is": (a_short_node_gets_all_there_is, {"short-stays-empty"}),
+    "a node that is short gets the next before the last has started": (
+        a_short_node_gets_the_next_before_the_last_has_started,
+        {"short-stays-empty"},
+    ),
+    "a node seems well at once": (a_node_seems_well_at_once, {"short-stays-empty"}),
+    "nobody asks what must not run twice": (nobody_asks_what_must_not_run_twice, {"never-again"}),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_it, expected = BREAKS[name]
+    break_it(monkeypatch)
+    first = FIRST.get(name, FIRST_WITH_PLACES)
+    for seed in range(first, first + SEEDS * PLACES_EVERY, PLACES_EVERY):
+        report = simulate(seed)
+        if report.broken:
+            assert report.broken in expected, report.message
+            return
+    pytest.fail(f"{SEEDS} seeds saw nothing wrong")
