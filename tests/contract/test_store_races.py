@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from holdfast.compiled.codec import dump_spec, load_array
-from holdfast.domain.job import Job, JobState, Queue
+from holdfast.domain.job import Job, JobState, Node, Queue, Resources
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes
 from holdfast.domain.workloads.array.rerun import Wanted
@@ -23,6 +23,7 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, Submission
 from holdfast.ports.workloads import Rerun
 from holdfast.service.arrays import Arrays
+from holdfast.service.catalogue.nodes import Nodes
 from holdfast.service.control import Control
 from holdfast.service.reruns import Reran, rerun
 from tests.contract.test_store_versions import at_once
@@ -39,6 +40,20 @@ CALLERS = 4
 
 class Place(Protocol):
     def open(self) -> Store: ...
+
+
+class Together(VirtualClock):
+    """Whoever has looked asks for the time, and goes on once the others have looked, too."""
+
+    def __init__(self, looked: threading.Barrier) -> None:
+        super().__init__()
+        self._looked, self._has_looked = looked, False
+
+    def now(self) -> float:
+        if not self._has_looked:
+            self._has_looked = True
+            self._looked.wait()
+        return super().now()
 
 
 def array(key: str, tasks: int = 6) -> Array:
@@ -227,3 +242,15 @@ def test_a_queue_stays_while_a_job_of_it_is_about_to_be_retried_and_no_job_is_re
     store.delete_queue("q2")
     with pytest.raises(Conflict, match="queue 'q2' does not exist any more"):
         store.append(Request(RequestKind.RETRY, ("j2",), 1.0))
+
+
+@pytest.mark.parametrize("reason", ["", "a noisy fan"])
+def test_a_node_is_drained_whoever_cordons_it_at_the_same_moment(place: Place, store: Store, reason: str) -> None:
+    for number in range(ROUNDS // 2):
+        name, looked = f"n{number}", threading.Barrier(2)
+        store.commit(Changes(nodes={("local", name): Node(name, "local", Resources(1, 1, 0), seen_at=1.0)}))
+        one, other = (Nodes(place.open(), Together(looked)) for _ in range(2))
+        cordon, drain = partial(one.cordon, name, reason), partial(other.cordon, name, drain=True)
+        assert at_once([cordon, drain]) == []
+        found = store.catalogue().cordons[name]
+        assert (found.drain, found.reason) == (True, reason)

@@ -165,11 +165,13 @@ class MemoryCatalogueStore(MemoryLogStore):
             self._edited(audit.on_notifier(by, Act.DELETE, name))
 
     def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:
-        """Cordon a node, or drain it."""
+        """Cordon a node, or drain it; one that is drained stays so."""
         with self._lock:
-            if self._cordons.get(cordon.node) != cordon:
-                self._cordons[cordon.node] = cordon
-                self._edited(audit.on_cordon(by, cordon))
+            known = self._cordons.get(cordon.node)
+            stored = cordon.over(known)
+            if stored != known:
+                self._cordons[cordon.node] = stored
+                self._edited(audit.on_cordon(by, stored))
 
     def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:
         """Let work onto a node again."""

@@ -156,7 +156,7 @@ class CatalogueStore(Protocol):
         ...
 
     def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:
-        """Cordon a node, or drain it."""
+        """Cordon a node, or drain it; one that is drained stays so, with its reason unless there is a new one."""
         ...
 
     def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:

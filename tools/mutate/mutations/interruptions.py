@@ -58,6 +58,13 @@ MUTATIONS = (
         _DRAINED,
     ),
     Mutation(
+        "a cordon ends a drain",
+        "domain/placement/cordon.py",
+        "self.drain or known.drain",
+        "self.drain",
+        ("contract/test_store_races.py",),
+    ),
+    Mutation(
         "a drained pod failed by itself",
         "domain/workloads/kubejob/observed.py",
         "_DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.DRAIN, EndedBy.LOST})",

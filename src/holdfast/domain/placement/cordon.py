@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, evolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,13 @@ class Cordon(Struct, frozen=True):
         return f"node {self.node} is {'being drained' if self.drain else 'cordoned'}" + (
             f": {self.reason}" if self.reason else ""
         )
+
+    def over(self, known: Cordon | None) -> Cordon:
+        """Return what becomes of a node that may be cordoned already: a drain stays one, and so does a reason."""
+        if known is None:
+            return self
+        drain, reason = self.drain or known.drain, self.reason or known.reason
+        return known if (drain, reason) == (known.drain, known.reason) else evolve(self, drain=drain, reason=reason)
 
 
 _MOST_TOLD = 3

@@ -35,10 +35,7 @@ class Nodes(Struct, frozen=True):
         """
         with audited(self.store, by, Act.DRAIN if drain else Act.CORDON, Subject.NODE, name):
             found = self._named(name)
-            known = self.store.catalogue().cordons.get(name)
-            if known is None or (drain and not known.drain) or (reason and reason != known.reason):
-                drain = drain or (known is not None and known.drain)
-                self.store.put_cordon(Cordon(name, self.clock.now(), drain, reason), by=by)
+            self.store.put_cordon(Cordon(name, self.clock.now(), drain, reason), by=by)
             return found
 
     def uncordon(self, name: str, *, by: Caller | None = None) -> Sequence[Node]:

@@ -215,11 +215,14 @@ class SqlCatalogueStore:
             self._tell(connection, audit.on_notifier(by, Act.DELETE, name))
 
     def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:
-        """Cordon a node, or drain it."""
+        """Cordon a node, or drain it; one that is drained stays so."""
         with self._editing() as (connection, before):
-            if before.cordons.get(cordon.node) != cordon:
-                _put(connection, declared.cordons, cordon.node, dump_entry(cordon))
-                self._tell(connection, audit.on_cordon(by, cordon))
+            unreadable = f"cordon {cordon.node}" in before.unreadable
+            known = None if unreadable else before.cordons.get(cordon.node)
+            stored = cordon.over(known)
+            if stored != known:
+                _put(connection, declared.cordons, stored.node, dump_entry(stored))
+                self._tell(connection, audit.on_cordon(by, stored))
 
     def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:
         """Let work onto a node again; one that is not cordoned is left alone."""
