@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests import postgres
+from tests import postgres, strace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,8 +42,9 @@ def postgres_url(postgres_server: postgres.PostgresServer) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say aloud that the PostgreSQL half did not run: a number of skips is easily overlooked."""
+    """Say aloud what did not run without PostgreSQL or strace: a number of skips is easily overlooked."""
     skipped = terminalreporter.stats.get("skipped", [])
-    number = sum(postgres.ABSENT in str(report.longrepr) for report in skipped)
-    if number:
-        terminalreporter.write_line(f"{number} tests skipped. {postgres.ABSENT}", yellow=True, bold=True)
+    for absent in (postgres.ABSENT, strace.ABSENT):
+        number = sum(absent in str(report.longrepr) for report in skipped)
+        if number:
+            terminalreporter.write_line(f"{number} tests skipped. {absent}", yellow=True, bold=True)

@@ -1,0 +1,128 @@
+"""Kills a process at one of its system calls, counted in a run before: strace's fault injection."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+ABSENT = "NO STRACE: it is not installed (Debian: apt install strace), or may not trace processes here"
+_CALLS = (
+    *("write", "pwrite64", "writev", "sendto", "sendmsg", "ftruncate", "fallocate", "fsync", "fdatasync"),
+    *("rename", "renameat", "renameat2", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir", "bind", "flock"),
+    *("kill", "wait4", "clone", "clone3", "vfork"),
+)
+"""What others can see of a process, files and messages above all."""
+_SEEN = "sched_yield"
+"""What a process does until it sees that it is traced."""
+_NO_POINT = re.compile(r"</(proc|sys)/|\"/sys/|<pipe:|/shim\.log>")
+"""Files that nobody goes by after a death, and how a process wakes itself."""
+_CALL = re.compile(r"^(?:\d+ +)?(\w+)\(")
+_KILLED = "+++ killed by SIGKILL +++"
+_PATIENCE_S = 60.0
+
+
+class Point(NamedTuple):
+    """A system call of a process, which dies before it: the second ``write``, say."""
+
+    call: str
+    number: int
+
+    @property
+    def name(self) -> str:
+        """What a folder can be called."""
+        return f"{self.call}-{self.number}"
+
+
+@cache
+def require() -> None:
+    """Skip the test where nothing can be traced."""
+    strace = shutil.which("strace")
+    if strace is None or subprocess.run([strace, "-qq", "-o", "/dev/null", "true"], check=False).returncode:
+        pytest.skip(ABSENT)
+
+
+def points(trace: Path) -> list[Point]:
+    """List the points of a process that was traced to its end."""
+    found, numbers = [], dict.fromkeys(_CALLS, 0)
+    for line in trace.read_text(errors="replace").splitlines():
+        call = _CALL.match(line)
+        if call is not None and call[1] in numbers:
+            numbers[call[1]] += 1
+            if _NO_POINT.search(line) is None:
+                found.append(Point(call[1], numbers[call[1]]))
+    return found
+
+
+def options(trace: Path, point: Point | None) -> list[str]:
+    """Write out the command that traces, and kills at a point."""
+    fault = [] if point is None else ["-e", f"inject={point.call}:signal=KILL:when={point.number}"]
+    calls = ",".join(f"?{call}" for call in (*_CALLS, _SEEN))
+    return ["strace", "-qq", "-y", "-o", str(trace), "-e", f"trace={calls}", "-e", "signal=kill", *fault]
+
+
+def was_killed(trace: Path) -> bool:
+    """Whether a traced process has come to its point."""
+    return _KILLED in trace.read_text(errors="replace")
+
+
+def sample(found: Sequence[Point]) -> list[Point]:
+    """Draw the first, the middle and the last one."""
+    return [found[0], found[len(found) // 2], found[-1]]
+
+
+def stand_in(folder: Path) -> str:
+    """Write what stands for Python where a shim is started, so that one of its processes can be followed."""
+    path, script = folder / "python", Path(__file__).with_name("followed.py")
+    path.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {script} "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+class Follower:
+    """Follows one process of the next shim of a directory from its birth."""
+
+    def __init__(self, directory: Path, line: str, point: Point | None, died: Callable[[], object]) -> None:
+        """Wait for it in the background.
+
+        Args:
+            directory: The shim's.
+            line: Of its forks, as ``tests.followed`` has it.
+            point: Where it is killed; ``None``: nowhere.
+            died: Called when it has been killed there.
+        """
+        self.trace = directory.with_name("trace")
+        self._told, self._point, self._died = directory.with_name("followed"), point, died
+        self._over = threading.Event()
+        directory.with_name("follow").write_text(line)
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    def _follow(self) -> None:
+        while not self._told.exists():
+            if self._over.wait(0.002):
+                return
+        pid = self._told.read_text()
+        with subprocess.Popen([*options(self.trace, self._point), "-p", pid]) as tracer:
+            while not (self.trace.exists() and self.trace.stat().st_size):
+                assert tracer.poll() is None
+                self._over.wait(0.002)
+            self._told.unlink()
+        if was_killed(self.trace):
+            self._died()
+
+    def end(self) -> None:
+        """Wait until it is over, now that nothing is left to follow."""
+        self._over.set()
+        self._thread.join(_PATIENCE_S)
+        assert not self._thread.is_alive()
