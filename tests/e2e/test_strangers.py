@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ABSENT = "NO OTHER USER: only root can start programs as one, and only with setpriv (Debian: util-linux)"
 CALLER, STRANGER = 65532, 65533
+SOURCE = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
 AS_CALLER = (
     *("setpriv", f"--reuid={CALLER}", f"--regid={CALLER}", "--clear-groups"),
     *("--inh-caps=-all,+dac_read_search", "--ambient-caps=+dac_read_search"),  # this Python may be in root's home
@@ -41,7 +42,7 @@ class Caller:
         return subprocess.run(
             [*AS_CALLER, *HOLDFAST, *words],
             cwd="/",
-            env={"PATH": os.defpath, "HOLDFAST_DATA": str(self.data), "TOK": "hunter2", **environ},
+            env={**SOURCE, "PATH": os.defpath, "HOLDFAST_DATA": str(self.data), "TOK": "hunter2", **environ},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

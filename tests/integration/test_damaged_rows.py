@@ -132,6 +132,18 @@ def test_a_set_begins_no_job_again_that_is_left_alone(small: World) -> None:
         assert small.engine_runs() == [run.uid for run in store.runs(second.id)]
 
 
+def test_a_damaged_request_is_dropped_once(small: World, caplog: pytest.LogCaptureFixture) -> None:
+    with small.opened() as (_, client):
+        submit_job(client, "good", "x")
+        engine = create_engine(small.url)
+        with engine.begin() as connection:
+            assert connection.execute(update(tables.requests).values(kind=GARBAGE)).rowcount == 1
+        engine.dispose()
+        for _ in range(3):
+            small.tick()
+        assert len([one for one in caplog.messages if "cannot be read and is dropped" in one]) == 1, caplog.messages
+
+
 @pytest.mark.parametrize("table", ["jobs", "workloads"])
 def test_what_waits_for_something_that_is_damaged_waits_on(small: World, table: str) -> None:
     with small.opened() as (_, client):

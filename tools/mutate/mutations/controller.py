@@ -286,6 +286,13 @@ MUTATIONS = (
         ("integration/test_damaged_rows.py",),
     ),
     Mutation(
+        "a damaged request is found again in every tick",
+        "storage/sql/controller.py",
+        "return [*map(_read_request, connection.execute(query))]",
+        "return [*sound(connection.execute(query), codec.read_request)]",
+        ("integration/test_damaged_rows.py::test_a_damaged_request_is_dropped_once",),
+    ),
+    Mutation(
         "a job whose state nobody knows is left to nobody without a word",
         "storage/sql/controller.py",
         "        for query in _UNKNOWN_STATES:\n",

@@ -6,6 +6,13 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "an address of another user is believed",
+        "app/data/trust.py",
+        "if caller and found.st_uid not in {caller, 0}:",
+        "if caller and found.st_uid < 0:",
+        ("e2e/test_strangers.py",),
+    ),
+    Mutation(
         "what others can write is believed",
         "app/data/trust.py",
         "_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH",
