@@ -247,8 +247,13 @@ def test_one_set_is_listed_read_and_deleted_by_its_file(shell: Shell) -> None:
         "whole",
         {event["data"]["name"] for event in events if event["subject"] == "jobsets/whole"},
     )
-    lines = sorted(shell.run("logs", "--jobset", "whole").stdout.splitlines())
-    assert lines == [f"[whole-workers-{job}/{pod}] {pod}" for job in (0, 1) for pod in (0, 1)]
+    for named in (["jobset/whole"], ["js", "whole"], ["--jobset", "whole"]):
+        assert shell.json("events", *named)["items"] == events
+        lines = sorted(shell.run("logs", *named).stdout.splitlines())
+        assert lines == [f"[whole-workers-{job}/{pod}] {pod}" for job in (0, 1) for pod in (0, 1)]
+    followed = shell.run("events", "-f", "jobset/whole", "-o", "name").stdout.split()
+    assert followed == [event["id"] for event in events][: len(followed)]
+    assert len(followed) > 1
     written = shell.run("get", "jobset", "whole", "-o", "yaml").stdout
     assert "status:\n" in written
     path.write_text(written)

@@ -20,7 +20,7 @@ from holdfast.cli.render.words import age
 from holdfast.cli.targets import job_or_set
 from holdfast.cli.watching.follow import Follower, Shown
 from holdfast.domain.policy.model import SetAction
-from holdfast.errors import AlreadyExists, InvalidManifest, NotFound, Problem
+from holdfast.errors import AlreadyExists, InvalidManifest, InvalidRequest, NotFound, Problem
 from holdfast.wire.jobsets import JobSetView
 from tests.unit.jobset_server import AT, JOBSET, SET, Server, job, said, surroundings
 
@@ -52,6 +52,31 @@ def test_the_documented_lines_parse(line: str) -> None:
     parsed = parse(line.split())
     assert parsed is not None
     assert parsed[0].name == line.split(maxsplit=1)[0]
+
+
+@pytest.mark.parametrize("words", [["jobset/train"], ["JobSet", "train"], ["js/train", "-f"], ["--jobset", "js/train"]])
+@pytest.mark.parametrize("command", ["logs", "events"])
+def test_logs_and_events_of_a_set_are_asked_for_by_its_kind_and_name(command: str, words: list[str]) -> None:
+    parsed = parse([command, *words])
+    assert parsed is not None
+    options = parsed[1]
+    assert options.jobset == "train" if command == "logs" or "--jobset" in words else options.what[-1] == "train"
+    assert not getattr(options, "jobs", None)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "logs jobset/a jobset/b",
+        "logs jobset/a job/b",
+        "logs a jobset/b",
+        "logs jobset/a --jobset b",
+        "get jobs jobset/a",
+    ],
+)
+def test_a_set_is_not_named_among_jobs_or_beside_another(line: str) -> None:
+    with pytest.raises(InvalidRequest):
+        parse(line.split())
 
 
 @pytest.mark.parametrize("spelling", ["jobset", "jobsets", "js", "JobSet", "job-set"])

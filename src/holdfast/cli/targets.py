@@ -21,6 +21,9 @@ JOBS_OR_SETS = (Noun.JOB, Noun.JOB_SET, Noun.ARRAY)
 def spread(values: Mapping[str, object]) -> dict[str, object]:
     """Read ``KIND/NAME``, as ``-o name`` prints it, wherever a command line has a kind and names, or names only.
 
+    Args:
+        values: By option; ``None`` was not said.
+
     Raises:
         InvalidRequest: A name says that it is of another kind than is meant.
     """
@@ -30,8 +33,10 @@ def spread(values: Mapping[str, object]) -> dict[str, object]:
         read["kind"], *read["names"] = _spread([kind, *_words(names)])
     if what is not None:
         read["what"] = _spread(_words(what))
+    if (job_set := _set_among(values)) is not None:
+        read["jobs"], read["jobset"] = [], job_set
     for field, nouns in _NAMED.items():
-        value = values.get(field)
+        value = read.get(field)
         if isinstance(value, str):
             read[field] = _plain(value, *nouns)
         elif isinstance(value, list | tuple):
@@ -50,6 +55,14 @@ _NAMED = {
 }
 """Fields of options that name things, and of which kinds these may be."""
 _REPLICATED_JOB = "replicatedjob"
+
+
+def _set_among(values: Mapping[str, object]) -> str | None:
+    """Return the job set that is named in the place of jobs, where a command is about all jobs of one, too."""
+    named = _spread(_words(values.get("jobs"))) if values.get("jobset", "") is None else []
+    if find_noun(named[0] if named[1:] else "") is not Noun.JOB_SET:
+        return None
+    return Target(Noun.JOB_SET, named[1:]).one
 
 
 def _words(value: object) -> list[str]:

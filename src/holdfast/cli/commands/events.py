@@ -1,6 +1,6 @@
 """``holdfast events``: what happened, and what happens."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
@@ -11,12 +11,14 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
+from holdfast.cli.nouns import Noun
 from holdfast.cli.options import FormatOption
 from holdfast.cli.printing import fields_of, json_line, list_format, plain, print_csv, print_things
 from holdfast.cli.render.custom_columns import custom_table, is_custom, read_columns
 from holdfast.cli.render.events import COLUMNS, about, event_row, event_table, job_of, short_type, wide_event_table
 from holdfast.cli.render.references import references
 from holdfast.cli.render.words import clock_time, when
+from holdfast.cli.targets import job_or_set
 from holdfast.cli.things import batched
 from holdfast.cli.watching.insistence import insistent_interrupts
 from holdfast.cli.watching.staleness import note_if_stale
@@ -42,8 +44,14 @@ _LAST_OF_SET = frozenset({"jobset.ended", "jobset.deleted"})
 class EventsOptions:
     """What ``events`` can be told."""
 
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[KIND] [NAME]", help="Only of this job, as --job, or with the KIND jobset, as --jobset."
+        ),
+    ] = field(default_factory=list)
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Follow new events; with --job or --jobset until it has ended.")
+        bool, typer.Option("--follow", "-f", help="Follow new events; of a job or a job set until it has ended.")
     ] = False
     job: Annotated[
         str | None,
@@ -84,6 +92,7 @@ def events(options: EventsOptions, cli: Cli) -> int:
     after = None if from_now else flags.integer("--after", options.after)
     limit = flags.integer("--limit", options.limit)
     types = flags.names(options.type)
+    options = _about_one(options, flags)
     flags.finish()
     with cli.connect() as client:
         job = client.job(options.job) if options.job is not None else None
@@ -106,6 +115,20 @@ def events(options: EventsOptions, cli: Cli) -> int:
     else:
         _print(wanted, form, names, cli)
     return exit_codes.OK
+
+
+def _about_one(options: EventsOptions, flags: Flags) -> EventsOptions:
+    """Take what is named by its kind for what --job and --jobset name."""
+    if not options.what:
+        return options
+    target = job_or_set(options.what)
+    if options.job is not None or options.jobset is not None:
+        flags.wrong("NAME", "is said already by --job or --jobset", hint="holdfast events jobset/train")
+    if target.noun is Noun.ARRAY:
+        flags.wrong("NAME", "is an array, whose tasks are jobs of their own", hint=f"holdfast events {target.one}-0")
+    if target.noun is Noun.JOB_SET:
+        return replace(options, jobset=target.one)
+    return replace(options, job=target.one)
 
 
 def _fields() -> "Sequence[str]":
@@ -224,8 +247,8 @@ EVENTS = Command(
     events,
     "Look",
     examples=(
-        "holdfast events -f --job train",
-        "holdfast events --jobset train",
+        "holdfast events -f train",
+        "holdfast events jobset/train",
         "holdfast events --type job.failed -o json",
         "holdfast events -f --after now",
     ),

@@ -1,6 +1,7 @@
 """``holdfast logs``: what a job printed."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -59,10 +60,12 @@ class LogsOptions(ChooseOptions):
 
     jobs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[JOB]...", help="Ids, names (the newest of that name), or starts of ids."),
+        typer.Argument(
+            metavar="[JOB]...", help="Ids, names (the newest of that name), or starts of ids; or jobset/NAME."
+        ),
     ] = None
     jobset: Annotated[
-        str | None, typer.Option("--jobset", metavar="NAME", help="Every job of this job set, instead of JOB.")
+        str | None, typer.Option("--jobset", metavar="NAME", help="Every job of this job set, as jobset/NAME.")
     ] = None
     index: IndexOption = None
     attempt: AttemptOption = None
@@ -96,7 +99,7 @@ def logs(options: LogsOptions, cli: Cli) -> int:
     Prints the newest attempt. Lines of a gang are prefixed with their rank, and lines of several jobs with their job.
     With --follow and no --attempt, later attempts are printed too. In a job made of pods, a rank is a completion index,
     and the newest run of each is printed; --all adds the earlier ones. A line on standard error marks where one run
-    ends and the next begins. With --jobset each line is prefixed with its job. If a job keeps standard output and
+    ends and the next begins. With jobset/NAME each line is prefixed with its job. If a job keeps standard output and
     standard error apart, each is printed to its own stream.
     """
     flags = Flags()
@@ -138,7 +141,7 @@ def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked:
     """Print what one job printed."""
     attempt, rank, tail = asked
     with cli.connect(attached=options.follow) as client:
-        job = client.job(task_or_job(client, reference, index))
+        job = _job(client, reference, index)
         note_if_stale(client, cli, job)
         _check_rank(job, rank)
         _check_streams(job, options)
@@ -160,6 +163,28 @@ def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked:
         else:
             cli.say(f"job {job.name} has not started yet{f': {job.reason}' if job.reason else ''}")
     return exit_codes.OK
+
+
+def _job(client: "Client", reference: str, index: int | None) -> "JobView":
+    """Find the job that is meant.
+
+    Raises:
+        InvalidRequest: It is an array.
+        NotFound: There is none.
+    """
+    try:
+        return client.job(task_or_job(client, reference, index))
+    except NotFound as error:
+        if index is not None or not _is_array(client, reference):
+            raise
+        msg = f"array {reference!r} has a log for each of its tasks"
+        raise InvalidRequest(msg, hint=f"holdfast logs {reference} --index 0") from error
+
+
+def _is_array(client: "Client", reference: str) -> bool:
+    with suppress(NotFound):
+        return bool(client.array(reference))
+    return False
 
 
 def _logs_of_set(options: LogsOptions, name: str, tail: int | None, cli: Cli) -> int:
@@ -255,6 +280,6 @@ LOGS = Command(
         "holdfast logs train --attempt 1",
         "holdfast logs sweep-1 sweep-2 -f",
         "holdfast logs -l team=vision -s Failed --since 2h --tail 5",
-        "holdfast logs --jobset train",
+        "holdfast logs jobset/train",
     ),
 )
